@@ -1,0 +1,17 @@
+// What every workspace's jest.config.js spreads: ESM, Node's own type stripping, and a report that .ci/run adds up.
+import { fileURLToPath } from 'node:url';
+
+const here = (file) => fileURLToPath(new URL(file, import.meta.url));
+
+export default {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '\\.ts$': here('./jest.strip-types.js') },
+  testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/src/**/*.test.ts'],
+  // jwks-rsa require()s the ESM-only jose: loading it first keeps jest from calling that a cycle.
+  setupFiles: [here('./jest.setup.js')],
+  reporters: ['default', here('./jest.reporter.js')],
+  injectGlobals: false,
+  restoreMocks: true,
+  testTimeout: 30_000,
+};
