@@ -1,0 +1,118 @@
+// What does the environment say? Variables become one typed, frozen object; every fault is reported at once, by variable name
+// (contract section 2). An empty variable counts as unset.
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
+    );
+    this.faults = faults;
+  }
+}
+
+/** One variable: how it is read, and what stands in for it when it is unset (without `fallback` it is mandatory). */
+export interface Field<T> {
+  readonly variable: string;
+  /** Throws an Error whose message completes the sentence "VARIABLE …". */
+  readonly parse: (text: string) => T;
+  readonly fallback?: { readonly value: T };
+}
+
+type Fields = Readonly<Record<string, Field<unknown>>>;
+export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
+
+/** @throws {ConfigError} naming every variable that is missing or malformed */
+export function readConfig<const F extends Fields>(environment: NodeJS.ProcessEnv, fields: F): Config<F> {
+  const faults: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [key, { variable, parse, fallback }] of Object.entries(fields)) {
+    const text = environment[variable]?.trim();
+    if (text === undefined || text === '') {
+      if (fallback) values[key] = fallback.value;
+      else faults.push(`${variable} is missing`);
+      continue;
+    }
+    try {
+      values[key] = parse(text);
+    } catch (error) {
+      faults.push(`${variable} ${(error as Error).message}`);
+    }
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  return Object.freeze(values) as Config<F>;
+}
+
+export function mandatory<T>(variable: string, parse: (text: string) => T): Field<T> {
+  return { variable, parse };
+}
+
+export function optional<T>(variable: string, parse: (text: string) => T): Field<T | undefined>;
+export function optional<T>(variable: string, parse: (text: string) => T, fallback: T): Field<T>;
+export function optional<T>(variable: string, parse: (text: string) => T, fallback?: T): Field<T | undefined> {
+  return { variable, parse, fallback: { value: fallback } };
+}
+
+export const text = (value: string): string => value;
+
+/** A whole number within inclusive bounds. */
+export const integer =
+  (least: number, greatest: number) =>
+  (value: string): number => {
+    const number = Number(value);
+    if (!/^-?\d+$/.test(value) || number < least || number > greatest) {
+      throw new Error(`must be a whole number from ${least} to ${greatest}`);
+    }
+    return number;
+  };
+
+export const port = integer(0, 65_535);
+/** Seconds, one at least and ten years at most. */
+export const seconds = integer(1, 315_360_000);
+
+export const flag = (value: string): boolean => {
+  if (/^(true|1|yes|on)$/i.test(value)) return true;
+  if (/^(false|0|no|off)$/i.test(value)) return false;
+  throw new Error('must be true or false');
+};
+
+export const oneOf =
+  <const T extends readonly string[]>(...choices: T) =>
+  (value: string): T[number] => {
+    if (!choices.includes(value)) throw new Error(`must be one of ${choices.join(', ')}`);
+    return value;
+  };
+
+/** An absolute address, answered without a slash at its end. */
+export const url =
+  (...protocols: readonly string[]) =>
+  (value: string): string => {
+    const parsed = URL.parse(value);
+    if (!parsed || !protocols.includes(parsed.protocol)) {
+      throw new Error(`must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
+    }
+    return value.replace(/\/+$/, '');
+  };
+
+export const httpUrl = url('http:', 'https:');
+export const postgresUrl = url('postgres:', 'postgresql:');
+
+export const list = (value: string): readonly string[] =>
+  value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+
+export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
+
+/**
+ * Whom to believe about a client's address, as Express's `trust proxy` takes it: `true`, `false`, a number of hops, or a list of
+ * addresses and networks.
+ */
+export const trustProxy = (value: string): boolean | number | string => {
+  if (/^\d+$/.test(value)) return Number(value);
+  if (/^(true|false)$/.test(value)) return value === 'true';
+  return value;
+};

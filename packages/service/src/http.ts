@@ -1,0 +1,101 @@
+// What does every HTTP service of ours do alike? Request id, access log, metrics, security headers, health (contract section 2).
+// Routes, limits and the look of errors belong to the application.
+import { randomUUID } from 'node:crypto';
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { Logger } from './logging.ts';
+import type { Metrics } from './metrics.ts';
+import type { Readiness } from './readiness.ts';
+
+export interface HttpOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly readiness: () => Promise<Readiness>;
+  readonly trustProxy?: boolean | number | string;
+  /** `false` where `/metrics` has a port of its own. */
+  readonly serveMetrics?: boolean;
+}
+
+/** What the base leaves in `response.locals`; `route` is the template of the matched route, set by whoever matches it. */
+export interface RequestLocals {
+  requestId: string;
+  logger: Logger;
+  route?: string;
+}
+
+/** An Express application that already answers `/health/*` and `/metrics`; the caller adds its routes and its error handler. */
+export function createHttpApp({
+  logger,
+  metrics,
+  readiness,
+  trustProxy = false,
+  serveMetrics = true,
+}: HttpOptions): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('trust proxy', trustProxy);
+  app.use(observe(logger, metrics));
+  app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
+  app.get('/health/ready', async (_request, response) => {
+    const { ready, checks } = await readiness();
+    response.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', checks });
+  });
+  if (serveMetrics) app.get('/metrics', metricsHandler(metrics));
+  return app;
+}
+
+export function createMetricsApp(metrics: Metrics): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.get('/metrics', metricsHandler(metrics));
+  return app;
+}
+
+function metricsHandler({ registry }: Metrics): RequestHandler {
+  return async (_request, response) => {
+    response.type(registry.contentType).send(await registry.metrics());
+  };
+}
+
+const requestIdForm = /^[A-Za-z0-9._:=+/-]{1,128}$/;
+const traceForm = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/;
+
+function observe(logger: Logger, metrics: Metrics) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const started = process.hrtime.bigint();
+    const given = request.get('x-request-id');
+    const requestId = given && requestIdForm.test(given) ? given : randomUUID();
+    response.setHeader('X-Request-Id', requestId);
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    // W3C Trace Context: the caller's trace goes into our lines, so that both sides' logs can be read together.
+    const trace = traceForm.exec(request.get('traceparent') ?? '')?.[1];
+    Object.assign(response.locals, {
+      requestId,
+      logger: logger.child({ requestId, ...(trace && { traceId: trace }) }),
+    } satisfies RequestLocals);
+    const path = request.path;
+    response.on('close', () => {
+      const duration = Number(process.hrtime.bigint() - started) / 1e9;
+      const { route = (request.route as { path?: string } | undefined)?.path ?? 'unmatched' } =
+        response.locals as RequestLocals;
+      metrics.observeRequest(request.method, route, response.statusCode, duration);
+      if (route === '/health/live' || route === '/health/ready' || route === '/metrics') return;
+      // The path alone: a query may carry a code or a token.
+      logger.info(
+        {
+          requestId,
+          ...(trace && { traceId: trace }),
+          method: request.method,
+          path,
+          route,
+          status: response.statusCode,
+          ms: Math.round(duration * 1e4) / 10,
+          address: request.ip,
+          ...(!response.writableFinished && { aborted: true }),
+        },
+        'request',
+      );
+    });
+    next();
+  };
+}

@@ -1,0 +1,104 @@
+// How does a process begin and end? Listen; on SIGTERM or SIGINT stop accepting, finish what is in flight (30 s at most), close
+// what was opened, exit 0 (contract section 2).
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from './logging.ts';
+
+const drainLimit = 30_000;
+
+export interface Listening {
+  readonly port: number;
+  /** Stops accepting and resolves when the last answer is out, or after 30 s. */
+  readonly drain: () => Promise<void>;
+}
+
+/** @throws {Error} such as EADDRINUSE */
+export async function listen(handler: RequestListener, port: number): Promise<Listening> {
+  const answering = new Set<ServerResponse>();
+  let draining = false;
+  const server = createServer({
+    requestTimeout: 30_000,
+    headersTimeout: 15_000,
+    keepAliveTimeout: 65_000,
+    maxHeaderSize: 16_384,
+  });
+  server.on('request', (_request, response) => {
+    if (draining) response.setHeader('Connection', 'close');
+    answering.add(response);
+    response.on('close', () => answering.delete(response));
+  });
+  server.on('request', handler);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    drain: () => {
+      draining = true;
+      for (const response of answering) if (!response.headersSent) response.setHeader('Connection', 'close');
+      return closeServer(server);
+    },
+  };
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const idle = setInterval(() => server.closeIdleConnections(), 50);
+    const limit = setTimeout(() => server.closeAllConnections(), drainLimit);
+    server.close(() => {
+      clearInterval(idle);
+      clearTimeout(limit);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}
+
+export interface ServeOptions {
+  readonly listeners: readonly { readonly name: string; readonly handler: RequestListener; readonly port: number }[];
+  readonly logger: Logger;
+  readonly close: () => Promise<void>;
+}
+
+/** Serves until a signal says to stop, or until the supervisor that started us with an IPC channel is gone. */
+export async function serve({ listeners, logger, close }: ServeOptions): Promise<void> {
+  const open: Listening[] = [];
+  let stopping = false;
+  const stop = async (reason: string): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    logger.info({ reason }, 'stopping');
+    // Whatever hangs in `close` must not keep the process: the limit is that of the drain and a little more.
+    setTimeout(() => process.exit(1), drainLimit + 3_000).unref();
+    await Promise.all(open.map((listening) => listening.drain()));
+    await close().catch((err: unknown) => logger.error({ err }, 'closing failed'));
+    logger.info('stopped');
+    process.exit(0);
+  };
+  process.once('SIGTERM', () => void stop('SIGTERM'));
+  process.once('SIGINT', () => void stop('SIGINT'));
+  if (process.channel) {
+    process.once('disconnect', () => void stop('supervisor gone'));
+    process.channel.unref();
+  }
+  for (const { name, handler, port } of listeners) {
+    const listening = await listen(handler, port);
+    open.push(listening);
+    logger.info({ port: listening.port, listener: name }, 'listening');
+  }
+}
+
+/** Runs `main` and turns what it throws into one clear report and exit code 1. */
+export function runMain(main: () => Promise<void>): void {
+  main().catch((error: unknown) => {
+    const { code, port } = error as { code?: string; port?: number };
+    const message =
+      code === 'EADDRINUSE' ? `port ${port} is taken` : Error.isError(error) ? error.message : String(error);
+    process.stderr.write(`${message}\n`);
+    process.exit(1);
+  });
+}

@@ -1,0 +1,55 @@
+// Where do a process's words go? One JSON object a line on standard output, never with a password, secret, token, code or cookie
+// (contract section 2).
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+
+export type { Logger } from 'pino';
+
+const secrets = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'password',
+  'client_secret',
+  'clientSecret',
+  'token',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'code',
+  'code_verifier',
+  'secret',
+  'dpop',
+];
+
+/**
+ * Of an error, what helps and cannot leak: PostgreSQL's `detail`, `where` and `parameters` quote rows, so they are left out.
+ */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!Error.isError(error)) return { message: String(error) };
+  const { name, message, stack, code, cause } = error as Error & { code?: unknown };
+  return {
+    type: name,
+    message,
+    ...(code !== undefined && { code }),
+    stack,
+    ...(cause !== undefined && { cause: describeError(cause) }),
+  };
+}
+
+export function createLogger(options: { service: string; level: string; destination?: DestinationStream }): Logger {
+  const settings: LoggerOptions = {
+    level: options.level,
+    base: { service: options.service },
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: describeError },
+    redact: {
+      paths: [
+        ...secrets.map((key) => (key.includes('-') ? `["${key}"]` : key)),
+        ...secrets.map((key) => `*["${key}"]`),
+      ],
+      censor: '[redacted]',
+    },
+  };
+  return options.destination ? pino(settings, options.destination) : pino(settings);
+}

@@ -1,0 +1,32 @@
+// How is the process doing? A Prometheus registry with Node's own metrics and, per route, rate, errors and duration (the RED method).
+import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+
+export type { Registry } from 'prom-client';
+
+export interface Metrics {
+  readonly registry: Registry;
+  /** `route` is a template such as `/api/bookings/{id}`, never a raw path: labels stay bounded. Duration in seconds. */
+  readonly observeRequest: (method: string, route: string, status: number, duration: number) => void;
+}
+
+export function createMetrics(service: string): Metrics {
+  const registry = new Registry();
+  registry.setDefaultLabels({ service });
+  const requests = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from a request to its answer, by method, route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  return {
+    registry,
+    observeRequest: (method, route, status, duration) =>
+      requests.labels(method, route, String(status)).observe(duration),
+  };
+}
+
+/** Memory, CPU, event loop and garbage collection; started once per process since it keeps observers alive. */
+export function collectProcessMetrics(metrics: Metrics): void {
+  collectDefaultMetrics({ register: metrics.registry });
+}

@@ -1,0 +1,121 @@
+// How does a database get its schema? Numbered SQL files, forward only, each in its own transaction, under one advisory lock: safe
+// to run twice and from two hosts at once (contract section 2). A direct connection is needed, since the lock belongs to the session.
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+const lockKey = 4_206_912_021;
+/** A file that starts with this line runs outside a transaction, for CREATE INDEX CONCURRENTLY; it must be safe to run again. */
+const outsideTransaction = '-- no transaction';
+
+/** @throws {Error} for a stray file, a gap or a number used twice */
+export async function readMigrations(directory: string): Promise<readonly Migration[]> {
+  const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
+  return Promise.all(
+    files.map(async (file, index) => {
+      const [, digits, name] = /^(\d{4})_([a-z0-9_]+)\.sql$/.exec(file) ?? [];
+      if (!digits || !name || Number(digits) !== index + 1) {
+        throw new Error(`migration ${file} should be ${String(index + 1).padStart(4, '0')}_<name>.sql`);
+      }
+      const sql = await readFile(join(directory, file), 'utf8');
+      return { version: Number(digits), name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+    }),
+  );
+}
+
+export interface MigrateOptions {
+  readonly url: string;
+  readonly directory: string;
+  readonly log?: (message: string) => void;
+}
+
+/**
+ * Brings the database to the newest version and answers the versions applied now.
+ * @throws {Error} when the schema is newer than the files, or when an applied file was changed afterwards
+ */
+export async function migrate({ url, directory, log = () => {} }: MigrateOptions): Promise<readonly number[]> {
+  const migrations = await readMigrations(directory);
+  const client = new pg.Client({ connectionString: url, application_name: 'migrate', connectionTimeoutMillis: 10_000 });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('set statement_timeout = 0');
+    await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await client.query(
+      'create table if not exists schema_migration (version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())',
+    );
+    const { rows } = await client.query<{ version: number; checksum: string }>(
+      'select version, checksum from schema_migration order by version',
+    );
+    checkHistory(migrations, rows);
+    const missing = migrations.slice(rows.length);
+    for (const migration of missing) {
+      log(`migration ${migration.version} ${migration.name}`);
+      await applyPatiently(client, migration);
+    }
+    return missing.map(({ version }) => version);
+  } finally {
+    await client.end();
+  }
+}
+
+function checkHistory(
+  migrations: readonly Migration[],
+  applied: readonly { version: number; checksum: string }[],
+): void {
+  if (applied.length > migrations.length) {
+    throw new Error(`the schema has version ${applied.length}, newer than this release knows (${migrations.length})`);
+  }
+  for (const [index, { version, checksum }] of applied.entries()) {
+    if (migrations[index]?.checksum !== checksum)
+      throw new Error(`migration ${version} was changed after it had been applied`);
+  }
+}
+
+/** A busy table may make the lock time out (so that the service's queries don't pile up behind it): then a little later again. */
+async function applyPatiently(client: pg.Client, migration: Migration): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await apply(client, migration);
+    } catch (error) {
+      if ((error as { code?: string }).code !== '55P03' || attempt === 20) {
+        throw new Error(`migration ${migration.version} ${migration.name}: ${(error as Error).message}`, {
+          cause: error,
+        });
+      }
+      await new Promise((resolve) => setTimeout(resolve, 500 * Math.random() + 250 * Math.min(attempt, 8)));
+    }
+  }
+}
+
+async function apply(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
+  const record = () =>
+    client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
+      version,
+      name,
+      checksum,
+    ]);
+  await client.query("set lock_timeout = '3s'");
+  if (sql.startsWith(outsideTransaction)) {
+    await client.query(sql);
+    await record();
+    return;
+  }
+  await client.query('begin');
+  try {
+    await client.query(sql);
+    await record();
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
+  }
+}
