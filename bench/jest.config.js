@@ -1,3 +1,3 @@
 import preset from '../jest.preset.js';
 
-export default { ...preset };
+export default { ...preset, testMatch: ['<rootDir>/**/*.test.ts'] };

@@ -1,0 +1,10 @@
+import { expect, test } from '@jest/globals';
+import { linksBelow } from './links.ts';
+
+test.each([
+  ['http://localhost:4001', 'http://localhost:4001/api/bookings/1'],
+  ['https://range.example/', 'https://range.example/api/bookings/1'],
+  ['https://range.example/v2/', 'https://range.example/v2/api/bookings/1'],
+])('links are absolute below %s', (base, href) => {
+  expect(linksBelow(base)('GET', '/api/bookings/1')).toEqual({ method: 'GET', href });
+});

@@ -1,0 +1,51 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { listEnvelope, offsetOf, pageCountOf } from './page.ts';
+
+const hrefOf = (page: number) => `https://bookings.example/api/bookings?page=${page}`;
+const cut = (all: readonly number[], page: number, pageSize: number) =>
+  all.slice(offsetOf({ page, pageSize }), offsetOf({ page, pageSize }) + pageSize);
+
+test('the pages of a list, put together, are the list: nothing repeated, nothing lost', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer(), { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (all, pageSize) => {
+      const pages = Array.from({ length: pageCountOf(all.length, pageSize) }, (_, index) =>
+        cut(all, index + 1, pageSize),
+      );
+      expect(pages.flat()).toEqual(all);
+      expect(pages.every((page) => page.length > 0)).toBe(true);
+    }),
+  );
+});
+
+test('following next from first visits every page once and ends at last; prev leads back', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 50 }), (total, pageSize) => {
+      const seen: string[] = [];
+      for (let page = 1; ; page += 1) {
+        const { _links: links } = listEnvelope([], total, { page, pageSize }, hrefOf);
+        seen.push(links.self?.href ?? '');
+        if (page > 1) expect(links.prev?.href).toBe(hrefOf(page - 1));
+        if (!links.next) {
+          expect(links.self).toEqual(links.last);
+          break;
+        }
+        expect(links.next.href).toBe(hrefOf(page + 1));
+      }
+      expect(seen).toHaveLength(Math.max(pageCountOf(total, pageSize), 1));
+    }),
+  );
+});
+
+test('a page past the end leads back to the last page', () => {
+  const { _links: links, pageCount } = listEnvelope([], 5, { page: 9, pageSize: 2 }, hrefOf);
+  expect(pageCount).toBe(3);
+  expect(links.prev?.href).toBe(hrefOf(3));
+  expect(links).not.toHaveProperty('next');
+});
+
+test('pageCount of an empty list is 0, and its first and last page are page 1', () => {
+  const { _links: links, pageCount, items } = listEnvelope([], 0, { page: 1, pageSize: 50 }, hrefOf);
+  expect({ pageCount, items }).toEqual({ pageCount: 0, items: [] });
+  expect(links.last?.href).toBe(hrefOf(1));
+});
