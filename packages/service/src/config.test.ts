@@ -1,0 +1,77 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  ConfigError,
+  flag,
+  httpUrl,
+  integer,
+  list,
+  mandatory,
+  oneOf,
+  optional,
+  port,
+  postgresUrl,
+  readConfig,
+  trustProxy,
+} from './config.ts';
+
+const fields = {
+  databaseUrl: mandatory('DATABASE_URL', postgresUrl),
+  baseUrl: mandatory('BASE_URL', httpUrl),
+  port: optional('PORT', port, 4001),
+  ttl: optional('TTL', integer(1, 10)),
+  origins: optional('ORIGINS', list, []),
+};
+
+test('every fault is listed at once, by variable name', () => {
+  expect.assertions(2);
+  try {
+    readConfig({ DATABASE_URL: 'mysql://x', PORT: '70000', TTL: '1.5' }, fields);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    expect((error as ConfigError).faults).toEqual([
+      'DATABASE_URL must be a URL that starts with postgres:// or postgresql://',
+      'BASE_URL is missing',
+      'PORT must be a whole number from 0 to 65535',
+      'TTL must be a whole number from 1 to 10',
+    ]);
+  }
+});
+
+test('an unset or empty variable takes its default', () => {
+  const config = readConfig(
+    { DATABASE_URL: 'postgres://h/d', BASE_URL: 'https://b.example/', PORT: ' ', ORIGINS: 'a, b,,' },
+    fields,
+  );
+  expect(config).toEqual({
+    databaseUrl: 'postgres://h/d',
+    baseUrl: 'https://b.example',
+    port: 4001,
+    ttl: undefined,
+    origins: ['a', 'b'],
+  });
+  expect(Object.isFrozen(config)).toBe(true);
+});
+
+describe('kinds of value', () => {
+  test.each([
+    ['true', true],
+    ['0', false],
+    ['ON', true],
+    ['no', false],
+  ])('flag %s', (written, value) => {
+    expect(flag(written)).toBe(value);
+  });
+
+  test.each([
+    ['1', 1],
+    ['true', true],
+    ['false', false],
+    ['10.0.0.0/8', '10.0.0.0/8'],
+  ])('TRUST_PROXY %s', (written, value) => {
+    expect(trustProxy(written)).toBe(value);
+  });
+
+  test('a choice names what there is', () => {
+    expect(() => oneOf('on', 'off')('maybe')).toThrow('must be one of on, off');
+  });
+});

@@ -1,0 +1,50 @@
+import { Writable } from 'node:stream';
+import { expect, test } from '@jest/globals';
+import { createLogger } from './logging.ts';
+
+function collect() {
+  const lines: string[] = [];
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  return { logger: createLogger({ service: 'test', level: 'info', destination }), lines };
+}
+
+test('one JSON object a line, with level, time and service', () => {
+  const { logger, lines } = collect();
+  logger.info({ a: 1 }, 'hello');
+  const line = JSON.parse(lines[0] ?? '');
+  expect(line).toMatchObject({ level: 'info', service: 'test', a: 1, msg: 'hello' });
+  expect(Date.parse(line.time)).not.toBeNaN();
+});
+
+test.each([
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'password',
+  'client_secret',
+  'access_token',
+  'refresh_token',
+  'code',
+])('never holds a %s', (key) => {
+  const { logger, lines } = collect();
+  logger.info({ [key]: 'tell-tale', body: { [key]: 'tell-tale' } }, 'x');
+  expect(lines.join()).not.toContain('tell-tale');
+});
+
+test("an error keeps its stack, its code and its cause, and none of PostgreSQL's row data", () => {
+  const { logger, lines } = collect();
+  const failure = Object.assign(new Error('conflict', { cause: new Error('inner') }), {
+    code: '23P01',
+    detail: 'Key (tell-tale)',
+    where: 'tell-tale',
+  });
+  logger.error({ err: failure }, 'x');
+  const line = JSON.parse(lines[0] ?? '');
+  expect(line.err).toMatchObject({ message: 'conflict', errorCode: '23P01', cause: { message: 'inner' } });
+  expect(lines.join()).not.toContain('tell-tale');
+});

@@ -1,0 +1,83 @@
+import { Writable } from 'node:stream';
+import { describe, expect, test } from '@jest/globals';
+import request from 'supertest';
+import { createHttpApp } from '../src/http.ts';
+import { createLogger } from '../src/logging.ts';
+import { createMetrics } from '../src/metrics.ts';
+import { type Check, createReadiness } from '../src/readiness.ts';
+
+function setUp(checks: Record<string, Check> = {}) {
+  const lines: string[] = [];
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(...String(chunk).trim().split('\n'));
+      done();
+    },
+  });
+  const app = createHttpApp({
+    logger: createLogger({ service: 'test', level: 'info', destination }),
+    metrics: createMetrics('test'),
+    readiness: createReadiness(checks),
+  });
+  app.get('/things/:id', (_request, response) => void response.json({}));
+  return { app, lines: () => lines.map((line) => JSON.parse(line)) };
+}
+
+describe('GET /health', () => {
+  test('live is 200 while the process runs, whatever else is broken', async () => {
+    const { app } = setUp({ database: () => Promise.reject(new Error('database does not answer')) });
+    await request(app).get('/health/live').expect(200);
+  });
+
+  test('ready is 503 as long as one check fails, and names it', async () => {
+    const { app } = setUp({
+      database: () => Promise.reject(new Error('database does not answer')),
+      keys: async () => {},
+    });
+    const { body } = await request(app).get('/health/ready').expect(503);
+    expect(body.checks).toEqual({ database: 'database does not answer', keys: 'ok' });
+  });
+
+  test('ready is 503 when a check does not answer in time', async () => {
+    const { app } = setUp({ database: () => new Promise(() => {}) });
+    const { body } = await request(app).get('/health/ready').expect(503);
+    expect(body.checks.database).toBe('no answer in time');
+  });
+});
+
+describe('X-Request-Id', () => {
+  test('goes back as it came, and into the log line with the trace', async () => {
+    const { app, lines } = setUp();
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const answer = await request(app)
+      .get('/things/1?code=tell-tale')
+      .set('X-Request-Id', 'abc-1')
+      .set('traceparent', traceparent);
+    expect(answer.get('X-Request-Id')).toBe('abc-1');
+    const [line] = lines();
+    expect(line).toMatchObject({
+      requestId: 'abc-1',
+      traceId: traceparent.split('-')[1],
+      path: '/things/1',
+      route: '/things/:id',
+      status: 200,
+    });
+    expect(JSON.stringify(line)).not.toContain('tell-tale');
+  });
+
+  test('is made anew when it could break a log or is too long', async () => {
+    const { app } = setUp();
+    const answer = await request(app).get('/things/1').set('X-Request-Id', 'x'.repeat(129));
+    expect(answer.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+test('GET /metrics counts requests by route template, not by path', async () => {
+  const { app } = setUp();
+  await request(app).get('/things/1');
+  await request(app).get('/things/2');
+  const { text } = await request(app).get('/metrics').expect(200);
+  expect(text).toMatch(
+    /http_request_duration_seconds_count\{service="test",method="GET",route="\/things\/:id",status="200"\} 2/,
+  );
+});

@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, test } from '@jest/globals';
+
+const lifecycle = new URL('../src/lifecycle.ts', import.meta.url).pathname;
+const logging = new URL('../src/logging.ts', import.meta.url).pathname;
+
+/** A service whose one route answers when its test says so: on a line of standard input. */
+const program = `
+  import { serve, runMain } from ${JSON.stringify(lifecycle)};
+  import { createLogger } from ${JSON.stringify(logging)};
+  const waiting = [];
+  process.stdin.on('data', () => { for (const response of waiting.splice(0)) response.end('done'); });
+  const handler = (request, response) => { waiting.push(response); console.log('{"msg":"in flight"}'); };
+  runMain(() => serve({
+    logger: createLogger({ service: 'test', level: 'info' }),
+    listeners: [{ name: 'http', handler, port: Number(process.argv[1] ?? 0) }],
+    close: async () => { console.log('{"msg":"closed"}'); process.stdin.destroy(); },
+  }));
+`;
+
+let child: ChildProcess | undefined;
+afterEach(() => {
+  child?.kill('SIGKILL');
+});
+
+async function start(stdio: ('pipe' | 'ipc')[] = ['pipe', 'pipe', 'pipe'], port = 0) {
+  child = spawn(process.execPath, ['--input-type=module', '-e', program, String(port)], { stdio });
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  const seen: string[] = [];
+  const waiters: (() => void)[] = [];
+  lines.on('line', (line) => {
+    seen.push(line);
+    for (const wake of waiters.splice(0)) wake();
+  });
+  const line = async (text: string): Promise<string> => {
+    for (;;) {
+      const found = seen.find((candidate) => candidate.includes(text));
+      if (found) return found;
+      await new Promise<void>((resolve) => waiters.push(resolve));
+    }
+  };
+  return { child, line, exited: once(child, 'exit') };
+}
+
+describe('SIGTERM', () => {
+  test('stops accepting, finishes what is in flight, closes, exits 0', async () => {
+    const { child: service, line, exited } = await start();
+    const { port } = JSON.parse(await line('listening'));
+    const answer = fetch(`http://127.0.0.1:${port}/`);
+    await line('in flight');
+    service.kill('SIGTERM');
+    await line('stopping');
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+    service.stdin?.write('go\n');
+    const response = await answer;
+    expect(response.headers.get('connection')).toBe('close');
+    expect(await response.text()).toBe('done');
+    await line('closed');
+    expect(await exited).toEqual([0, null]);
+  });
+
+  test('an idle keep-alive connection does not hold the process', async () => {
+    const { child: service, line, exited } = await start();
+    const { port } = JSON.parse(await line('listening'));
+    const answer = fetch(`http://127.0.0.1:${port}/`);
+    await line('in flight');
+    service.stdin?.write('go\n');
+    await (await answer).text();
+    service.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+  });
+});
+
+test('a service stops when its supervisor is gone', async () => {
+  const { child: service, line, exited } = await start(['pipe', 'pipe', 'pipe', 'ipc']);
+  await line('listening');
+  service.disconnect();
+  expect(await exited).toEqual([0, null]);
+});
+
+test('a port that is taken gives one clear line and exit code 1', async () => {
+  const first = await start();
+  const { port } = JSON.parse(await first.line('listening'));
+  const second = spawn(process.execPath, ['--input-type=module', '-e', program, String(port)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const [errors, [code]] = await Promise.all([second.stderr.toArray(), once(second, 'exit')]);
+  expect({ code, errors: Buffer.concat(errors).toString() }).toEqual({ code: 1, errors: `port ${port} is taken\n` });
+});
