@@ -90,6 +90,8 @@ create table signing_key (
   private_jwk_encrypted text not null,
   created_at timestamptz not null default now(),
   signs_from timestamptz not null,
+  -- seconds: the longest life that any instance gave a token signed with this key
+  longest_ttl integer not null default 0,
   retired_at timestamptz,
   delete_after timestamptz
 );
