@@ -1,0 +1,86 @@
+// What makes a new data directory, and the password that opens it. A directory appears under its name only when initdb has finished,
+// so that an interrupted first start leaves nothing half-made.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Account, runAs } from './account.ts';
+import type { Binaries } from './binaries.ts';
+
+const INITDB_LIMIT_MS = 120_000;
+
+/** Returns the superuser's password. */
+export async function ensureCluster(options: {
+  data: string;
+  binaries: Binaries;
+  account: Account | undefined;
+  fsync: boolean;
+  onProgress: (line: string) => void;
+}): Promise<string> {
+  const { data, binaries, account, fsync, onProgress } = options;
+  const passwordFile = `${data}.password`;
+  const version = join(data, 'PG_VERSION');
+  if (existsSync(version)) {
+    const made = readFileSync(version, 'utf8').trim();
+    if (made !== String(binaries.version)) {
+      throw new Error(
+        `${data} was made by PostgreSQL ${made}, and this is PostgreSQL ${binaries.version}: move it away to start with a new one`,
+      );
+    }
+    if (!existsSync(passwordFile))
+      throw new Error(`${passwordFile} is missing: nobody can sign in to the data in ${data}`);
+    return readFileSync(passwordFile, 'utf8').trim();
+  }
+  onProgress(`creating a PostgreSQL ${binaries.version} database cluster in ${data}`);
+  const password = randomBytes(24).toString('base64url');
+  rmSync(passwordFile, { force: true });
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+  const draft = `${data}.new`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  // initdb reads the password as the server's account, which must not get a lasting copy.
+  const handOver = `${data}.handover`;
+  rmSync(handOver, { force: true });
+  writeFileSync(handOver, `${password}\n`, { mode: 0o600 });
+  if (account) for (const path of [draft, handOver]) chownSync(path, account.uid, account.gid);
+  try {
+    await runInitdb(binaries, account, [
+      `--pgdata=${draft}`,
+      '--username=postgres',
+      '--auth=scram-sha-256',
+      `--pwfile=${handOver}`,
+      '--encoding=UTF8',
+      // The builtin provider sorts alike on every machine; before 17 there was none.
+      ...(binaries.version >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']),
+      ...(fsync ? [] : ['--no-sync']),
+    ]);
+    rmSync(data, { recursive: true, force: true });
+    renameSync(draft, data);
+  } finally {
+    rmSync(handOver, { force: true });
+    rmSync(draft, { recursive: true, force: true });
+  }
+  return password;
+}
+
+function runInitdb(binaries: Binaries, account: Account | undefined, args: string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(binaries.initdb, args, {
+      ...runAs(account),
+      env: { ...process.env, LC_ALL: 'C' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: INITDB_LIMIT_MS,
+    });
+    let output = '';
+    const collect = (chunk: Buffer) => {
+      output = (output + chunk).slice(-4000);
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+    child.on('error', reject);
+    child.on('close', (code, signalName) => {
+      if (code === 0) resolve();
+      else reject(new Error(`initdb failed (${signalName ?? `exit code ${code}`}):\n${output.trim()}`));
+    });
+  });
+}

@@ -1,0 +1,77 @@
+// Where do the data live? In the folder that was asked for, unless the server's account cannot reach it (root with a checkout below
+// a folder that only root may enter): then in one folder per checkout under /var/lib, which a pointer file in the asked place names.
+import { createHash } from 'node:crypto';
+import { chownSync, existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type Account, canWriteTo } from './account.ts';
+
+export interface Place {
+  data: string;
+  /** Where a copy of the binaries may go. */
+  cache: string;
+  moved: boolean;
+}
+
+const pointer = (requested: string) => `${requested}.location`;
+
+export function choosePlace(requested: string, account: Account | undefined): Place {
+  const parent = dirname(requested);
+  mkdirSync(parent, { recursive: true, mode: 0o755 });
+  if (!account) {
+    makeFolder(requested, undefined);
+    if (!canWriteTo(requested, undefined)) {
+      const { uid } = statSync(requested);
+      throw new Error(
+        `${requested} belongs to user ${uid}, not to you (${process.getuid?.()}): was it started as another user? ` +
+          'Give it to yourself (chown -R), or choose another DATA_DIR.',
+      );
+    }
+    return { data: requested, cache: parent, moved: false };
+  }
+  const known = existsSync(pointer(requested)) ? readFileSync(pointer(requested), 'utf8').trim() : undefined;
+  if (!known && makeFolder(requested, account) && canWriteTo(requested, account)) {
+    return { data: requested, cache: systemFolder(), moved: false };
+  }
+  if (!known && existsSync(join(requested, 'PG_VERSION'))) {
+    throw new Error(
+      `user ${account.uid}, who owns ${requested}, can no longer enter it: open the folders above it (chmod a+x)`,
+    );
+  }
+  const folder = known ? dirname(known) : join(systemFolder(), fingerprint(requested));
+  const data = known ?? join(folder, basename(requested));
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  makeFolder(data, account);
+  if (!canWriteTo(data, account))
+    throw new Error(`user ${account.uid} can write neither to ${requested} nor to ${data}`);
+  if (!known) {
+    writeFileSync(pointer(requested), `${data}\n`);
+    if (existsSync(requested)) rmdirSync(requested);
+  }
+  return { data, cache: dirname(folder), moved: true };
+}
+
+const fingerprint = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 12);
+
+function makeFolder(path: string, account: Account | undefined): boolean {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    if (account) chownSync(path, account.uid, account.gid);
+    return true;
+  } catch (error) {
+    if (account && ['EPERM', 'EACCES', 'EROFS', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return false;
+    throw error;
+  }
+}
+
+// Only root comes here. In /var/tmp somebody else could have put a folder of this name first.
+function systemFolder(): string {
+  for (const folder of ['/var/lib/bay-booking', '/var/tmp/bay-booking']) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o755 });
+      const { uid, mode } = statSync(folder);
+      if (uid === 0 && (mode & 0o022) === 0) return folder;
+    } catch {}
+  }
+  throw new Error('neither /var/lib/bay-booking nor /var/tmp/bay-booking can be used for the data of PostgreSQL');
+}

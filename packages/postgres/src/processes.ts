@@ -1,0 +1,75 @@
+// Is this process alive, a zombie, or gone, and is it the one that we mean? Process ids come back (after a reboot, in a restarted
+// container), so a process is known by its id together with the moment it started.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+export type ProcessState = 'running' | 'zombie' | 'gone';
+
+// Linux: /proc/PID/stat, whose second field (the name) may hold blanks and brackets; elsewhere ps.
+function statFields(pid: number): string[] | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return undefined;
+  }
+}
+
+function ps(pid: number, column: string): string | undefined {
+  try {
+    return execFileSync('ps', ['-o', `${column}=`, '-p', String(pid)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+const isLinux = process.platform === 'linux';
+
+export function processState(pid: number): ProcessState {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 'gone';
+  }
+  const state = isLinux ? statFields(pid)?.[0] : ps(pid, 'stat');
+  if (isLinux && state === undefined) return 'gone';
+  return state?.startsWith('Z') || state?.startsWith('X') ? 'zombie' : 'running';
+}
+
+/** A text that no other process of this id, before or after, has. */
+export function processIdentity(pid: number): string | undefined {
+  if (!isLinux) return ps(pid, 'lstart');
+  const startTicks = statFields(pid)?.[19];
+  if (startTicks === undefined) return undefined;
+  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${startTicks}`;
+}
+
+export function commandLine(pid: number): string {
+  if (!isLinux) return ps(pid, 'command') ?? '';
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
+
+/** Sends a signal; a process that is gone already is no fault. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+export async function waitForEnd(pid: number, milliseconds: number): Promise<boolean> {
+  const deadline = Date.now() + milliseconds;
+  while (processState(pid) === 'running') {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return true;
+}

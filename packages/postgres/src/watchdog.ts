@@ -1,0 +1,29 @@
+// Who stops the server when this process is killed with -9? A shell that waits for the end of its input, which comes when the pipe's
+// other side dies, whatever the reason.
+import { spawn } from 'node:child_process';
+
+export interface Watchdog {
+  dismiss(): void;
+}
+
+const SCRIPT = `
+  pid=$1; shift
+  while read -r _; do :; done
+  kill -INT "$pid" 2>/dev/null
+  tries=0
+  while kill -0 "$pid" 2>/dev/null && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+  [ $# -eq 0 ] || rm -rf -- "$@"
+`;
+
+export function watchOver(pid: number, remove: string[]): Watchdog {
+  const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...remove], {
+    cwd: '/',
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  child.on('error', () => {});
+  child.stdin.on('error', () => {});
+  child.unref();
+  (child.stdin as unknown as { unref?: () => void }).unref?.();
+  return { dismiss: () => void child.kill('SIGKILL') };
+}

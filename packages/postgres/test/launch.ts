@@ -1,0 +1,16 @@
+// A process that starts the embedded server and lives until it is told or killed: what the tests do to a launcher, they do to this.
+import { startEmbeddedPostgres } from '../src/server.ts';
+
+const [options] = process.argv.slice(2);
+try {
+  const server = await startEmbeddedPostgres({ fsync: false, ...JSON.parse(options ?? '') });
+  process.stdout.write(`${JSON.stringify({ url: server.url, port: server.port, recovered: server.recovered })}\n`);
+  process.on('SIGTERM', async () => {
+    await server.stop();
+    process.exit(0);
+  });
+  setInterval(() => {}, 60_000);
+} catch (error) {
+  process.stdout.write(`${JSON.stringify({ error: (error as Error).message })}\n`);
+  process.exit(1);
+}

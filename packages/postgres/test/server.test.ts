@@ -1,0 +1,201 @@
+// The embedded server as a launcher meets it: start, stop, kill -9, leftovers, and the messages when it cannot (contract section 1).
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { readPostmaster } from '../src/postmaster.ts';
+import { processState, signal, waitForEnd } from '../src/processes.ts';
+
+interface Launched {
+  child: ChildProcess;
+  answer: { url: string; port: number; recovered: boolean; error?: string };
+}
+
+let folder: string;
+let dataDir: string;
+let launched: ChildProcess[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
+  chmodSync(folder, 0o755);
+  dataDir = join(folder, 'postgres');
+  launched = [];
+});
+
+afterEach(async () => {
+  for (const child of launched) await end(child, 'SIGTERM');
+  const left = readPostmaster(dataDir);
+  if (left) {
+    signal(left.pid, 'SIGKILL');
+    await waitForEnd(left.pid, 5_000);
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function launch(options: object = {}): Promise<Launched> {
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'launch.ts'), JSON.stringify({ dataDir, ...options })],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  launched.push(child);
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  return { child, answer: JSON.parse(line) };
+}
+
+async function end(child: ChildProcess, name: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(name);
+  await once(child, 'exit');
+}
+
+async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function eventuallyGone(path: string): Promise<boolean> {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
+    if (!existsSync(path)) return true;
+    await new Promise((resume) => setTimeout(resume, 20));
+  }
+  return false;
+}
+
+const serverPid = () => readPostmaster(dataDir)?.pid as number;
+
+describe('a server that is started and stopped', () => {
+  test('keeps its data over a restart, and leaves no process', async () => {
+    const first = await launch();
+    await query(first.answer.url, 'create table kept (n int)');
+    const pid = serverPid();
+    await end(first.child, 'SIGTERM');
+    expect(processState(pid)).toBe('gone');
+    const second = await launch();
+    expect(second.answer.recovered).toBe(false);
+    expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+  });
+
+  test('listens on the loopback address alone, asks for a random password kept 0600, and sorts alike everywhere', async () => {
+    const { answer } = await launch({ settings: { max_connections: 20 } });
+    const [row] = await query(
+      answer.url,
+      `select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
+              current_setting('max_connections') as connections, current_setting('timezone') as timezone,
+              datlocprovider as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding
+       from pg_database where datname = current_database()`,
+    );
+    expect(row).toEqual({
+      addresses: '127.0.0.1',
+      sockets: '',
+      connections: '20',
+      timezone: 'UTC',
+      provider: 'b',
+      locale: 'C.UTF-8',
+      encoding: 'UTF8',
+    });
+    expect(statSync(`${dataDir}.password`).mode & 0o777).toBe(0o600);
+    expect(readFileSync(`${dataDir}.password`, 'utf8').trim()).toHaveLength(32);
+    const wrong = new URL(answer.url);
+    wrong.password = 'wrong';
+    await expect(query(wrong.href, 'select 1')).rejects.toThrow('password authentication failed');
+  });
+});
+
+describe('after a kill -9', () => {
+  test('of the launcher, the next start stops the orphan and goes on with the data', async () => {
+    const first = await launch();
+    await query(first.answer.url, 'create table kept (n int)');
+    const orphan = serverPid();
+    await end(first.child, 'SIGKILL');
+    expect(processState(orphan)).toBe('running');
+    const second = await launch();
+    expect(second.answer).toMatchObject({ recovered: true });
+    expect(processState(orphan)).not.toBe('running');
+    expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+  });
+
+  test('of launcher and server together, the next start recovers at once', async () => {
+    const first = await launch();
+    await query(first.answer.url, 'create table kept (n int)');
+    const pid = serverPid();
+    await end(first.child, 'SIGKILL');
+    signal(pid, 'SIGKILL');
+    const second = await launch();
+    expect(second.answer).toMatchObject({ recovered: false });
+    expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+  });
+
+  test('of a launcher with a watchdog, the server ends by itself and the named folders are removed', async () => {
+    const extra = join(folder, 'extra');
+    mkdirSync(extra);
+    const first = await launch({ onKilled: { remove: [extra] } });
+    const pid = serverPid();
+    await end(first.child, 'SIGKILL');
+    expect(await waitForEnd(pid, 10_000)).toBe(true);
+    expect(await eventuallyGone(extra)).toBe(true);
+  });
+});
+
+describe('leftovers', () => {
+  test('a postmaster.pid with the id of a stranger does not stop the start, nor harm the stranger', async () => {
+    const first = await launch();
+    const text = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8');
+    await end(first.child, 'SIGTERM');
+    writeFileSync(join(dataDir, 'postmaster.pid'), text.replace(/^\d+/, String(process.pid)));
+    const second = await launch();
+    expect(second.answer).toMatchObject({ recovered: false });
+  });
+
+  test('a first start that was cut short leaves nothing in the way', async () => {
+    mkdirSync(`${dataDir}.new/base`, { recursive: true });
+    writeFileSync(`${dataDir}.password`, 'of-the-first-try\n');
+    const { answer } = await launch();
+    expect(await query(answer.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('clear messages', () => {
+  test('a second launcher on the same data is refused, and the first goes on', async () => {
+    const first = await launch();
+    const second = await launch();
+    expect(second.answer.error).toBe(
+      `the running process ${first.child.pid} already uses the database files in ${dataDir}`,
+    );
+    expect(await query(first.answer.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+
+  test('a given port that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    const { answer } = await launch({ port });
+    other.close();
+    expect(answer.error).toBe(`port ${port} (PostgreSQL) is taken`);
+  });
+
+  test('data of another major version', async () => {
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, 'PG_VERSION'), '9\n');
+    const { answer } = await launch();
+    expect(answer.error).toMatch(/was made by PostgreSQL 9, and this is PostgreSQL \d+: move it away/);
+  });
+
+  test('a setting that the server refuses comes with the end of its log', async () => {
+    const { answer } = await launch({ settings: { max_connections: 'many' } });
+    expect(answer.error).toMatch(/PostgreSQL did not start: .*invalid value for parameter "max_connections": "many"/s);
+  });
+});
