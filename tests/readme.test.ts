@@ -1,0 +1,91 @@
+// Does the README tell the truth? Its shell blocks, run as written against what `npm start` starts; only the ports differ.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type RunningSystem, startSystem } from './running-system.ts';
+
+const run = promisify(execFile);
+const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8');
+const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] as string);
+
+let system: RunningSystem;
+beforeAll(async () => {
+  system = await startSystem();
+}, 90_000);
+afterAll(async () => {
+  await system?.stop();
+}, 60_000);
+
+const here = (text: string) =>
+  text.replaceAll('http://localhost:4000', system.auth).replaceAll('http://localhost:4001', system.bookings);
+
+/** One shell session runs all blocks; a marker line parts their outputs. */
+async function runBlocks(scripts: readonly string[]): Promise<readonly string[]> {
+  const { stdout } = await run('sh', ['-e', '-c', here(scripts.join('\necho; echo ------\n'))], { timeout: 60_000 });
+  return stdout.split('------\n');
+}
+
+describe('the journey by curl', () => {
+  test('gets a token, sees bays, books, is refused a double booking, finds, moves, lists and deletes', async () => {
+    expect(blocks).toHaveLength(5);
+    const [token, places, created, refused, moved] = (await runBlocks(blocks)) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    expect(token.trim()).toBe('');
+    expect(places).toContain('"loc-north-1"');
+    expect(places).toContain('"bay-n1-01"');
+    expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
+    expect(created).toMatch(new RegExp(`^Location: ${system.bookings}/api/bookings/[0-9a-f-]{36}\\r?$`, 'm'));
+    expect(refused).toMatch(/^HTTP\/1\.1 400 Bad Request/);
+    expect(refused).toContain('"BOOK00002"');
+    expect(moved).toContain('"bayId":"bay-n1-02"');
+    expect(moved).toContain('"total":1');
+    expect(moved).toMatch(/HTTP\/1\.1 204 No Content/);
+  }, 60_000);
+
+  test('can be walked again', async () => {
+    const [, , created] = await runBlocks(blocks);
+    expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
+  }, 60_000);
+});
+
+describe('the summary of npm start', () => {
+  test('names both addresses, the documentation, the portal and the demo clients', () => {
+    const summary = system.output();
+    for (const words of [
+      system.auth,
+      system.bookings,
+      `${system.bookings}/docs`,
+      `${system.auth}/portal`,
+      'demo-pat-north',
+      'demo-web',
+      'demo-spa',
+      'demo-native',
+      'demo-range',
+    ]) {
+      expect(summary).toContain(words);
+    }
+  });
+
+  test('its curl, pasted twice, gets a token and books a bay', async () => {
+    const pasted = system.output().slice(system.output().indexOf('TOKEN='));
+    const lines = pasted.split('\n');
+    const command = lines
+      .slice(0, lines.findIndex((line, index) => index > 0 && line.trim() === '') + 1 || undefined)
+      .join('\n');
+    for (const _ of [1, 2]) {
+      const { stdout } = await run('sh', ['-e', '-c', command], { timeout: 30_000 });
+      expect(stdout).toContain('"bayId":"bay-n1-');
+    }
+  }, 60_000);
+});
+
+test.each(['/docs', '/openapi.json'])('bookings%s, where the README points, answers', async (path) => {
+  expect((await fetch(`${system.bookings}${path}`)).status).toBe(200);
+});
