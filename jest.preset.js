@@ -15,3 +15,9 @@ export default {
   restoreMocks: true,
   testTimeout: 30_000,
 };
+
+// For the workspaces whose tests need a PostgreSQL server: one per run, see packages/testkit/src/database.ts.
+export const withPostgres = {
+  globalSetup: here('./packages/testkit/src/jest.global-setup.ts'),
+  globalTeardown: here('./packages/testkit/src/jest.global-teardown.ts'),
+};

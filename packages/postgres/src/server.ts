@@ -1,8 +1,19 @@
 // How does a PostgreSQL server run here without being installed? initdb once, then `postgres` as a process group of its own, so that
 // Ctrl-C reaches the services first; a server that a killed launcher left behind is stopped before the next one starts.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fchownSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import {
+  chmodSync,
+  closeSync,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { type Account, runAs, serverAccount } from './account.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
@@ -17,21 +28,24 @@ const START_LIMIT_MS = 60_000;
 const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
-  dataDir: string;
+  /** A temporary one, removed with the server, unless given. */
+  dataDir?: string;
   /** A free one unless given. */
   port?: number | undefined;
   /** false for tests: faster, and a power cut may lose everything. */
   fsync?: boolean;
   settings?: Record<string, string | number>;
   onProgress?: (line: string) => void;
-  /** Stop the server, and remove these, should this process be killed without a chance to do it. */
-  onKilled?: { remove?: string[] };
+  /** Stop the server even when this process is killed without a chance to do it. A temporary server always does. */
+  watchdog?: boolean;
 }
 
 export interface EmbeddedPostgres {
   /** As the superuser, database `postgres`. */
   url: string;
   port: number;
+  /** Where the files are. */
+  dataPath: string;
   /** A server of a killed launcher was found and stopped first. */
   recovered: boolean;
   /** Settles when the server ends, whoever ended it. */
@@ -41,7 +55,8 @@ export interface EmbeddedPostgres {
 
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { fsync = true, onProgress = () => {} } = options;
-  const requested = resolve(options.dataDir);
+  const temporary = options.dataDir === undefined ? makeTemporaryFolder() : undefined;
+  const requested = resolve(options.dataDir ?? join(temporary as string, 'postgres'));
   const account = serverAccount(requested);
   const place = choosePlace(requested, account);
   if (place.moved)
@@ -56,23 +71,33 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     const run = { data: place.data, binaries, account, log, settings: { ...settings(fsync), ...options.settings } };
     const { child, port } = await startOnPort(run, options.port);
     const ended = new Promise<void>((settle) => child.once('exit', () => settle()));
+    const remove = temporary ? [temporary, ...(place.moved ? [dirname(place.data)] : [])] : [];
     const watchdog: Watchdog | undefined =
-      options.onKilled && watchOver(child.pid as number, options.onKilled.remove ?? []);
+      options.watchdog || temporary ? watchOver(child.pid as number, remove) : undefined;
     return {
       url: `postgres://postgres:${password}@${HOST}:${port}/postgres`,
       port,
+      dataPath: place.data,
       recovered,
       ended,
       stop: async () => {
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
         watchdog?.dismiss();
         owner.release();
+        for (const folder of remove) rmSync(folder, { recursive: true, force: true });
       },
     };
   } catch (error) {
     owner.release();
     throw error;
   }
+}
+
+// The server's account must be able to enter it.
+function makeTemporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
+  chmodSync(folder, 0o711);
+  return folder;
 }
 
 function claimData(data: string) {

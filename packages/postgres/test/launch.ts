@@ -4,7 +4,9 @@ import { startEmbeddedPostgres } from '../src/server.ts';
 const [options] = process.argv.slice(2);
 try {
   const server = await startEmbeddedPostgres({ fsync: false, ...JSON.parse(options ?? '') });
-  process.stdout.write(`${JSON.stringify({ url: server.url, port: server.port, recovered: server.recovered })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ url: server.url, dataPath: server.dataPath, port: server.port, recovered: server.recovered })}\n`,
+  );
   process.on('SIGTERM', async () => {
     await server.stop();
     process.exit(0);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
@@ -13,7 +13,7 @@ import { processState, signal, waitForEnd } from '../src/processes.ts';
 
 interface Launched {
   child: ChildProcess;
-  answer: { url: string; port: number; recovered: boolean; error?: string };
+  answer: { url: string; dataPath: string; port: number; recovered: boolean; error?: string };
 }
 
 let folder: string;
@@ -139,14 +139,12 @@ describe('after a kill -9', () => {
     expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
-  test('of a launcher with a watchdog, the server ends by itself and the named folders are removed', async () => {
-    const extra = join(folder, 'extra');
-    mkdirSync(extra);
-    const first = await launch({ onKilled: { remove: [extra] } });
-    const pid = serverPid();
-    await end(first.child, 'SIGKILL');
-    expect(await waitForEnd(pid, 10_000)).toBe(true);
-    expect(await eventuallyGone(extra)).toBe(true);
+  test('of a launcher with a temporary server, the server ends by itself and its folder is removed', async () => {
+    const { child, answer } = await launch({ dataDir: undefined });
+    const postmaster = readPostmaster(answer.dataPath);
+    await end(child, 'SIGKILL');
+    expect(await waitForEnd(postmaster?.pid as number, 10_000)).toBe(true);
+    expect(await eventuallyGone(dirname(answer.dataPath))).toBe(true);
   });
 });
 

@@ -1,0 +1,2 @@
+create table thing (id int primary key);
+insert into thing values (1);
