@@ -2,6 +2,7 @@
 // structured log line and a row of audit_event, never with a secret. Losing an event must not fail the request it tells of.
 import type { Database } from '@bay-booking/service/database';
 import type { Logger } from '@bay-booking/service/logging';
+import { jsonText } from '../json.ts';
 
 export interface AuditEvent {
   /** Subject and deed, such as `sign-in.refused` or `client.revoked`. */
@@ -23,62 +24,75 @@ export interface AuditRow {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-export type RecordAudit = (event: AuditEvent) => void;
 export type Audit = ReturnType<typeof createAudit>;
 
 /** Rows that may wait for the database at once; beyond, the log line alone tells of the event. */
-const waitingAtMost = 1_000;
+const waitingAtMost = 5_000;
+/** Rows go together, so that a busy token endpoint does not write one statement per token. */
+const gatherFor = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
-  const waiting = new Set<Promise<void>>();
+  let waiting: (AuditEvent & { at: Date })[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
 
-  const write = async ({ kind, accountId, clientId, facilityId, address, detail }: AuditEvent): Promise<void> => {
+  const write = async (events: readonly (AuditEvent & { at: Date })[]): Promise<void> => {
+    const rows = events.map((event) => ({
+      at: event.at,
+      kind: event.kind,
+      account_id: event.accountId ?? null,
+      client_id: event.clientId ?? null,
+      facility_id: event.facilityId ?? null,
+      address: event.address ?? null,
+      detail: event.detail ?? {},
+    }));
     try {
       await db.raw(
-        `insert into audit_event (kind, account_id, client_id, facility_id, address, detail)
-         values (?, ?, ?, ?, ?, ?::jsonb)`,
-        [
-          kind,
-          accountId ?? null,
-          clientId ?? null,
-          facilityId ?? null,
-          address ?? null,
-          JSON.stringify(detail ?? {}).replaceAll('\\u0000', ''),
-        ],
+        `insert into audit_event (at, kind, account_id, client_id, facility_id, address, detail)
+         select * from jsonb_to_recordset(?::jsonb)
+             as e (at timestamptz, kind text, account_id text, client_id text, facility_id text, address text, detail jsonb)`,
+        [jsonText(rows)],
       );
     } catch (err) {
-      logger.warn({ err, kind }, 'audit event is in the log alone');
+      logger.warn({ err, events: rows.length }, 'audit events are in the log alone');
     }
   };
 
-  return {
-    record(event: AuditEvent): void {
-      logger.info({ audit: event }, event.kind);
-      if (waiting.size >= waitingAtMost) return;
-      const row = write(event).finally(() => waiting.delete(row));
-      waiting.add(row);
-    },
-
-    /** Resolves when every row is written; for a clean shutdown. */
-    async settled(): Promise<void> {
-      await Promise.all(waiting);
-    },
-
-    async ofFacility(facilityId: string, limit = 100): Promise<readonly AuditRow[]> {
-      return read('facility_id', facilityId, limit);
-    },
-
-    async ofAccount(accountId: string, limit = 100): Promise<readonly AuditRow[]> {
-      return read('account_id', accountId, limit);
-    },
+  const flush = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting.length > 0) {
+      const events = waiting;
+      waiting = [];
+      writing = writing.then(() => write(events));
+    }
+    return writing;
   };
 
-  async function read(column: 'facility_id' | 'account_id', id: string, limit: number): Promise<readonly AuditRow[]> {
+  const read = async (
+    column: 'facility_id' | 'account_id',
+    id: string,
+    limit: number,
+  ): Promise<readonly AuditRow[]> => {
+    await flush();
     const { rows } = await db.raw<{ rows: AuditRow[] }>(
       `select at, kind, account_id as "accountId", client_id as "clientId", facility_id as "facilityId", address, detail
          from audit_event where ${column} = ? order by at desc, id desc limit ?`,
       [id, limit],
     );
     return rows;
-  }
+  };
+
+  return {
+    record(event: AuditEvent): void {
+      logger.info({ audit: event }, event.kind);
+      if (waiting.length >= waitingAtMost) return;
+      waiting.push({ ...event, at: new Date() });
+      timer ??= setTimeout(() => void flush(), gatherFor);
+    },
+    /** Resolves when every row is written; before a shutdown. */
+    settled: flush,
+    ofFacility: (facilityId: string, limit = 100) => read('facility_id', facilityId, limit),
+    ofAccount: (accountId: string, limit = 100) => read('account_id', accountId, limit),
+  };
 }
