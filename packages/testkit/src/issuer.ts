@@ -1,0 +1,173 @@
+// An authorization server of the tests' own: discovery, a JWKS, and RFC 9068 access tokens with any claim bent as a test wishes
+// (contract section 6). It can rotate its keys, and be away, slow or talking nonsense.
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  type JWK,
+  type JWTHeaderParameters,
+  type JWTPayload,
+  SignJWT,
+  UnsecuredJWT,
+} from 'jose';
+
+export type IssuerFailure = 'down' | 'slow' | '500' | 'garbage';
+
+/** Claims by name, and the few parts of the header that tests bend; a claim that is undefined is left out. */
+export interface TokenOptions {
+  facilities?: unknown;
+  scope?: unknown;
+  sub?: unknown;
+  client_id?: unknown;
+  aud?: unknown;
+  iss?: unknown;
+  /** Seconds since 1970, as are the others; an hour from now unless given. */
+  exp?: unknown;
+  nbf?: unknown;
+  iat?: unknown;
+  jti?: unknown;
+  typ?: string | undefined;
+  kid?: string | undefined;
+  /** Signs with a key of that algorithm that is not published, unless it is ES256. `none` does not sign. */
+  alg?: string;
+  [claim: string]: unknown;
+}
+
+export interface TestIssuer {
+  url: string;
+  jwksUri: string;
+  token(options?: TokenOptions): Promise<string>;
+  /** Signs with a new key from now on. The old one stays published unless `retire`. Returns the new kid. */
+  rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
+  /** Publishes every key made so far. */
+  publish(): void;
+  fail(how: IssuerFailure | undefined): void;
+  /** How often each was asked for. */
+  requests: { discovery: number; jwks: number };
+  close(): Promise<void>;
+}
+
+interface SigningKey {
+  kid: string;
+  privateKey: CryptoKey;
+  jwk: JWK;
+}
+
+export interface TestIssuerOptions {
+  /** Of the tokens, unless a token names another. */
+  audience?: string;
+  scopeBase?: string;
+  /** How long 'slow' takes. */
+  slowMilliseconds?: number;
+}
+
+export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
+  const {
+    audience = 'http://localhost:4001',
+    scopeBase = 'https://bay-booking.example',
+    slowMilliseconds = 20_000,
+  } = options;
+  let made = 0;
+  const newKey = async (): Promise<SigningKey> => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const kid = `key-${++made}`;
+    return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: 'ES256' } };
+  };
+  let current = await newKey();
+  let published = [current];
+  const unpublished: SigningKey[] = [];
+  let failure: IssuerFailure | undefined;
+  const requests = { discovery: 0, jwks: 0 };
+  const slowAnswers = new Set<NodeJS.Timeout>();
+
+  const server = createServer((request, response) => {
+    const answer = () => {
+      if (request.url === '/.well-known/openid-configuration') send(response, discovery());
+      else if (request.url === '/connect/jwks') send(response, { keys: published.map(({ jwk }) => jwk) });
+      else response.writeHead(404).end();
+    };
+    if (request.url === '/.well-known/openid-configuration') requests.discovery++;
+    if (request.url === '/connect/jwks') requests.jwks++;
+    if (failure === 'down') request.socket.destroy();
+    else if (failure === '500') response.writeHead(500).end('{"error":"server_error"}');
+    else if (failure === 'garbage') response.writeHead(200, { 'Content-Type': 'application/json' }).end('<html>{');
+    else if (failure === 'slow') {
+      const timer = setTimeout(answer, slowMilliseconds);
+      slowAnswers.add(timer);
+      response.on('close', () => {
+        clearTimeout(timer);
+        slowAnswers.delete(timer);
+      });
+    } else answer();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const jwksUri = `${url}/connect/jwks`;
+  const discovery = () => ({
+    issuer: url,
+    jwks_uri: jwksUri,
+    token_endpoint: `${url}/connect/token`,
+    authorization_endpoint: `${url}/connect/authorize`,
+    response_types_supported: ['code'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
+  });
+
+  return {
+    url,
+    jwksUri,
+    requests,
+    token: async ({ typ = 'at+jwt', kid = current.kid, alg = 'ES256', ...claims } = {}) => {
+      const now = Math.floor(Date.now() / 1000);
+      const payload = {
+        iss: url,
+        aud: audience,
+        sub: 'acc-test',
+        client_id: 'client-test',
+        scope: `${scopeBase}/golf/bookings`,
+        facilities: [],
+        iat: now,
+        exp: now + 3600,
+        jti: crypto.randomUUID(),
+        ...claims,
+      } as JWTPayload;
+      if (alg === 'none') return new UnsecuredJWT(payload).encode();
+      const header: JWTHeaderParameters = { alg, typ, kid };
+      return new SignJWT(payload).setProtectedHeader(header).sign(await signingKey(alg, current));
+    },
+    rotate: async ({ retire = false, publish = true } = {}) => {
+      current = await newKey();
+      if (retire) published = [];
+      if (publish) published.push(current);
+      else unpublished.push(current);
+      return current.kid;
+    },
+    publish: () => {
+      published.push(...unpublished.splice(0));
+    },
+    fail: (how) => {
+      failure = how;
+    },
+    close: async () => {
+      for (const timer of slowAnswers) clearTimeout(timer);
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+// HS256 takes the public key's own text as the secret: the classic confusion of algorithms.
+async function signingKey(alg: string, { privateKey, jwk }: SigningKey): Promise<CryptoKey | Uint8Array> {
+  if (alg === 'ES256') return privateKey;
+  if (alg.startsWith('HS')) return new TextEncoder().encode(JSON.stringify(jwk).padEnd(64));
+  return (await generateKeyPair(alg)).privateKey;
+}
+
+function send(response: ServerResponse, body: object): void {
+  response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+}

@@ -1,0 +1,68 @@
+// The tests' issuer publishes the keys it signs with, and fails in the ways that the tests ask for.
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
+import { createTestIssuer, type TestIssuer } from '../src/issuer.ts';
+
+let issuer: TestIssuer;
+
+beforeEach(async () => {
+  issuer = await createTestIssuer({ audience: 'http://bookings.test', slowMilliseconds: 50 });
+});
+
+afterEach(() => issuer.close());
+
+async function verify(token: string) {
+  const jwks = createLocalJWKSet((await (await fetch(issuer.jwksUri)).json()) as JSONWebKeySet);
+  return jwtVerify(token, jwks, { issuer: issuer.url, audience: 'http://bookings.test' });
+}
+
+test('a token verifies against the published keys, before and after a rotation', async () => {
+  const before = await issuer.token({ facilities: ['fac-north'] });
+  const { payload, protectedHeader } = await verify(before);
+  expect(payload).toMatchObject({
+    facilities: ['fac-north'],
+    scope: 'https://bay-booking.example/golf/bookings',
+  });
+  expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: 'key-1' });
+  expect(await issuer.rotate()).toBe('key-2');
+  expect((await verify(await issuer.token())).protectedHeader.kid).toBe('key-2');
+  await verify(before);
+  await issuer.rotate({ retire: true });
+  await expect(verify(before)).rejects.toThrow('no applicable key');
+  expect(issuer.requests.jwks).toBe(4);
+});
+
+test('a key may sign before it is published', async () => {
+  await issuer.rotate({ publish: false });
+  const token = await issuer.token();
+  await expect(verify(token)).rejects.toThrow('no applicable key');
+  issuer.publish();
+  await verify(token);
+});
+
+test('claims and header can be bent', async () => {
+  await expect(verify(await issuer.token({ aud: 'http://other.test' }))).rejects.toThrow('"aud"');
+  await expect(verify(await issuer.token({ exp: 1 }))).rejects.toThrow('"exp"');
+  expect(decodeProtectedHeader(await issuer.token({ alg: 'HS256', typ: 'JWT', kid: 'other' }))).toEqual({
+    alg: 'HS256',
+    typ: 'JWT',
+    kid: 'other',
+  });
+  expect(await issuer.token({ alg: 'none' })).toMatch(/\.$/);
+});
+
+test('it fails as asked, and recovers', async () => {
+  issuer.fail('down');
+  await expect(fetch(issuer.jwksUri)).rejects.toThrow('fetch failed');
+  issuer.fail('500');
+  expect((await fetch(issuer.jwksUri)).status).toBe(500);
+  issuer.fail('garbage');
+  expect(await (await fetch(issuer.jwksUri)).text()).toBe('<html>{');
+  issuer.fail('slow');
+  expect((await fetch(`${issuer.url}/.well-known/openid-configuration`)).status).toBe(200);
+  issuer.fail(undefined);
+  expect(await (await fetch(`${issuer.url}/.well-known/openid-configuration`)).json()).toMatchObject({
+    issuer: issuer.url,
+    jwks_uri: issuer.jwksUri,
+  });
+});
