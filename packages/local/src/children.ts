@@ -1,0 +1,116 @@
+// How do the apps' own commands and services run here? As child processes, each line of their output under the app's name. An IPC
+// channel tells a service when the launcher is gone; a file tells the next launcher which ones did not notice.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { processIdentity, signal, waitForEnd } from '@bay-booking/postgres/processes';
+import type { AppName, Environment } from './settings.ts';
+
+const STOP_LIMIT_MS = 35_000;
+
+interface ChildOptions {
+  app: AppName;
+  folder: string;
+  env: Environment;
+  print: (line: string) => void;
+}
+
+/** Runs to its end; what it is given as input is written to its standard input. */
+export async function runCommand(
+  options: ChildOptions & { args: readonly string[]; input?: string; signal: AbortSignal },
+): Promise<void> {
+  const { app, folder, env, args, input, print } = options;
+  const child = spawn(process.execPath, args, {
+    cwd: folder,
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    signal: options.signal,
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  printLines(app, [child.stdout, child.stderr], print);
+  await new Promise<void>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, name) => {
+      if (code === 0) resolve();
+      else reject(new Error(`${app}: ${args.join(' ')} failed with ${name ?? `exit code ${code}`}`));
+    });
+  });
+}
+
+export interface Service {
+  app: AppName;
+  child: ChildProcess;
+  /** Settles when it ends, with what to say about it. */
+  ended: Promise<string>;
+  stop(): Promise<void>;
+  kill(): void;
+}
+
+export function startService(options: ChildOptions & { watch: boolean }): Service {
+  const { app, folder, env, watch, print } = options;
+  const child = spawn(process.execPath, [...(watch ? ['--watch', '--watch-preserve-output'] : []), 'src/main.ts'], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  printLines(app, [child.stdout as Readable, child.stderr as Readable], print);
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`${app} could not be started: ${error.message}`));
+    child.once('exit', (code, name) => resolve(`${app} has ended with ${name ?? `exit code ${code}`}`));
+  });
+  const isOver = () => child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+  return {
+    app,
+    child,
+    ended,
+    stop: async () => {
+      if (isOver()) return;
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => {
+        print(`${app} does not stop within ${STOP_LIMIT_MS / 1000} s and is killed`);
+        child.kill('SIGKILL');
+      }, STOP_LIMIT_MS);
+      await ended;
+      clearTimeout(timer);
+    },
+    kill: () => {
+      if (!isOver()) child.kill('SIGKILL');
+    },
+  };
+}
+
+function printLines(app: AppName, streams: readonly Readable[], print: (line: string) => void): void {
+  for (const input of streams) createInterface({ input }).on('line', (line) => print(`${app.padEnd(8)} | ${line}`));
+}
+
+export function noteServices(file: string, services: readonly Service[]): void {
+  const lines = services.map(({ child: { pid } }) => `${pid} ${pid ? processIdentity(pid) : ''}\n`);
+  writeFileSync(file, lines.join(''), { mode: 0o600 });
+}
+
+/** After a kill -9: those that were still starting up may not have noticed. */
+export async function endLeftServices(file: string): Promise<void> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return;
+  }
+  const left = text
+    .split('\n')
+    .map((line) => /^(\d+) (.+)$/.exec(line))
+    .filter((match) => match !== null)
+    .map(([, pid, identity]) => ({ pid: Number(pid), identity }))
+    .filter(({ pid, identity }) => processIdentity(pid) === identity);
+  for (const { pid } of left) signal(pid, 'SIGTERM');
+  await Promise.all(
+    left.map(async ({ pid }) => {
+      if (await waitForEnd(pid, 5_000)) return;
+      signal(pid, 'SIGKILL');
+      await waitForEnd(pid, 5_000);
+    }),
+  );
+  rmSync(file, { force: true });
+}

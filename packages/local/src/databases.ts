@@ -1,0 +1,86 @@
+// Two databases that share nothing, each with an owner for migrations and a role that may only read and write rows for the service.
+import pg from 'pg';
+import type { AppName } from './settings.ts';
+
+const ownerOf = (app: AppName) => `${app}_owner`;
+const serviceOf = (app: AppName) => `${app}_service`;
+
+export const roles: readonly string[] = (['auth', 'bookings'] as const).flatMap((app) => [
+  ownerOf(app),
+  serviceOf(app),
+]);
+
+export interface DatabaseUrls {
+  owner: string;
+  service: string;
+}
+
+/** Safe to run again; the passwords become the given ones. */
+export async function ensureDatabase(
+  serverUrl: string,
+  app: AppName,
+  passwords: Readonly<Record<string, string>>,
+): Promise<DatabaseUrls> {
+  const owner = ownerOf(app);
+  const service = serviceOf(app);
+  const urls = {
+    owner: databaseUrl(serverUrl, app, owner, passwords[owner] as string),
+    service: databaseUrl(serverUrl, app, service, passwords[service] as string),
+  };
+  await withClient(serverUrl, async (client) => {
+    for (const role of [owner, service]) await ensureRole(client, role, passwords[role] as string);
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [app]);
+    if (!rowCount) {
+      // An administrator who is no superuser must be a member of the role that is to own the database.
+      await client.query(`grant ${owner} to current_user`);
+      await client.query(`create database ${app} owner ${owner} encoding 'UTF8' template template0`);
+    }
+    await client.query(`revoke all on database ${app} from public`);
+    await client.query(`grant connect on database ${app} to ${service}`);
+    await client.query(`alter database ${app} set timezone to 'UTC'`);
+    await client.query(`alter role ${service} set lock_timeout to '2s'`);
+    await client.query(`alter role ${service} set statement_timeout to '5s'`);
+    await client.query(`alter role ${service} set idle_in_transaction_session_timeout to '10s'`);
+  });
+  await withClient(urls.owner, async (client) => {
+    const dml = 'select, insert, update, delete';
+    await client.query(`grant usage on schema public to ${service}`);
+    await client.query(`grant ${dml} on all tables in schema public to ${service}`);
+    await client.query(`grant usage, select on all sequences in schema public to ${service}`);
+    await client.query(`alter default privileges in schema public grant ${dml} on tables to ${service}`);
+    await client.query(`alter default privileges in schema public grant usage, select on sequences to ${service}`);
+  });
+  return urls;
+}
+
+async function ensureRole(client: pg.Client, role: string, password: string): Promise<void> {
+  const { rowCount } = await client.query('select from pg_roles where rolname = $1', [role]);
+  await client.query(
+    `${rowCount ? 'alter' : 'create'} role ${role} with login password ${client.escapeLiteral(password)}`,
+  );
+}
+
+function databaseUrl(serverUrl: string, database: string, role: string, password: string): string {
+  const url = new URL(serverUrl);
+  url.username = role;
+  url.password = password;
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, query_timeout: 60_000 });
+  client.on('error', () => {});
+  const { host, username } = new URL(url);
+  try {
+    await client.connect();
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    throw new Error(`cannot connect to PostgreSQL at ${host} as ${username}: ${message || code}`, { cause: error });
+  }
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

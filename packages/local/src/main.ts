@@ -1,0 +1,45 @@
+// `npm start`: the embedded PostgreSQL, both services as child processes, the demo, the printed summary (contract section 1).
+import { readSettings } from './settings.ts';
+import { watchForStop } from './stopping.ts';
+import { summary } from './summary.ts';
+import { type Stops, startSystem } from './system.ts';
+
+const startedAt = performance.now();
+const print = (line: string) => process.stdout.write(`${line}\n`);
+// The terminal or the reader of our output may go away; stopping still has to happen.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
+const stops: Stops = { steps: [], services: [] };
+const stopping = watchForStop({
+  underNpm: process.env.npm_lifecycle_event !== undefined,
+  onStop: (reason) => print(`stopping (${reason})`),
+  onHurry: () => {
+    for (const service of stops.services) service.kill();
+  },
+});
+const stopAsked = new Promise<undefined>((resolve) => {
+  stopping.signal.addEventListener('abort', () => resolve(undefined));
+});
+
+let exitCode = 0;
+try {
+  const settings = readSettings(process.env, process.argv.slice(2));
+  const system = await startSystem({ settings, env: process.env, print, signal: stopping.signal }, stops);
+  print(summary(settings, system.databases, (performance.now() - startedAt) / 1000));
+  const broken = await Promise.race([stopAsked, system.broken]);
+  if (broken) throw new Error(broken);
+} catch (error) {
+  if (!stopping.signal.aborted) {
+    process.stderr.write(`${Error.isError(error) ? error.message : String(error)}\n`);
+    exitCode = 1;
+  }
+}
+
+await Promise.all(stops.services.map((service) => service.stop()));
+for (const step of stops.steps.reverse()) {
+  await step().catch((error: unknown) => {
+    process.stderr.write(`${Error.isError(error) ? error.message : String(error)}\n`);
+    exitCode = 1;
+  });
+}
+process.exit(exitCode);

@@ -1,0 +1,40 @@
+// Are the ports free, and do the services answer?
+import { portIsFree } from '@bay-booking/postgres/ports';
+import { namedPorts, type Settings } from './settings.ts';
+
+const READY_LIMIT_MS = 60_000;
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** @throws {Error} with one line for every port that is taken; `patience` is for services of a killed launcher on their way out. */
+export async function requireFreePorts(settings: Settings, patience: number): Promise<void> {
+  const deadline = Date.now() + patience;
+  for (;;) {
+    const taken: string[] = [];
+    for (const { name, port } of namedPorts(settings)) {
+      // On macOS a program that holds only the loopback address would not be noticed by the first.
+      const free = (await portIsFree(port)) && (await portIsFree(port, '127.0.0.1'));
+      if (!free) taken.push(`port ${port} is taken: stop what listens there, or choose another with ${name}`);
+    }
+    if (taken.length === 0) return;
+    if (Date.now() >= deadline) throw new Error(taken.join('\n'));
+    await pause(200);
+  }
+}
+
+export async function untilReady(port: number, signal: AbortSignal): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
+  for (;;) {
+    if (signal.aborted) throw signal.reason;
+    if (limit.aborted)
+      throw new Error(`http://localhost:${port}/health/ready is not 200 after ${READY_LIMIT_MS / 1000} s`);
+    const ok = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: limit }).then(
+      async (response) => {
+        await response.body?.cancel();
+        return response.ok;
+      },
+      () => false,
+    );
+    if (ok) return;
+    await pause(50);
+  }
+}

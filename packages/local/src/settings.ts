@@ -1,0 +1,122 @@
+// What does `npm start` read (contract section 1), and what does each service get from it (section 2)?
+import { join, resolve } from 'node:path';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Settings {
+  root: string;
+  dataDir: string;
+  authPort: number;
+  bookingsPort: number;
+  postgresPort: number | undefined;
+  metricsPorts: { auth: number; bookings: number } | undefined;
+  databaseServerUrl: string | undefined;
+  socialProvidersFile: string | undefined;
+  scopeBase: string;
+  /** The public addresses. */
+  issuer: string;
+  baseUrl: string;
+  demo: boolean;
+  watch: boolean;
+}
+
+/** @throws {Error} naming every variable at fault */
+export function readSettings(env: Environment, args: readonly string[]): Settings {
+  const root = resolve(import.meta.dirname, '../../..');
+  const faults: string[] = [];
+  const port = (name: string): number | undefined => {
+    const text = env[name];
+    if (!text) return undefined;
+    if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return Number(text);
+    faults.push(`${name} must be a port number from 1 to 65535, not "${text}"`);
+    return undefined;
+  };
+  const authPort = port('AUTH_PORT') ?? 4000;
+  const bookingsPort = port('BOOKINGS_PORT') ?? 4001;
+  const metricsPort = port('METRICS_PORT');
+  const settings = {
+    root,
+    dataDir: resolve(root, env.DATA_DIR || '.data'),
+    authPort,
+    bookingsPort,
+    postgresPort: port('POSTGRES_PORT'),
+    // Two services on one machine cannot share a port: bookings takes the next.
+    metricsPorts: metricsPort ? { auth: metricsPort, bookings: metricsPort + 1 } : undefined,
+    databaseServerUrl: env.DATABASE_SERVER_URL || undefined,
+    socialProvidersFile: env.SOCIAL_PROVIDERS_FILE ? resolve(root, env.SOCIAL_PROVIDERS_FILE) : undefined,
+    scopeBase: env.SCOPE_BASE || 'https://bay-booking.example',
+    issuer: env.ISSUER || `http://localhost:${authPort}`,
+    baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
+    demo: env.NODE_ENV !== 'production',
+    watch: args.includes('--watch'),
+  };
+  if (settings.databaseServerUrl && !/^postgres(ql)?:\/\/[^/]/.test(settings.databaseServerUrl)) {
+    faults.push('DATABASE_SERVER_URL must look like postgres://user:password@host:port/postgres');
+  }
+  const ports = namedPorts(settings).map(({ port }) => port);
+  if (new Set(ports).size < ports.length) {
+    faults.push(
+      `the same port is given twice: ${namedPorts(settings)
+        .map(({ name, port }) => `${name}=${port}`)
+        .join(', ')}`,
+    );
+  }
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  return settings;
+}
+
+/** Every port that must be free, with the variable that moves it. */
+export function namedPorts({ authPort, bookingsPort, postgresPort, metricsPorts, databaseServerUrl }: Settings) {
+  return [
+    { name: 'AUTH_PORT', port: authPort },
+    { name: 'BOOKINGS_PORT', port: bookingsPort },
+    ...(postgresPort && !databaseServerUrl ? [{ name: 'POSTGRES_PORT', port: postgresPort }] : []),
+    ...(metricsPorts
+      ? [
+          { name: 'METRICS_PORT', port: metricsPorts.auth },
+          { name: 'METRICS_PORT + 1', port: metricsPorts.bookings },
+        ]
+      : []),
+  ];
+}
+
+export interface ServiceSecrets {
+  cookieKeys: string;
+  keyEncryptionKey: string;
+}
+
+export type AppName = 'auth' | 'bookings';
+
+/** All variables are handed on, but for those that mean something else here, or would be one for both. */
+export function serviceEnvironment(
+  app: AppName,
+  env: Environment,
+  settings: Settings,
+  secrets: ServiceSecrets,
+): Environment {
+  const { DATABASE_URL: _, DATABASE_SERVER_URL: __, PORT: ___, ...rest } = env;
+  const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
+  const shared = { ...rest, SCOPE_BASE: settings.scopeBase };
+  if (app === 'auth') {
+    return {
+      ...shared,
+      PORT: String(settings.authPort),
+      ISSUER: settings.issuer,
+      BOOKINGS_AUDIENCE: audience,
+      COOKIE_KEYS: env.COOKIE_KEYS || secrets.cookieKeys,
+      KEY_ENCRYPTION_KEY: env.KEY_ENCRYPTION_KEY || secrets.keyEncryptionKey,
+      ...(settings.socialProvidersFile ? { SOCIAL_PROVIDERS_FILE: settings.socialProvidersFile } : {}),
+      ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.auth) } : {}),
+    };
+  }
+  return {
+    ...shared,
+    PORT: String(settings.bookingsPort),
+    BASE_URL: settings.baseUrl,
+    AUTH_ISSUER: env.AUTH_ISSUER || settings.issuer,
+    AUDIENCE: env.AUDIENCE || audience,
+    ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.bookings) } : {}),
+  };
+}
+
+export const appFolder = (settings: Settings, app: AppName) => join(settings.root, 'apps', app);

@@ -1,0 +1,43 @@
+// What does a newcomer need once everything runs? The addresses, the demo's clients and people, and one command to paste.
+import type { Settings } from './settings.ts';
+
+export function summary(settings: Settings, databases: string, seconds: number): string {
+  const { issuer, baseUrl, scopeBase, demo } = settings;
+  const lines = [
+    '',
+    `Bay Booking is ready after ${seconds.toFixed(1)} s. Ctrl-C stops everything.`,
+    '',
+    `  authorization server  ${issuer}`,
+    `  its portal            ${issuer}/portal`,
+    `  Bookings API          ${baseUrl}`,
+    `  its documentation     ${baseUrl}/docs`,
+    `  databases             ${databases}`,
+  ];
+  if (demo) lines.push(...demoLines, '', ...pasteLines(issuer, baseUrl, scopeBase));
+  return `${lines.join('\n')}\n\n`;
+}
+
+const demoLines = [
+  '',
+  'Demo clients (id / secret)',
+  '  demo-pat-north / demo-pat-north-secret   personal access token of bot@north.example, for fac-north',
+  '  demo-pat-south / demo-pat-south-secret   personal access token of bot@south.example, for fac-south',
+  '  demo-web / demo-web-secret               confidential: code and refresh',
+  '  demo-spa                                 public: code with PKCE, implicit',
+  '  demo-native                              public: code, refresh, password, social_access_token',
+  '  demo-range / demo-range-secret           driving range: code and refresh',
+  'Demo accounts (password)',
+  '  owner@north.example, owner@south.example (demo-owner-pass)   player@example.com (demo-player-pass)',
+  '  bot@north.example, bot@south.example (demo-bot-pass)',
+  '',
+  'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',
+];
+
+// Any quarter of an hour of a year: whoever pastes it again almost surely finds another one free.
+const pasteLines = (issuer: string, baseUrl: string, scopeBase: string) => [
+  `TOKEN=$(curl -sS ${issuer}/connect/token -u demo-pat-north:demo-pat-north-secret \\`,
+  `  -d grant_type=client_credentials -d scope=${scopeBase}/golf/bookings | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
+  `SLOT=$(node -p 'Math.ceil(Date.now() / 9e5 + 96 + Math.random() * 35040) * 9e5')`,
+  `curl -sS ${baseUrl}/api/bookings -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d "$(node -p "JSON.stringify({`,
+  `  bayId: 'bay-n1-10', userAlias: 'Ada', startDate: new Date($SLOT), endDate: new Date($SLOT + 9e5) })")"; echo`,
+];

@@ -1,0 +1,110 @@
+// In which order does everything start, and stop? Each step that starts something says how to stop it, and stopping walks these
+// back: services, stand-in providers, PostgreSQL, the hold on DATA_DIR.
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { endLeftServices, noteServices, runCommand, type Service, startService } from './children.ts';
+import { holdDataFolder, readSecrets } from './data-folder.ts';
+import { ensureDatabase, roles } from './databases.ts';
+import { demoData } from './demo.ts';
+import { requireFreePorts, untilReady } from './ready.ts';
+import { type AppName, appFolder, type Environment, type Settings, serviceEnvironment } from './settings.ts';
+import { socialProviders } from './social.ts';
+
+const PORT_PATIENCE_AFTER_CRASH_MS = 10_000;
+
+export interface SystemOptions {
+  settings: Settings;
+  env: Environment;
+  print: (line: string) => void;
+  signal: AbortSignal;
+}
+
+export interface System {
+  /** For people: where the data are. */
+  databases: string;
+  /** Settles when a part that should run has ended, with what to say about it. */
+  broken: Promise<string>;
+}
+
+export interface Stops {
+  /** To be called last first. */
+  steps: (() => Promise<void>)[];
+  services: Service[];
+}
+
+export async function startSystem({ settings, env, print, signal }: SystemOptions, stops: Stops): Promise<System> {
+  const hold = holdDataFolder(settings.dataDir);
+  stops.steps.push(async () => hold.release());
+  const servicesFile = join(settings.dataDir, 'services.pid');
+  if (hold.afterCrash) await endLeftServices(servicesFile);
+  await requireFreePorts(settings, hold.afterCrash ? PORT_PATIENCE_AFTER_CRASH_MS : 0);
+  const secrets = readSecrets(settings.dataDir, roles);
+
+  const server = await databaseServer(settings, print, stops);
+  signal.throwIfAborted();
+  const social = await socialProviders(settings);
+  stops.steps.push(social.stop);
+  const withProviders = { ...settings, socialProvidersFile: social.file };
+
+  print('migrating the databases and starting the services');
+  const abort = new AbortController();
+  const startApp = async (app: AppName) => {
+    const urls = await ensureDatabase(server.url, app, secrets.passwords);
+    const folder = appFolder(settings, app);
+    const appEnv = serviceEnvironment(app, env, withProviders, secrets);
+    const commandSignal = AbortSignal.any([signal, abort.signal]);
+    const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal: commandSignal };
+    await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
+    commandSignal.throwIfAborted();
+    const service = startService({
+      app,
+      folder,
+      env: { ...appEnv, DATABASE_URL: urls.service },
+      print,
+      watch: settings.watch,
+    });
+    stops.services.push(service);
+    noteServices(servicesFile, stops.services);
+    const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
+    const ready = untilReady(port, commandSignal);
+    const imported = settings.demo
+      ? runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) })
+      : undefined;
+    const early = service.ended.then((what) => Promise.reject(new Error(what)));
+    await Promise.race([Promise.all([ready, imported]), early]);
+    early.catch(() => {});
+  };
+  const apps = (['auth', 'bookings'] as const).map(startApp);
+  try {
+    await Promise.all(apps);
+  } catch (error) {
+    // What the other app has under way must have come to rest before the stopping begins.
+    abort.abort(error);
+    await Promise.allSettled(apps);
+    throw error;
+  }
+  return {
+    databases: server.where,
+    broken: Promise.race([server.ended, ...stops.services.map(({ ended }) => ended)]),
+  };
+}
+
+async function databaseServer(settings: Settings, print: (line: string) => void, stops: Stops) {
+  if (settings.databaseServerUrl) {
+    const { host } = new URL(settings.databaseServerUrl);
+    return { url: settings.databaseServerUrl, where: `PostgreSQL at ${host}`, ended: new Promise<string>(() => {}) };
+  }
+  print('starting PostgreSQL');
+  const server = await startEmbeddedPostgres({
+    dataDir: join(settings.dataDir, 'postgres'),
+    port: settings.postgresPort,
+    watchdog: true,
+    onProgress: print,
+  });
+  stops.steps.push(server.stop);
+  return {
+    url: server.url,
+    where: `PostgreSQL on port ${server.port}, files in ${server.dataPath}`,
+    ended: server.ended.then(() => `PostgreSQL has ended; the end of its log is in ${server.dataPath}.log`),
+  };
+}
