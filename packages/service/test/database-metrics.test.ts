@@ -1,0 +1,52 @@
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { connectDatabase, type Database } from '../src/database.ts';
+import { collectDatabaseMetrics } from '../src/database-metrics.ts';
+import { createMetrics } from '../src/metrics.ts';
+
+let database: TestDatabase;
+let db: Database;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  await db.destroy();
+  await database.drop();
+});
+
+function observed(url: string) {
+  db = connectDatabase({ url, applicationName: 'test', poolMax: 3 });
+  const metrics = createMetrics('test');
+  collectDatabaseMetrics(metrics, { primary: db });
+  return metrics.registry;
+}
+
+describe('database metrics', () => {
+  test('the pool: how many connections are used and free, and the limit', async () => {
+    const registry = observed(database.url);
+    await db.transaction(async (transaction) => {
+      await transaction.raw('select 1');
+      const text = await registry.metrics();
+      expect(text).toMatch(/database_pool_connections\{pool="primary",state="used",service="test"\} 1/);
+      expect(text).toMatch(/state="limit",service="test"\} 3/);
+    });
+    expect(await registry.metrics()).toMatch(/state="free",service="test"\} 1/);
+  });
+
+  test('a failed statement counts by its SQLSTATE, in a transaction too', async () => {
+    const registry = observed(database.url);
+    await expect(db.raw('select * from nowhere')).rejects.toMatchObject({ code: '42P01' });
+    await expect(db.transaction((transaction) => transaction.raw('select 1/0'))).rejects.toMatchObject({
+      code: '22012',
+    });
+    const text = await registry.metrics();
+    expect(text).toMatch(/database_errors_total\{pool="primary",code="42P01",service="test"\} 1/);
+    expect(text).toMatch(/database_errors_total\{pool="primary",code="22012",service="test"\} 1/);
+  });
+
+  test('a database that cannot be reached counts by the network error', async () => {
+    const registry = observed('postgres://nobody@127.0.0.1:1/none');
+    await expect(db.raw('select 1')).rejects.toBeDefined();
+    expect(await registry.metrics()).toMatch(/database_errors_total\{pool="primary",code="ECONNREFUSED"/);
+  });
+});
