@@ -6,12 +6,19 @@ export interface Watchdog {
   dismiss(): void;
 }
 
+// A zombie answers kill -0, and where nobody reaps it, it would for ever.
 const SCRIPT = `
   pid=$1; shift
+  alive() {
+    kill -0 "$pid" 2>/dev/null || return 1
+    if [ -r "/proc/$pid/stat" ]; then
+      case $(cat "/proc/$pid/stat") in *") Z "*|*") X "*) return 1 ;; esac
+    fi
+  }
   while read -r _; do :; done
   kill -INT "$pid" 2>/dev/null
   tries=0
-  while kill -0 "$pid" 2>/dev/null && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+  while alive && [ $tries -lt 200 ]; do tries=$((tries + 1)); sleep 0.1; done
   [ $# -eq 0 ] || rm -rf -- "$@"
 `;
 

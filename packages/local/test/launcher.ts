@@ -1,0 +1,120 @@
+// `npm start` as a process of the test's own: on free ports, with a data folder of its own, and with an eye on all that it starts.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '@bay-booking/postgres/ports';
+import { readPostmaster } from '@bay-booking/postgres/postmaster';
+import { processState, signal, waitForEnd } from '@bay-booking/postgres/processes';
+
+const root = join(import.meta.dirname, '../../..');
+const READY_LIMIT_MS = 60_000;
+
+export interface Place {
+  dataDir: string;
+  authPort: number;
+  bookingsPort: number;
+  auth: string;
+  bookings: string;
+}
+
+export async function makePlace(): Promise<Place> {
+  const [authPort, bookingsPort] = [await freePort(), await freePort()];
+  return {
+    dataDir: mkdtempSync(join(tmpdir(), 'bay-booking-start-')),
+    authPort,
+    bookingsPort,
+    auth: `http://localhost:${authPort}`,
+    bookings: `http://localhost:${bookingsPort}`,
+  };
+}
+
+export interface Launcher {
+  child: ChildProcess;
+  output: () => string;
+  errors: () => string;
+  /** Exit code, or the signal that ended it. */
+  ended: Promise<number | string>;
+  /** Rejects with the output when it ends first. */
+  ready(): Promise<void>;
+  signal(name: NodeJS.Signals): void;
+}
+
+export function launch(place: Place, options: { env?: Record<string, string>; npm?: boolean } = {}): Launcher {
+  const [command, args] = options.npm ? ['npm', ['start']] : [process.execPath, ['packages/local/start.js']];
+  const { npm_lifecycle_event: _, NODE_OPTIONS: __, ...env } = process.env;
+  const child = spawn(command as string, args as string[], {
+    cwd: root,
+    env: {
+      ...env,
+      DATA_DIR: place.dataDir,
+      AUTH_PORT: String(place.authPort),
+      BOOKINGS_PORT: String(place.bookingsPort),
+      ...options.env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let errors = '';
+  let notify = () => {};
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text;
+    notify();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    errors += text;
+  });
+  const ended = once(child, 'close').then(([code, name]) => (code ?? name) as number | string);
+  const printed = new Promise<void>((resolve) => {
+    notify = () => {
+      if (output.includes('is ready after')) resolve();
+    };
+  });
+  return {
+    child,
+    ended,
+    output: () => output,
+    errors: () => errors,
+    ready: () => {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<never>((_resolve, reject) => {
+        timer = setTimeout(() => reject(new Error(`not ready in time:\n${output}${errors}`)), READY_LIMIT_MS);
+      });
+      const early = ended.then((how) => Promise.reject(new Error(`ended with ${how}:\n${output}${errors}`)));
+      return Promise.race([printed, early, late]).finally(() => clearTimeout(timer));
+    },
+    signal: (name) => void child.kill(name),
+  };
+}
+
+/** The launcher, the services and PostgreSQL of that place, as its files name them. */
+export function processesOf({ dataDir }: Place): number[] {
+  const firstNumbers = (file: string) => {
+    try {
+      return readFileSync(join(dataDir, file), 'utf8').split('\n').map(Number.parseFloat).filter(Number.isInteger);
+    } catch {
+      return [];
+    }
+  };
+  const postmaster = readPostmaster(join(dataDir, 'postgres'));
+  return [
+    ...firstNumbers('launcher.pid').slice(0, 1),
+    ...firstNumbers('services.pid'),
+    ...(postmaster ? [postmaster.pid] : []),
+  ];
+}
+
+export const launcherPid = (place: Place) => processesOf(place)[0] as number;
+
+export const running = (pids: readonly number[]) => pids.filter((pid) => processState(pid) === 'running');
+
+export async function cleanUp(place: Place, launchers: readonly Launcher[]): Promise<void> {
+  for (const launcher of launchers) launcher.signal('SIGTERM');
+  await Promise.all(launchers.map(({ ended }) => ended));
+  for (const pid of running(processesOf(place))) {
+    signal(pid, 'SIGKILL');
+    await waitForEnd(pid, 5_000);
+  }
+  rmSync(place.dataDir, { recursive: true, force: true });
+}

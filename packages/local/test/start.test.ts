@@ -1,0 +1,279 @@
+// `npm start` from outside: what starts, stops, survives and is refused (contract section 1), with the real apps and real signals.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { portIsFree } from '@bay-booking/postgres/ports';
+import { readPostmaster } from '@bay-booking/postgres/postmaster';
+import { waitForEnd } from '@bay-booking/postgres/processes';
+import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import {
+  cleanUp,
+  type Launcher,
+  launch,
+  launcherPid,
+  makePlace,
+  type Place,
+  processesOf,
+  running,
+} from './launcher.ts';
+
+const LIMIT_MS = 180_000;
+
+let place: Place;
+let launchers: Launcher[];
+
+beforeEach(async () => {
+  place = await makePlace();
+  launchers = [];
+});
+
+afterEach(() => cleanUp(place, launchers), LIMIT_MS);
+
+function start(options: Parameters<typeof launch>[1] & { in?: Place } = {}): Launcher {
+  const launcher = launch(options.in ?? place, options);
+  launchers.push(launcher);
+  return launcher;
+}
+
+/** Runs the command that the summary prints, as a newcomer pastes it. */
+async function paste(launcher: Launcher): Promise<{ id: string; bayId: string }> {
+  const output = launcher.output();
+  const command = output.slice(output.indexOf('TOKEN=')).split('\n\n')[0] as string;
+  const { stdout } = await promisify(execFile)('sh', ['-e', '-c', command], { timeout: 30_000 });
+  return JSON.parse(stdout);
+}
+
+async function token(): Promise<string> {
+  const response = await fetch(`${place.auth}/connect/token`, {
+    method: 'POST',
+    headers: { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` },
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      scope: 'https://bay-booking.example/golf/bookings',
+    }),
+  });
+  return ((await response.json()) as { access_token: string }).access_token;
+}
+
+async function statusOfBooking(id: string): Promise<number> {
+  const headers = { Authorization: `Bearer ${await token()}` };
+  return (await fetch(`${place.bookings}/api/bookings/${id}`, { headers })).status;
+}
+
+async function allEnd(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) expect(await waitForEnd(pid, 40_000)).toBe(true);
+}
+
+describe('start and stop', () => {
+  test(
+    'the pasted command books a bay, twice; SIGTERM stops everything; the data outlive the restart',
+    async () => {
+      const first = start();
+      await first.ready();
+      const booking = await paste(first);
+      expect(booking.bayId).toBe('bay-n1-10');
+      expect((await paste(first)).id).not.toBe(booking.id);
+      const pids = processesOf(place);
+      expect(pids).toHaveLength(4);
+      first.signal('SIGTERM');
+      expect(await first.ended).toBe(0);
+      expect(running(pids)).toEqual([]);
+      expect(await portIsFree(place.authPort)).toBe(true);
+      expect(await portIsFree(place.bookingsPort)).toBe(true);
+      expect(first.errors()).toBe('');
+
+      const second = start();
+      await second.ready();
+      expect(await statusOfBooking(booking.id)).toBe(200);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'under npm, SIGINT stops everything, and so does a kill -9 of npm',
+    async () => {
+      const first = start({ npm: true });
+      await first.ready();
+      const pids = processesOf(place);
+      first.signal('SIGINT');
+      await first.ended;
+      await allEnd(pids);
+      const second = start({ npm: true });
+      await second.ready();
+      const others = processesOf(place);
+      second.signal('SIGKILL');
+      await allEnd(others);
+      expect(running(others)).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a stop while it still starts leaves no process either',
+    async () => {
+      const launcher = start();
+      await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
+      launcher.signal('SIGTERM');
+      expect(await launcher.ended).toBe(0);
+      expect(running(processesOf(place))).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'when a service dies, everything stops, with exit code 1',
+    async () => {
+      const launcher = start();
+      await launcher.ready();
+      const pids = processesOf(place);
+      process.kill(pids[1] as number, 'SIGKILL');
+      expect(await launcher.ended).toBe(1);
+      expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
+      expect(running(pids)).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+});
+
+describe('after a kill -9 of the launcher', () => {
+  test(
+    'the next start, even at once, recovers by itself, with the data',
+    async () => {
+      const first = start();
+      await first.ready();
+      const { id } = await paste(first);
+      const pids = processesOf(place);
+      process.kill(launcherPid(place), 'SIGKILL');
+      const second = start();
+      await second.ready();
+      expect(running(pids)).toEqual([]);
+      expect(await statusOfBooking(id)).toBe(200);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'the services and PostgreSQL end by themselves',
+    async () => {
+      const launcher = start();
+      await launcher.ready();
+      const pids = processesOf(place);
+      process.kill(launcherPid(place), 'SIGKILL');
+      await allEnd(pids);
+    },
+    LIMIT_MS,
+  );
+});
+
+describe('what is refused with one clear line and exit code 1', () => {
+  test('a port that is taken', async () => {
+    const other = createServer().listen(place.bookingsPort);
+    await once(other, 'listening');
+    const launcher = start();
+    const code = await launcher.ended;
+    other.close();
+    expect(code).toBe(1);
+    expect(launcher.errors()).toBe(
+      `port ${place.bookingsPort} is taken: stop what listens there, or choose another with BOOKINGS_PORT\n`,
+    );
+    expect(launcher.output()).toBe('');
+  });
+
+  test(
+    'a second start beside a running one, which goes on',
+    async () => {
+      const first = start();
+      await first.ready();
+      const second = start();
+      expect(await second.ended).toBe(1);
+      expect(second.errors()).toMatch(/^npm start is already running here: process \d+ holds .*\n$/);
+      const elsewhere = { ...(await makePlace()), authPort: place.authPort };
+      const third = start({ in: elsewhere });
+      expect(await third.ended).toBe(1);
+      expect(third.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
+      await cleanUp(elsewhere, []);
+      expect((await paste(first)).bayId).toBe('bay-n1-10');
+    },
+    LIMIT_MS,
+  );
+
+  test('a setting at fault, each by its name', async () => {
+    const launcher = start({ env: { AUTH_PORT: 'abc', DATABASE_SERVER_URL: 'localhost' } });
+    expect(await launcher.ended).toBe(1);
+    expect(launcher.errors()).toBe(
+      'AUTH_PORT must be a port number from 1 to 65535, not "abc"\n' +
+        'DATABASE_SERVER_URL must look like postgres://user:password@host:port/postgres\n',
+    );
+  });
+
+  test('a database server that does not answer', async () => {
+    const launcher = start({ env: { DATABASE_SERVER_URL: 'postgres://postgres:x@127.0.0.1:1/postgres' } });
+    expect(await launcher.ended).toBe(1);
+    expect(launcher.errors()).toMatch(
+      /^cannot connect to PostgreSQL at 127\.0\.0\.1:1 as postgres: .*ECONNREFUSED.*\n$/,
+    );
+  });
+});
+
+describe('databases', () => {
+  test(
+    'each service has its own, with a role that may read and write rows and nothing else; secrets are kept 0600',
+    async () => {
+      const launcher = start();
+      await launcher.ready();
+      const secrets = JSON.parse(readFileSync(join(place.dataDir, 'secrets.json'), 'utf8'));
+      expect(statSync(join(place.dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
+      const port = readPostmaster(join(place.dataDir, 'postgres'))?.port;
+      const connect = async (role: string, database: string) => {
+        const client = new pg.Client(`postgres://${role}:${secrets.passwords[role]}@127.0.0.1:${port}/${database}`);
+        await client.connect();
+        return client;
+      };
+      const client = await connect('bookings_service', 'bookings');
+      try {
+        const { rows } = await client.query(
+          `select current_setting('lock_timeout') as lock, current_setting('statement_timeout') as statement,
+                  current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as timezone`,
+        );
+        expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC' }]);
+        expect((await client.query('select from bay')).rowCount).toBe(21);
+        await expect(client.query('create table mine (n int)')).rejects.toThrow('permission denied');
+        await expect(client.query('drop table bay')).rejects.toThrow('must be owner');
+      } finally {
+        await client.end();
+      }
+      await expect(connect('bookings_service', 'auth')).rejects.toThrow('permission denied');
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'DATABASE_SERVER_URL names a server to use instead, and NODE_ENV=production loads no demo',
+    async () => {
+      const server = await startEmbeddedPostgres({ fsync: false });
+      try {
+        const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
+        const launcher = start({ env });
+        await launcher.ready();
+        expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
+        expect(launcher.output()).not.toContain('demo-');
+        expect((await fetch(`${place.auth}/.well-known/openid-configuration`)).status).toBe(200);
+        launcher.signal('SIGTERM');
+        expect(await launcher.ended).toBe(0);
+        const client = new pg.Client(server.url);
+        await client.connect();
+        const { rows } = await client.query(`select datname from pg_database where datname in ('auth', 'bookings')`);
+        await client.end();
+        expect(rows).toHaveLength(2);
+      } finally {
+        await server.stop();
+      }
+    },
+    LIMIT_MS,
+  );
+});
