@@ -1,0 +1,21 @@
+import { describe, expect, test } from '@jest/globals';
+import { addressKey, nameKey } from './keys.ts';
+
+describe('failures are counted', () => {
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ])('per address, IPv6 by /64: %s as %s', (address, key) => {
+    expect(addressKey(address)).toBe(key);
+  });
+
+  test('per account whatever its letters’ case, and without keeping what was typed', () => {
+    expect(nameKey(' Player@Example.com ')).toBe(nameKey('player@example.com'));
+    expect(nameKey('player@example.com')).not.toContain('player');
+  });
+});

@@ -1,0 +1,96 @@
+// How is guessing passwords kept slow? Failures, never successes, are counted per account and per address over every instance; after a
+// few the next answer takes longer, and after more there is none until the lock-out ends (contract section 6).
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CountFailures, FailureCounter } from './failure-counter.ts';
+import { addressKey, nameKey } from './keys.ts';
+
+export interface SignInLimits {
+  /** Failures of one account, and of one address, within the window; the next attempt is locked out for as long. */
+  readonly accountFailures: number;
+  readonly addressFailures: number;
+  /** Seconds, both of the window and of the lock-out. */
+  readonly lockout: number;
+  /** Milliseconds that the answer after the third failure of an account waits; doubled by each further one, up to 8 times. */
+  readonly slowDown: number;
+}
+
+export const defaultSignInLimits: SignInLimits = {
+  accountFailures: 10,
+  addressFailures: 100,
+  lockout: 15 * 60,
+  slowDown: 250,
+};
+
+interface Locked {
+  readonly retryAfter: number;
+}
+
+export interface OpenAttempt {
+  /** Answers a lock-out when failures of parallel attempts have used up the limit meanwhile: then the password stays untold. */
+  readonly succeeded: () => Promise<Locked | undefined>;
+  readonly failed: () => Promise<Locked | undefined>;
+}
+
+export interface SignInGuard {
+  readonly open: (who: { name: string; address: string }) => Promise<OpenAttempt | Locked>;
+}
+
+const failuresBeforeSlowing = 3;
+/** So many answers may be held back at once; one more is refused, so that waiting costs us nothing that grows. */
+const slowedAtMost = 200;
+
+export function createSignInGuard(count: CountFailures, limits: SignInLimits = defaultSignInLimits): SignInGuard {
+  const { lockout: window } = limits;
+  const perAccount = count({ name: 'account', limit: limits.accountFailures, window });
+  const perAddress = count({ name: 'address', limit: limits.addressFailures, window });
+  let slowed = 0;
+
+  const lockOf = async (counter: FailureCounter, key: string): Promise<number> => {
+    const { failures, resetIn } = await counter.read(key);
+    return failures >= counter.limit ? resetIn : 0;
+  };
+
+  const slow = async (failures: number): Promise<Locked | undefined> => {
+    if (failures < failuresBeforeSlowing || limits.slowDown === 0) return undefined;
+    if (slowed >= slowedAtMost) return { retryAfter: 10 };
+    slowed++;
+    try {
+      await sleep(limits.slowDown * 2 ** Math.min(failures - failuresBeforeSlowing, 3));
+    } finally {
+      slowed--;
+    }
+    return undefined;
+  };
+
+  return {
+    async open({ name, address }) {
+      const account = nameKey(name);
+      const from = addressKey(address);
+      const locks = async (): Promise<Locked | undefined> => {
+        const [ofAccount, ofAddress] = await Promise.all([lockOf(perAccount, account), lockOf(perAddress, from)]);
+        const retryAfter = Math.max(ofAccount, ofAddress);
+        return retryAfter > 0 ? { retryAfter } : undefined;
+      };
+
+      const locked = await locks();
+      if (locked) return locked;
+      const { failures } = await perAccount.read(account);
+      const refused = await slow(failures);
+      if (refused) return refused;
+
+      return {
+        async succeeded() {
+          const lockedMeanwhile = await locks();
+          if (lockedMeanwhile) return lockedMeanwhile;
+          if (failures > 0) await perAccount.forget(account);
+          return undefined;
+        },
+        async failed() {
+          const [ofAccount, ofAddress] = await Promise.all([perAccount.add(account), perAddress.add(from)]);
+          const over = [ofAccount, ofAddress].filter(({ failures, limit }) => failures > limit);
+          return over.length > 0 ? { retryAfter: Math.max(...over.map(({ resetIn }) => resetIn)) } : undefined;
+        },
+      };
+    },
+  };
+}
