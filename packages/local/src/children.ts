@@ -1,7 +1,7 @@
 // How do the apps' own commands and services run here? As child processes, each line of their output under the app's name. An IPC
 // channel tells a service when the launcher is gone; a file tells the next launcher which ones did not notice.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { processIdentity, signal, waitForEnd } from '@bay-booking/postgres/processes';
@@ -85,9 +85,9 @@ function printLines(app: AppName, streams: readonly Readable[], print: (line: st
   for (const input of streams) createInterface({ input }).on('line', (line) => print(`${app.padEnd(8)} | ${line}`));
 }
 
-export function noteServices(file: string, services: readonly Service[]): void {
-  const lines = services.map(({ child: { pid } }) => `${pid} ${pid ? processIdentity(pid) : ''}\n`);
-  writeFileSync(file, lines.join(''), { mode: 0o600 });
+/** One line for each, for endLeftServices. */
+export function describeServices(services: readonly Service[]): string {
+  return services.map(({ child: { pid } }) => `${pid} ${pid ? processIdentity(pid) : ''}\n`).join('');
 }
 
 /** After a kill -9: those that were still starting up may not have noticed. */

@@ -1,11 +1,32 @@
 // DATA_DIR: made when missing, held by one launcher at a time, and home of the secrets that are made once.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { claimPidFile, HeldByAnotherProcess, type PidFile } from '@bay-booking/postgres/pid-file';
 
 export function holdDataFolder(folder: string): PidFile {
-  mkdirSync(folder, { recursive: true });
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const owner = statSync(folder, { throwIfNoEntry: false })?.uid;
+    throw new Error(
+      `DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}` +
+        `${owner === undefined ? '' : `, since it belongs to user ${owner}`} (${(error as NodeJS.ErrnoException).code})`,
+    );
+  }
   // The server runs as another user when we are root, and must get through; everything secret in here is 0600 itself.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
@@ -16,6 +37,15 @@ export function holdDataFolder(folder: string): PidFile {
       `npm start is already running here: process ${error.pid} holds ${folder} (another DATA_DIR runs beside it)`,
     );
   }
+}
+
+/** For its owner's eyes; what root writes into somebody else's folder still belongs to them. */
+export function writePrivately(folder: string, name: string, text: string): void {
+  const path = join(folder, name);
+  writeFileSync(`${path}.new`, text, { mode: 0o600 });
+  const { uid, gid } = statSync(folder);
+  if (process.getuid?.() === 0) chownSync(`${path}.new`, uid, gid);
+  renameSync(`${path}.new`, path);
 }
 
 export interface Secrets {
@@ -35,7 +65,6 @@ export function readSecrets(folder: string, roles: readonly string[]): Secrets {
       roles.map((role) => [role, kept.passwords?.[role] ?? randomBytes(24).toString('base64url')]),
     ),
   };
-  writeFileSync(`${path}.new`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  writePrivately(folder, 'secrets.json', `${JSON.stringify(secrets, null, 2)}\n`);
   return secrets;
 }

@@ -2,14 +2,15 @@
 // back: services, stand-in providers, PostgreSQL, the hold on DATA_DIR.
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
-import { endLeftServices, noteServices, runCommand, type Service, startService } from './children.ts';
-import { holdDataFolder, readSecrets } from './data-folder.ts';
+import { describeServices, endLeftServices, runCommand, type Service, startService } from './children.ts';
+import { holdDataFolder, readSecrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, roles } from './databases.ts';
 import { demoData } from './demo.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
 import { type AppName, appFolder, type Environment, type Settings, serviceEnvironment } from './settings.ts';
 import { socialProviders } from './social.ts';
 
+const SERVICES_FILE = 'services.pid';
 const PORT_PATIENCE_AFTER_CRASH_MS = 10_000;
 
 export interface SystemOptions {
@@ -35,8 +36,7 @@ export interface Stops {
 export async function startSystem({ settings, env, print, signal }: SystemOptions, stops: Stops): Promise<System> {
   const hold = holdDataFolder(settings.dataDir);
   stops.steps.push(async () => hold.release());
-  const servicesFile = join(settings.dataDir, 'services.pid');
-  if (hold.afterCrash) await endLeftServices(servicesFile);
+  if (hold.afterCrash) await endLeftServices(join(settings.dataDir, SERVICES_FILE));
   await requireFreePorts(settings, hold.afterCrash ? PORT_PATIENCE_AFTER_CRASH_MS : 0);
   const secrets = readSecrets(settings.dataDir, roles);
 
@@ -64,7 +64,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
       watch: settings.watch,
     });
     stops.services.push(service);
-    noteServices(servicesFile, stops.services);
+    writePrivately(settings.dataDir, SERVICES_FILE, describeServices(stops.services));
     const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
     const ready = untilReady(port, commandSignal);
     const imported = settings.demo
