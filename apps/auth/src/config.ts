@@ -28,7 +28,7 @@ const origin = (value: string): string => {
 };
 
 /** A secret is never repeated in a fault. */
-const encryptionKey = (value: string): Buffer => {
+export const encryptionKey = (value: string): Buffer => {
   const key = Buffer.from(value, 'base64');
   if (key.length !== 32 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) throw new Error('must be 32 bytes in base64');
   return key;
@@ -42,7 +42,7 @@ const cookieKeys = (value: string): readonly string[] => {
   return keys;
 };
 
-const scopeBase = (value: string): string => {
+export const scopeBase = (value: string): string => {
   const base = value.replace(/\/+$/, '');
   if (!/^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i.test(base) || !URL.canParse(base)) {
     throw new Error('must be a URI without spaces');
@@ -103,7 +103,7 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   }
 }
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   const { hostname } = new URL(address);
   return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname);
 }

@@ -1,0 +1,71 @@
+// What does an access token say? RFC 9068 claims, the claim `facilities` of a bookings token, the openid scopes that userinfo answers
+// to, and the grant that userinfo looks up. Contract section 6.
+import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { orUnavailable } from './adapter.ts';
+import { ownMetadataOf } from './clients/registered.ts';
+import type { FacilityStore } from './facilities/store.ts';
+import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
+
+/** So many fit into a header; a subject of more names some with the token parameter `facility`. */
+const facilitiesAtMost = 200;
+
+export type AccessTokenRules = ReturnType<typeof createAccessTokenRules>;
+
+export function createAccessTokenRules({ facilities, scopes }: { facilities: FacilityStore; scopes: ScopeTable }) {
+  const found = new WeakMap<object, Promise<readonly string[]>>();
+
+  /** The ids that the claim will hold; looked up once a request, so that a fault can show before a code or token is used up. */
+  const facilitiesFor = (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
+    const known = found.get(ctx);
+    if (known) return known;
+    const looking = orUnavailable(() => facilities.idsManagedBy(accountId)).then((ids) =>
+      selectFacilities(ids, namedFacilities(ctx)),
+    );
+    found.set(ctx, looking);
+    return looking;
+  };
+
+  const extraTokenClaims: Configuration['extraTokenClaims'] = async (ctx, token) => {
+    if (!splitScope(token.scope).includes(scopes.bookings)) return undefined;
+    const accountId = 'accountId' in token ? token.accountId : token.client && ownMetadataOf(token.client).account_id;
+    return { facilities: accountId === undefined ? [] : await facilitiesFor(ctx, accountId) };
+  };
+
+  /** Last hand on the JWT before it is signed. */
+  const customizeJwt: NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'] = (ctx, token, jwt) => {
+    const payload = jwt.payload as Record<string, unknown>;
+    if (token.kind === 'ClientCredentials') {
+      payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;
+      return;
+    }
+    const { Grant: grant, AuthorizationCode: code, RefreshToken: refresh, Session: session } = ctx.oidc.entities;
+    const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? (code ?? refresh)?.scope);
+    const openid = grant?.getOIDCScopeFiltered(requested.filter(isOpenidFamily));
+    if (openid) payload.scope = [openid, payload.scope].filter(Boolean).join(' ');
+    payload.grant_id = token.grantId;
+    const source = code ?? refresh;
+    const authTime = source?.authTime ?? session?.authTime();
+    if (authTime !== undefined) payload.auth_time = authTime;
+    const acr = source?.acr ?? session?.acr;
+    if (acr !== undefined) payload.acr = acr;
+  };
+
+  return { extraTokenClaims, customizeJwt, facilitiesFor };
+}
+
+function namedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
+  const named = (ctx.oidc.body as { facility?: string | string[] } | undefined)?.facility;
+  return [...new Set(named === undefined ? [] : Array.isArray(named) ? named : [named])];
+}
+
+function selectFacilities(ids: readonly string[], named: readonly string[]): readonly string[] {
+  const chosen = named.length === 0 ? ids : named;
+  if (chosen.length > facilitiesAtMost) {
+    throw new errors.InvalidRequest(
+      `a token holds ${facilitiesAtMost} facilities at most; name the wanted ones with the parameter facility, repeated`,
+    );
+  }
+  const foreign = named.filter((id) => !ids.includes(id));
+  if (foreign.length > 0) throw new errors.InvalidRequest('facility names one where the subject has no role');
+  return chosen;
+}

@@ -1,0 +1,105 @@
+// How do the protocol endpoints answer, beyond what the library does? Errors of machine endpoints are JSON whatever `Accept` says, a 401
+// names its challenge, a database that is away is 503 with Retry-After, and no path falls through as plain text. RFC 6749 section 5.2;
+// contract section 6.
+import { isUnavailable } from '@bay-booking/service/database';
+import type { Logger } from '@bay-booking/service/logging';
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { webOriginsOf } from './clients/registered.ts';
+import { publishedResponseTypes } from './implicit.ts';
+import type { Next } from './provider-types.ts';
+
+export interface Routes {
+  readonly token: string;
+  readonly introspection: string;
+  readonly revocation: string;
+  readonly jwks: string;
+}
+
+export interface AnswerOptions {
+  readonly routes: Routes;
+  readonly issuer: string;
+  readonly logger: Logger;
+  readonly renderNotFound: (ctx: KoaContextWithOIDC) => void | Promise<void>;
+}
+
+/** Seconds that caches may keep the keys; shorter than a new key is published before it signs. */
+const jwksMaxAge = 15;
+const retryAfter = '2';
+
+export function registerAnswers(provider: Provider, { routes, issuer, logger, renderNotFound }: AnswerOptions): void {
+  const machine = new Set([routes.token, routes.introspection, routes.revocation]);
+  const readableByOrigin = new Set([routes.token, routes.revocation]);
+  const discovery = new Set(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']);
+
+  // Outermost, so that it sees every answer, and what is thrown outside the library's own error handling.
+  provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
+    if (machine.has(ctx.path)) {
+      ctx.req.headers.accept = 'application/json';
+      // With a CORS header present the library leaves CORS to us: it would refuse what an unlisted origin asks, we do not let it read.
+      if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After');
+    }
+    try {
+      await next();
+    } catch (error) {
+      answerFailure(ctx, error as Error, logger);
+    }
+    if (machine.has(ctx.path)) {
+      if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
+        ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
+      }
+      if (readableByOrigin.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx);
+      if (ctx.status === 404 && ctx.method !== 'POST') {
+        ctx.status = 405;
+        ctx.set('Allow', 'POST, OPTIONS');
+        ctx.body = { error: 'invalid_request', error_description: 'only POST is supported here' };
+      }
+    }
+    if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
+    if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
+    if (discovery.has(ctx.path) && ctx.status === 200) {
+      const body = ctx.body as { response_types_supported: readonly string[] };
+      body.response_types_supported = publishedResponseTypes(body.response_types_supported);
+      ctx.set('Cache-Control', 'public, max-age=60');
+    }
+    if (ctx.status === 404 && !ctx.body) await renderNotFound(ctx);
+  });
+
+  // The library has made a 500 of it by now and hides what it was; a database that is away deserves its own status.
+  provider.on('server_error', (ctx, error) => {
+    if (isUnavailable(error)) answerFailure(ctx, error, logger);
+    else logger.error({ err: error, path: ctx.path }, 'request failed');
+  });
+  (provider as NodeJS.EventEmitter).on('error', (error: Error) =>
+    logger.error({ err: error }, 'answer could not be written'),
+  );
+}
+
+function answerFailure(ctx: KoaContextWithOIDC, error: Error, logger: Logger): void {
+  const { status, expose, error_description } = error as Error & {
+    status?: number;
+    expose?: boolean;
+    error_description?: string;
+  };
+  const away = status === 503 || isUnavailable(error);
+  if (!away && !expose) logger.error({ err: error, path: ctx.path }, 'request failed');
+  if (ctx.status >= 300 && ctx.status < 400 && ctx.response.get('Location')) return;
+  ctx.status = away ? 503 : expose && status ? status : 500;
+  ctx.body = away
+    ? {
+        error: 'temporarily_unavailable',
+        error_description: 'the service is not available for a moment, try again',
+      }
+    : expose
+      ? { error: error.message, error_description }
+      : { error: 'server_error', error_description: 'the request could not be served' };
+}
+
+function allowOrigin(ctx: KoaContextWithOIDC): void {
+  const origin = ctx.get('Origin');
+  const client = ctx.oidc?.client;
+  if (origin && client && webOriginsOf(client).has(origin)) {
+    ctx.set('Access-Control-Allow-Origin', origin);
+  } else {
+    ctx.remove('Access-Control-Expose-Headers');
+  }
+}

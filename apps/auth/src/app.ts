@@ -1,0 +1,151 @@
+// Composition root: what the authorization server serves, in the order in which it is asked. main.ts and tests call the same createApp.
+import { connectDatabase, type Database } from '@bay-booking/service/database';
+import { createHttpApp } from '@bay-booking/service/http';
+import type { Logger } from '@bay-booking/service/logging';
+import type { Metrics } from '@bay-booking/service/metrics';
+import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
+import type { Express } from 'express';
+import { interactionPolicy } from 'oidc-provider';
+import { createAccountStore } from './accounts/store.ts';
+import { createArtifactStore } from './adapter.ts';
+import { createAudit } from './audit/audit.ts';
+import { startCleanUp } from './clean-up.ts';
+import { providerMetadata } from './clients/metadata.ts';
+import { createClientStore } from './clients/store.ts';
+import type { AuthConfig } from './config.ts';
+import { allowPublicDocuments } from './cors.ts';
+import { createFacilityStore } from './facilities/store.ts';
+import { createKeyStore } from './keys.ts';
+import { migrationsDirectory } from './migrations-directory.ts';
+import { redirectPostedAuthorization } from './posted-authorization.ts';
+import { claimsOf, createProvider, lifetimes, routes } from './provider.ts';
+import { hostProvider } from './provider-host.ts';
+import { plainPages } from './provider-pages.ts';
+import { pinPublicAddress } from './public-address.ts';
+import { createScopeTable } from './scopes.ts';
+import { createUserinfo } from './userinfo.ts';
+
+export interface AppDependencies {
+  readonly config: AuthConfig;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly db?: Database;
+}
+
+export interface AuthApp {
+  readonly app: Express;
+  /** Looks at the key table now; every instance does so every few seconds by itself. */
+  readonly refreshKeys: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** @throws {WrongEncryptionKey} */
+export async function createApp({ config, logger, metrics, db: given }: AppDependencies): Promise<AuthApp> {
+  const db =
+    given ??
+    connectDatabase({
+      url: config.databaseUrl,
+      applicationName: 'auth',
+      poolMax: config.databasePoolMax,
+      prepared: config.databasePrepared,
+    });
+
+  const scopes = createScopeTable(config.scopeBase);
+  const audit = createAudit({ db, logger });
+  const accounts = createAccountStore({ db });
+  const facilities = createFacilityStore({ db });
+  const clients = createClientStore({ db, audit });
+  const artifacts = createArtifactStore({
+    db,
+    findClient: async (id) => {
+      const client = await clients.findUsable(id);
+      return client && providerMetadata(client, scopes.bookings);
+    },
+  });
+
+  const host = await hostProvider({
+    keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
+    longestTtl: Math.max(config.accessTokenTtl, lifetimes.idToken),
+    logger,
+    build: (keys) =>
+      createProvider(
+        {
+          settings: config,
+          scopes,
+          artifacts,
+          clients,
+          facilities,
+          findAccount: accounts.findById,
+          signIn: async () => ({ refused: 'invalid' }),
+          whoIs: async () => {
+            throw new Error('no social provider is configured');
+          },
+          findOrCreateBySocial: async () => {
+            throw new Error('no social provider is configured');
+          },
+          isSocialProvider: () => false,
+          policy: interactionPolicy.base(),
+          pages: plainPages,
+          audit,
+          logger,
+        },
+        keys,
+      ),
+  });
+  const stopCleanUp = startCleanUp({ artifacts, logger });
+
+  const app = createHttpApp({
+    logger,
+    metrics,
+    trustProxy: config.trustProxy,
+    serveMetrics: config.metricsPort === undefined,
+    readiness: createReadiness({
+      database: databaseCheck(db, migrationsDirectory),
+      signingKeys: async () => {
+        if (!host.isReady()) throw new Error('not loaded yet');
+      },
+    }),
+  });
+  app.use(pinPublicAddress(config.issuer));
+  app.use(allowPublicDocuments);
+  app.use(redirectPostedAuthorization(routes.authorization));
+  app.use(
+    createUserinfo({
+      path: routes.userinfo,
+      provider: host.provider,
+      signingKeys: host.signingKeys,
+      claimsOf: async (id) => {
+        const account = await accounts.findById(id);
+        return account && !account.disabledAt ? claimsOf(account) : undefined;
+      },
+    }),
+  );
+  app.use((request, response) => {
+    response.locals.route = routeTemplate(request.path);
+    host.handle(request, response);
+  });
+
+  return {
+    app,
+    refreshKeys: host.refresh,
+    close: async () => {
+      host.close();
+      stopCleanUp();
+      await audit.settled();
+      if (!given) await db.destroy();
+    },
+  };
+}
+
+/** Metrics count by template, never by a raw path, of which there are infinitely many. */
+function routeTemplate(path: string): string {
+  if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
+  const known: readonly string[] = [
+    ...Object.values(routes),
+    `${routes.end_session}/confirm`,
+    `${routes.end_session}/success`,
+    '/.well-known/openid-configuration',
+    '/.well-known/oauth-authorization-server',
+  ];
+  return known.includes(path) ? path : 'unmatched';
+}

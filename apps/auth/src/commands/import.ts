@@ -1,0 +1,41 @@
+// npm run import -w apps/auth -- FILE: facilities, accounts and clients from a JSON file, `-` for standard input (contract section 2).
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { httpUrl, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { connectDatabase } from '@bay-booking/service/database';
+import { runMain } from '@bay-booking/service/lifecycle';
+import { createClientCheck } from '../clients/check.ts';
+import { isLoopback, scopeBase } from '../config.ts';
+import { importDocument } from '../import.ts';
+import { readImportDocument } from '../import-document.ts';
+import { createScopeTable } from '../scopes.ts';
+
+runMain(async () => {
+  const [file, ...rest] = process.argv.slice(2);
+  if (!file || rest.length > 0) throw new Error('usage: npm run import -w apps/auth -- FILE (or - for standard input)');
+  const config = readConfig(process.env, {
+    databaseUrl: mandatory('DATABASE_URL', postgresUrl),
+    issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
+    scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
+  });
+  const document = readImportDocument(file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8'));
+  const db = connectDatabase({
+    url: config.databaseUrl,
+    applicationName: 'auth import',
+    poolMax: 1,
+    queryTimeout: 60_000,
+  });
+  try {
+    const { facilities, accounts, clients } = await importDocument(document, {
+      db,
+      scopes: createScopeTable(config.scopeBase),
+      checkClient: await createClientCheck({
+        issuer: config.issuer,
+        development: isLoopback(config.issuer) && process.env.NODE_ENV !== 'production',
+      }),
+    });
+    process.stdout.write(`imported ${facilities} facilities, ${accounts} accounts, ${clients} clients\n`);
+  } finally {
+    await db.destroy();
+  }
+});

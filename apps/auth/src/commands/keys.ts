@@ -1,0 +1,47 @@
+// npm run keys -w apps/auth -- rotate [--now] | list | remove KID: the signing keys of tokens (contract section 6). Running instances
+// pick a change up by themselves; no restart.
+import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { connectDatabase } from '@bay-booking/service/database';
+import { runMain } from '@bay-booking/service/lifecycle';
+import { createLogger } from '@bay-booking/service/logging';
+import { createAudit } from '../audit/audit.ts';
+import { encryptionKey } from '../config.ts';
+import { createKeyStore } from '../keys.ts';
+
+const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID';
+
+runMain(async () => {
+  const [command, argument, ...rest] = process.argv.slice(2);
+  if (rest.length > 0 || !command || !['rotate', 'list', 'remove'].includes(command)) throw new Error(usage);
+  const config = readConfig(process.env, {
+    databaseUrl: mandatory('DATABASE_URL', postgresUrl),
+    encryptionKey: mandatory('KEY_ENCRYPTION_KEY', encryptionKey),
+    publishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
+  });
+  const db = connectDatabase({ url: config.databaseUrl, applicationName: 'auth keys', poolMax: 1 });
+  const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
+  try {
+    const keys = createKeyStore({ db, encryptionKey: config.encryptionKey });
+    // A key made under another secret than the running instances have would stop them.
+    await keys.load();
+    if (command === 'rotate') {
+      if (argument !== undefined && argument !== '--now') throw new Error(usage);
+      const delay = argument === '--now' ? 0 : config.publishDelay;
+      await keys.ensure();
+      await keys.rotate(delay);
+      if (delay === 0) await keys.advance();
+      audit.record({ kind: 'keys.rotated', detail: { delay } });
+    } else if (command === 'remove') {
+      if (!argument) throw new Error(usage);
+      if (!(await keys.remove(argument))) throw new Error(`there is no retired key ${argument}`);
+      audit.record({ kind: 'keys.removed', detail: { kid: argument } });
+    }
+    await audit.settled();
+    for (const { kid, alg, state, signsFrom, deleteAfter } of await keys.list()) {
+      const until = deleteAfter ? `  published until ${deleteAfter.toISOString()}` : '';
+      process.stdout.write(`${alg}  ${state.padEnd(7)}  ${kid}  signs from ${signsFrom.toISOString()}${until}\n`);
+    }
+  } finally {
+    await db.destroy();
+  }
+});

@@ -1,0 +1,54 @@
+// client_credentials: a machine asks for itself, most often with a personal access token of a service account (specification,
+// "Bookings API access"; RFC 6749 section 4.4). Registered over the library's own handler, which would answer an unknown or missing
+// scope with a token that can do nothing.
+import { errors, type Provider } from 'oidc-provider';
+import type { AccessTokenRules } from '../access-token.ts';
+import { allowedScopes, effectiveScopes, ownMetadataOf } from '../clients/registered.ts';
+import type { ClientStore } from '../clients/store.ts';
+import { findScopeFault, type ScopeTable } from '../scopes.ts';
+
+export interface ClientCredentialsOptions {
+  readonly scopes: ScopeTable;
+  readonly audience: string;
+  readonly rules: AccessTokenRules;
+  readonly clients: Pick<ClientStore, 'noteUse'>;
+}
+
+export function registerClientCredentials(provider: Provider, options: ClientCredentialsOptions): void {
+  const { scopes, audience, rules, clients } = options;
+  provider.registerGrantType(
+    'client_credentials',
+    async (ctx) => {
+      const { client, params } = ctx.oidc;
+      const { kind, account_id: accountId } = ownMetadataOf(client);
+      if (kind === 'driving-range') {
+        throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
+      }
+      const requested = effectiveScopes(client, params.scope, false);
+      const fault = findScopeFault(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
+      if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
+      if (accountId !== undefined && requested.includes(scopes.bookings)) {
+        const facilities = await rules.facilitiesFor(ctx, accountId);
+        if (facilities.length === 0) {
+          throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
+        }
+      }
+      const token = new provider.ClientCredentials({ client, scope: requested.join(' ') });
+      token.resourceServer = new provider.ResourceServer(audience, {
+        scope: scopes.custom.join(' '),
+        audience,
+        accessTokenFormat: 'jwt',
+        jwt: { sign: { alg: 'ES256' } },
+      });
+      ctx.oidc.entity('ClientCredentials', token);
+      ctx.body = {
+        access_token: await token.save(),
+        expires_in: token.expiration,
+        token_type: token.tokenType,
+        scope: token.scope,
+      };
+      if (kind === 'personal-access-token') clients.noteUse(client.clientId, ctx.ip);
+    },
+    ['scope'],
+  );
+}

@@ -1,0 +1,131 @@
+// What may an import file hold, and where is it wrong? The shape of contract section 2, each fault told with its path.
+import { Ajv, type ErrorObject } from 'ajv';
+import type { FromSchema } from 'json-schema-to-ts';
+
+const line = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' } as const;
+
+export const importSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    facilities: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'name'],
+        additionalProperties: false,
+        properties: { id: line, name: line },
+      },
+    },
+    accounts: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'username'],
+        additionalProperties: false,
+        properties: {
+          id: line,
+          username: line,
+          password: { type: 'string', minLength: 1, maxLength: 1024 },
+          name: line,
+          email: line,
+          emailVerified: { type: 'boolean' },
+          kind: { enum: ['user', 'service'] },
+          roles: { type: 'array', items: line },
+          memberships: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['facilityId', 'role'],
+              additionalProperties: false,
+              properties: { facilityId: line, role: { enum: ['owner', 'staff', 'bookings-manager'] } },
+            },
+          },
+        },
+      },
+    },
+    clients: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['client_id'],
+        properties: {
+          client_id: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' },
+          client_secret: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' },
+          scope: { type: 'string', maxLength: 2000 },
+          kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
+          pkce: { enum: ['required', 'optional'] },
+          accountId: line,
+          name: line,
+        },
+      },
+    },
+  },
+} as const;
+
+export type ImportDocument = FromSchema<typeof importSchema>;
+export type ImportedAccount = NonNullable<ImportDocument['accounts']>[number];
+export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
+
+export class ImportFaults extends Error {
+  override readonly name = 'ImportFaults';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`Nothing was imported:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+    this.faults = faults;
+  }
+}
+
+const validate = new Ajv({ allErrors: true }).compile<ImportDocument>(importSchema);
+
+/** @throws {ImportFaults} */
+export function readImportDocument(text: string): ImportDocument {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (error) {
+    throw new ImportFaults([`the file is no JSON: ${(error as Error).message}`]);
+  }
+  if (!validate(document)) throw new ImportFaults((validate.errors ?? []).map(describe));
+  const faults = [
+    ...repeated(document.facilities, 'facilities', 'id', ({ id }) => id),
+    ...repeated(document.accounts, 'accounts', 'id', ({ id }) => id),
+    ...repeated(document.accounts, 'accounts', 'username', ({ username }) => username.toLowerCase()),
+    ...repeated(document.clients, 'clients', 'client_id', ({ client_id }) => client_id),
+    ...(document.accounts ?? []).flatMap((account, index) =>
+      repeated(account.memberships, `accounts[${index}].memberships`, 'facilityId', ({ facilityId }) => facilityId),
+    ),
+  ];
+  if (faults.length > 0) throw new ImportFaults(faults);
+  return document;
+}
+
+/** `/accounts/0/kind` → `accounts[0].kind` */
+function describe({ instancePath, message, params, keyword }: ErrorObject): string {
+  const path = instancePath
+    .replace(/\/(\d+)(?=\/|$)/g, '[$1]')
+    .replaceAll('/', '.')
+    .replace(/^\./, '');
+  const field =
+    keyword === 'required'
+      ? params.missingProperty
+      : keyword === 'additionalProperties'
+        ? params.additionalProperty
+        : undefined;
+  const place = [path, field].filter(Boolean).join('.') || 'the file';
+  if (keyword === 'required') return `${place}: is missing`;
+  if (keyword === 'additionalProperties') return `${place}: is not known`;
+  if (keyword === 'enum') return `${place}: must be one of ${params.allowedValues.join(', ')}`;
+  return `${place}: ${message}`;
+}
+
+function repeated<T>(items: readonly T[] | undefined, path: string, field: string, key: (item: T) => string): string[] {
+  const seen = new Map<string, number>();
+  return (items ?? []).flatMap((item, index) => {
+    const first = seen.get(key(item));
+    if (first !== undefined) return [`${path}[${index}].${field}: is the same as ${path}[${first}].${field}`];
+    seen.set(key(item), index);
+    return [];
+  });
+}

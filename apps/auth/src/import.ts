@@ -1,0 +1,184 @@
+// How do facilities, accounts and clients get in? One transaction for the whole file: an upsert by id, all or nothing, one import at a
+// time, the same file twice changes nothing (contract section 2).
+import type { Database } from '@bay-booking/service/database';
+import { hashPassword, verifyPassword } from './accounts/passwords.ts';
+import type { ClientCheck } from './clients/check.ts';
+import { type ClientToStore, findClientFaults, readClient } from './clients/imported.ts';
+import { providerMetadata } from './clients/metadata.ts';
+import { hashSecret } from './clients/secret.ts';
+import { type ImportDocument, type ImportedAccount, ImportFaults } from './import-document.ts';
+import { jsonText } from './json.ts';
+import type { ScopeTable } from './scopes.ts';
+
+export interface ImportOptions {
+  readonly db: Database;
+  readonly scopes: ScopeTable;
+  readonly checkClient: ClientCheck;
+}
+
+export interface ImportSummary {
+  readonly facilities: number;
+  readonly accounts: number;
+  readonly clients: number;
+}
+
+const lockKey = 4_206_912_023;
+
+/** @throws {ImportFaults} naming the path of each fault, when nothing was changed */
+export async function importDocument(
+  { facilities = [], accounts = [], clients = [] }: ImportDocument,
+  { db, scopes, checkClient }: ImportOptions,
+): Promise<ImportSummary> {
+  const toStore = clients.map(readClient);
+  const faults = (
+    await Promise.all(
+      toStore.map(async (client, index) => {
+        const path = `clients[${index}]`;
+        const own = findClientFaults(client, path, scopes);
+        if (own.length > 0) return own;
+        const fault = await checkClient(providerMetadata(client, scopes.bookings));
+        return fault === undefined ? [] : [placeFault(path, fault)];
+      }),
+    )
+  ).flat();
+  if (faults.length > 0) throw new ImportFaults(faults);
+
+  await db.transaction(async (tx) => {
+    await tx.raw('select pg_advisory_xact_lock(?)', [lockKey]);
+    for (const { id, name } of facilities) {
+      await tx.raw(
+        'insert into facility (id, name) values (?, ?) on conflict (id) do update set name = excluded.name',
+        [id, name],
+      );
+    }
+    const found = [
+      ...(await findAccountFaults(tx, accounts)),
+      ...(await findMissing(tx, 'facility', facilityReferences(accounts))),
+    ];
+    if (found.length > 0) throw new ImportFaults(found);
+    for (const account of accounts) await storeAccount(tx, account);
+    const missing = await findMissing(tx, 'account', accountReferences(toStore));
+    if (missing.length > 0) throw new ImportFaults(missing);
+    const secretless: string[] = [];
+    for (const [index, client] of toStore.entries()) {
+      if (!(await storeClient(tx, client))) secretless.push(`clients[${index}].client_secret: is missing`);
+    }
+    if (secretless.length > 0) throw new ImportFaults(secretless);
+  });
+  return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };
+}
+
+/** `redirect_uris must only …` → `clients[0].redirect_uris: must only …` */
+function placeFault(path: string, fault: string): string {
+  const [, field, rest] = /^([a-z]+(?:_[a-z]+)+) (.*)$/s.exec(fault) ?? [];
+  return field ? `${path}.${field}: ${rest}` : `${path}: ${fault}`;
+}
+
+type Reference = { readonly path: string; readonly id: string };
+
+const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =>
+  accounts.flatMap(({ memberships = [] }, index) =>
+    memberships.map(({ facilityId }, place) => ({
+      path: `accounts[${index}].memberships[${place}].facilityId`,
+      id: facilityId,
+    })),
+  );
+
+const accountReferences = (clients: readonly ClientToStore[]): Reference[] =>
+  clients.flatMap(({ accountId }, index) =>
+    accountId === null ? [] : [{ path: `clients[${index}].accountId`, id: accountId }],
+  );
+
+async function findMissing(tx: Database, table: 'facility' | 'account', references: readonly Reference[]) {
+  const { rows } = await tx.raw<{ rows: { id: string }[] }>(`select id from ${table} where id = any (?)`, [
+    references.map(({ id }) => id) as never,
+  ]);
+  const known = new Set(rows.map(({ id }) => id));
+  return references.filter(({ id }) => !known.has(id)).map(({ path, id }) => `${path}: there is no ${table} ${id}`);
+}
+
+async function findAccountFaults(tx: Database, accounts: readonly ImportedAccount[]): Promise<string[]> {
+  const { rows } = await tx.raw<{ rows: { id: string; username: string }[] }>(
+    'select id, lower(username) as username from account where lower(username) = any (select lower(x) from unnest(?::text[]) x)',
+    [accounts.map(({ username }) => username) as never],
+  );
+  return accounts.flatMap(({ id, username }, index) =>
+    rows.some((row) => row.username === username.toLowerCase() && row.id !== id)
+      ? [`accounts[${index}].username: belongs to another account`]
+      : [],
+  );
+}
+
+async function storeAccount(tx: Database, account: ImportedAccount): Promise<void> {
+  const { id, username, password, name, email, emailVerified, kind, roles, memberships } = account;
+  const { rows } = await tx.raw<{ rows: { password_hash: string | null }[] }>(
+    'select password_hash from account where id = ? for update',
+    [id],
+  );
+  const known = rows[0]?.password_hash ?? null;
+  const unchanged = password === undefined || (known !== null && (await verifyPassword(known, password)));
+  const hash = unchanged ? known : await hashPassword(password);
+  await tx.raw(
+    `insert into account (id, username, name, email, email_verified, kind, roles, password_hash)
+     values (?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (id) do update set username = excluded.username, name = coalesce(excluded.name, account.name),
+       email = coalesce(excluded.email, account.email),
+       email_verified = case when ?::boolean then excluded.email_verified else account.email_verified end,
+       kind = excluded.kind, roles = excluded.roles, password_hash = excluded.password_hash, updated_at = now()
+     where (account.username, account.name, account.email, account.email_verified, account.kind, account.roles, account.password_hash)
+       is distinct from (excluded.username, coalesce(excluded.name, account.name), coalesce(excluded.email, account.email),
+         case when ?::boolean then excluded.email_verified else account.email_verified end, excluded.kind, excluded.roles,
+         excluded.password_hash)`,
+    [
+      id,
+      username,
+      name ?? null,
+      email ?? null,
+      emailVerified ?? false,
+      kind ?? 'user',
+      (roles ?? []) as never,
+      hash,
+      emailVerified !== undefined,
+      emailVerified !== undefined,
+    ],
+  );
+  if (memberships === undefined) return;
+  await tx.raw('delete from membership where account_id = ? and facility_id <> all (?)', [
+    id,
+    memberships.map(({ facilityId }) => facilityId) as never,
+  ]);
+  for (const { facilityId, role } of memberships) {
+    await tx.raw(
+      `insert into membership (facility_id, account_id, role) values (?, ?, ?)
+       on conflict (facility_id, account_id) do update set role = excluded.role`,
+      [facilityId, id, role],
+    );
+  }
+}
+
+/** False when a confidential client has no secret, neither in the file nor from before. */
+async function storeClient(tx: Database, client: ClientToStore): Promise<boolean> {
+  const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
+  await tx.raw(
+    `insert into client (id, kind, pkce, metadata, scope, account_id, name) values (?, ?, ?, ?::jsonb, ?, ?, ?)
+     on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
+       scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, disabled_at = null, expires_at = null`,
+    [id, kind, pkce, jsonText(metadata), scope, accountId, name],
+  );
+  if (metadata.token_endpoint_auth_method === 'none') {
+    await tx.raw('delete from client_secret where client_id = ?', [id]);
+    return true;
+  }
+  if (secret !== undefined) {
+    // The file says what is: its secret alone is good, with no end.
+    await tx.raw('delete from client_secret where client_id = ? and secret_sha256 <> ?', [id, hashSecret(secret)]);
+    await tx.raw(
+      `insert into client_secret (client_id, secret_sha256) values (?, ?)
+       on conflict (client_id, secret_sha256) do update set expires_at = null`,
+      [id, hashSecret(secret)],
+    );
+    return true;
+  }
+  const { rows } = await tx.raw<{ rows: unknown[] }>('select 1 from client_secret where client_id = ? limit 1', [id]);
+  return rows.length > 0;
+}

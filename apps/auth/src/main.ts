@@ -1,0 +1,25 @@
+// The process of the authorization server: environment in, HTTP out (contract section 2).
+import { createMetricsApp } from '@bay-booking/service/http';
+import { runMain, serve } from '@bay-booking/service/lifecycle';
+import { createLogger } from '@bay-booking/service/logging';
+import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
+import { createApp } from './app.ts';
+import { readAuthConfig } from './config.ts';
+
+runMain(async () => {
+  const config = readAuthConfig(process.env);
+  const logger = createLogger({ service: 'auth', level: config.logLevel });
+  const metrics = createMetrics('auth');
+  collectProcessMetrics(metrics);
+  const { app, close } = await createApp({ config, logger, metrics });
+  await serve({
+    listeners: [
+      { name: 'http', handler: app, port: config.port },
+      ...(config.metricsPort === undefined
+        ? []
+        : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),
+    ],
+    logger,
+    close,
+  });
+});

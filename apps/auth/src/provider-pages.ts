@@ -1,0 +1,41 @@
+// What does a person see when the protocol itself has to speak: an error that cannot be redirected, and signing out. Plain pages that
+// load nothing; the application hands in its own.
+import type { KoaContextWithOIDC } from 'oidc-provider';
+
+export interface ErrorFacts {
+  readonly status: number;
+  readonly error: string;
+  readonly description: string;
+}
+
+export interface ProviderPages {
+  readonly error: (facts: ErrorFacts) => string;
+  /** `form` is the library's form (id `op.logoutForm`); buttons join it by their `form` attribute: `name=logout value=yes` signs out. */
+  readonly confirmSignOut: (facts: { form: string; clientName: string | undefined }) => string;
+  readonly signedOut: (facts: { clientName: string | undefined }) => string;
+}
+
+/** Shows `html` with a policy that lets it load nothing from elsewhere. */
+export function showPage(ctx: KoaContextWithOIDC, html: string, status = 200): void {
+  ctx.status = status;
+  ctx.type = 'html';
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = html;
+}
+
+const escapeHtml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+const page = (title: string, body: string): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title></head><body><main><h1>${title}</h1>${body}</main></body></html>`;
+
+export const plainPages: ProviderPages = {
+  error: ({ error, description }) =>
+    page('This request cannot be served', `<p>${escapeHtml(description)}</p><p><code>${escapeHtml(error)}</code></p>`),
+  confirmSignOut: ({ form }) =>
+    page(
+      'Sign out?',
+      `${form}<button type="submit" form="op.logoutForm" name="logout" value="yes">Sign out</button> <button type="submit" form="op.logoutForm">Stay signed in</button>`,
+    ),
+  signedOut: () => page('You are signed out', '<p>You can close this page.</p>'),
+};

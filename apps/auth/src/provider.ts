@@ -1,0 +1,209 @@
+// How is oidc-provider configured? The one place. Everything it can do is either switched on with its rules here or off, so that
+// discovery tells the truth. An instance holds one set of signing keys; provider-host.ts swaps instances when keys rotate.
+import type { Logger } from '@bay-booking/service/logging';
+import { type Configuration, errors, type interactionPolicy, type JWK, Provider } from 'oidc-provider';
+import { createAccessTokenRules } from './access-token.ts';
+import { type ArtifactStore, orUnavailable } from './adapter.ts';
+import { registerAnswers } from './answers.ts';
+import type { Audit } from './audit/audit.ts';
+import { createRequestCheck, idpParameter, registerRequestReading } from './authorization-request.ts';
+import { registerClientRules } from './client-rules.ts';
+import { clientSettings, switches } from './client-settings.ts';
+import { allowedScopes, ownMetadataOf } from './clients/registered.ts';
+import type { ClientStore } from './clients/store.ts';
+import type { FacilityStore } from './facilities/store.ts';
+import { registerClientCredentials } from './grants/client-credentials.ts';
+import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
+import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
+import { isImplicitToken, registerImplicit } from './implicit.ts';
+import { mayInspect, registerTokenStatus } from './introspection.ts';
+import { registerEvents } from './provider-events.ts';
+import { type ProviderPages, showPage } from './provider-pages.ts';
+import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+
+export const routes = {
+  authorization: '/connect/authorize',
+  token: '/connect/token',
+  userinfo: '/connect/userinfo',
+  jwks: '/connect/jwks',
+  introspection: '/connect/introspect',
+  revocation: '/connect/revocation',
+  end_session: '/connect/endsession',
+} as const;
+
+/** Seconds. */
+export const lifetimes = {
+  code: 60,
+  idToken: 3600,
+  interaction: 3600,
+  session: 14 * 24 * 3600,
+  grant: 365 * 24 * 3600,
+};
+
+export interface ProviderAccount {
+  readonly id: string;
+  readonly username: string;
+  readonly name: string | null;
+  readonly email: string | null;
+  readonly emailVerified: boolean;
+  readonly roles: readonly string[];
+  readonly disabledAt: Date | null;
+}
+
+export interface ProviderDependencies {
+  readonly settings: {
+    readonly issuer: string;
+    readonly cookieKeys: readonly string[];
+    readonly bookingsAudience: string;
+    readonly accessTokenTtl: number;
+    readonly refreshTokenTtl: number;
+    readonly development: boolean;
+    readonly rateLimitPerMinute: number;
+  };
+  readonly scopes: ScopeTable;
+  readonly artifacts: ArtifactStore;
+  readonly clients: Pick<ClientStore, 'noteUse'>;
+  readonly facilities: FacilityStore;
+  readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
+  readonly signIn: PasswordGrantOptions['signIn'];
+  readonly whoIs: SocialGrantOptions['whoIs'];
+  readonly findOrCreateBySocial: SocialGrantOptions['findOrCreateBySocial'];
+  readonly isSocialProvider: (name: string) => boolean;
+  readonly policy: interactionPolicy.DefaultPolicy;
+  readonly pages: ProviderPages;
+  readonly audit: Audit;
+  readonly logger: Logger;
+}
+
+/** `keys` are private JWKs; of several that fit, the first signs. */
+export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
+  const { settings, scopes, artifacts, facilities, clients, pages, audit, logger } = dependencies;
+  const audience = settings.bookingsAudience;
+  const rules = createAccessTokenRules({ facilities, scopes });
+  const carriesCustom = (scope: unknown): boolean =>
+    splitScope(scope as string | undefined).some((name) => scopes.custom.includes(name));
+
+  const configuration: Configuration = {
+    adapter: artifacts.adapter,
+    jwks: { keys: keys as never },
+    routes,
+    ...clientSettings,
+    conformIdTokenClaims: false,
+    cookies: {
+      keys: [...settings.cookieKeys],
+      long: { httpOnly: true, sameSite: 'lax', signed: true },
+      short: { httpOnly: true, sameSite: 'lax', signed: true },
+    },
+    ttl: {
+      AccessToken: settings.accessTokenTtl,
+      ClientCredentials: settings.accessTokenTtl,
+      AuthorizationCode: lifetimes.code,
+      IdToken: lifetimes.idToken,
+      RefreshToken: settings.refreshTokenTtl,
+      Interaction: lifetimes.interaction,
+      Session: lifetimes.session,
+      Grant: (_ctx, grant) =>
+        (grant as { expiresIn?: number }).expiresIn ?? Math.max(lifetimes.grant, settings.refreshTokenTtl),
+    },
+    findAccount: async (ctx, id, token) => {
+      const account = await orUnavailable(() => dependencies.findAccount(id));
+      if (!account || account.disabledAt) return undefined;
+      // Too many facilities is said before the refresh token is used up.
+      if (ctx.oidc.route === 'token' && token && splitScope(token.scope).includes(scopes.bookings)) {
+        await rules.facilitiesFor(ctx, id);
+      }
+      return { accountId: account.id, claims: () => claimsOf(account) };
+    },
+    interactions: { policy: dependencies.policy, url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
+    extraParams: {
+      [idpParameter]: createRequestCheck({ scopes, isSocialProvider: dependencies.isSocialProvider }),
+    },
+    extraTokenClaims: rules.extraTokenClaims,
+    formats: { customizers: { jwt: rules.customizeJwt } },
+    pkce: {
+      required: (ctx, client) =>
+        ownMetadataOf(client).pkce === 'required' && !isImplicitToken(ctx.oidc.params?.response_type),
+    },
+    // Tokens live as long as their grant, not as the browser's session.
+    expiresWithSession: () => false,
+    rotateRefreshToken: true,
+    issueRefreshToken: (_ctx, client, source) =>
+      client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
+    // Answered by answers.ts, which lets registered origins read and refuses nobody.
+    clientBasedCORS: () => false,
+    renderError: (ctx, out, error) => {
+      const status = ctx.status;
+      if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
+      showPage(
+        ctx,
+        pages.error({ status, error: out.error, description: out.error_description ?? 'The request is not valid.' }),
+        status,
+      );
+    },
+    features: {
+      ...switches,
+      introspection: { enabled: true, allowedPolicy: (_ctx, client, token) => mayInspect(client, token.clientId) },
+      revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+      userinfo: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (ctx, form) =>
+          showPage(ctx, pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName })),
+        postLogoutSuccessSource: (ctx) => showPage(ctx, pages.signedOut({ clientName: ctx.oidc.client?.clientName })),
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: (ctx, _client, oneOf) =>
+          (oneOf?.[0] ?? (carriesCustom(ctx.oidc.params?.scope) ? audience : undefined)) as string,
+        getResourceServerInfo: (_ctx, resource, client) => {
+          if (resource !== audience)
+            throw new errors.InvalidTarget('resource is not one that this server issues tokens for');
+          return {
+            scope: allowedScopes(client)
+              .filter((scope) => scopes.custom.includes(scope))
+              .join(' '),
+            audience,
+            accessTokenFormat: 'jwt',
+            jwt: { sign: { alg: 'ES256' } },
+          };
+        },
+        useGrantedResource: (ctx, model) => carriesCustom(ctx.oidc.params?.scope ?? model.scope),
+      },
+    },
+  };
+
+  const provider = new Provider(settings.issuer, configuration);
+  // Addresses are pinned to ISSUER before a request comes here (public-address.ts), so these headers are ours.
+  provider.proxy = true;
+  registerAnswers(provider, {
+    routes,
+    issuer: settings.issuer,
+    logger,
+    renderNotFound: (ctx) =>
+      showPage(ctx, pages.error({ status: 404, error: 'not_found', description: 'There is no such page.' }), 404),
+  });
+  registerRequestReading(provider, routes.authorization);
+  registerImplicit(provider);
+  registerTokenStatus(provider, { routes, artifacts, keys, audience, mayInspect });
+  registerEvents(provider, { audience, audit });
+  registerClientRules(provider, { development: settings.development, perMinute: settings.rateLimitPerMinute });
+  registerClientCredentials(provider, { scopes, audience, rules, clients });
+  const issue = { scopes, audience, accessTokenTtl: settings.accessTokenTtl };
+  registerPasswordGrant(provider, { ...issue, signIn: dependencies.signIn });
+  registerSocialGrant(provider, {
+    ...issue,
+    whoIs: dependencies.whoIs,
+    findOrCreateBySocial: dependencies.findOrCreateBySocial,
+  });
+  return provider;
+}
+
+export function claimsOf(account: ProviderAccount) {
+  return {
+    sub: account.id,
+    name: account.name ?? account.username,
+    preferred_username: account.username,
+    ...(account.email !== null && { email: account.email, email_verified: account.emailVerified }),
+    roles: account.roles,
+  };
+}

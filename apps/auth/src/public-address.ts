@@ -1,0 +1,16 @@
+// Under which address are we known? Always ISSUER, whatever Host or forwarding headers a request carries, so that no link, cookie or
+// redirect can be steered by them. The client's address is the one that TRUST_PROXY says to believe.
+import type { RequestHandler } from 'express';
+
+export function pinPublicAddress(issuer: string): RequestHandler {
+  const { host, protocol } = new URL(issuer);
+  return (request, _response, next) => {
+    const address = request.ip;
+    request.headers.host = host;
+    request.headers['x-forwarded-host'] = host;
+    request.headers['x-forwarded-proto'] = protocol.slice(0, -1);
+    if (address === undefined) delete request.headers['x-forwarded-for'];
+    else request.headers['x-forwarded-for'] = address;
+    next();
+  };
+}

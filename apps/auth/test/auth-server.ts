@@ -1,0 +1,119 @@
+// A whole authorization server for a test file: its own database, its demo people and clients, listening on a free port.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connectDatabase, type Database } from '@bay-booking/service/database';
+import { createLogger } from '@bay-booking/service/logging';
+import { createMetrics } from '@bay-booking/service/metrics';
+import { createTestDatabase } from '@bay-booking/testkit/database';
+import { type AuthApp, createApp } from '../src/app.ts';
+import { createClientCheck } from '../src/clients/check.ts';
+import { readAuthConfig } from '../src/config.ts';
+import { importDocument } from '../src/import.ts';
+import type { ImportDocument } from '../src/import-document.ts';
+import { migrationsDirectory } from '../src/migrations-directory.ts';
+import { createScopeTable } from '../src/scopes.ts';
+import { demoDocument } from './demo-document.ts';
+
+export const scopeBase = 'https://bay-booking.example';
+export const scopes = createScopeTable(scopeBase);
+export const audience = 'http://localhost:4001';
+export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
+
+export interface AuthServer {
+  readonly origin: string;
+  readonly auth: AuthApp;
+  readonly db: Database;
+  readonly databaseUrl: string;
+  /** What was logged, one JSON object each. */
+  readonly log: readonly string[];
+  readonly load: (document: ImportDocument) => Promise<void>;
+  readonly post: (
+    path: string,
+    form: Record<string, string | readonly string[]>,
+    headers?: Record<string, string>,
+  ) => Promise<Response>;
+  /** Another instance of the service on the same database. */
+  readonly another: () => Promise<{
+    readonly origin: string;
+    readonly auth: AuthApp;
+    readonly close: () => Promise<void>;
+  }>;
+  readonly close: () => Promise<void>;
+}
+
+export async function startAuthServer(environment: Record<string, string> = {}): Promise<AuthServer> {
+  const database = await createTestDatabase({ migrations: migrationsDirectory });
+  const log: string[] = [];
+  const logger = createLogger({
+    service: 'auth',
+    level: 'debug',
+    destination: { write: (line) => void log.push(line) },
+  });
+  const db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 4 });
+
+  const load = async (document: ImportDocument): Promise<void> => {
+    const checkClient = await createClientCheck({ issuer: 'http://localhost:4000', development: true });
+    await importDocument(document, { db, scopes, checkClient });
+  };
+
+  const start = async (issuer?: string) => {
+    const server = createServer();
+    const port = await listenOn(server);
+    const origin = `http://127.0.0.1:${port}`;
+    const config = readAuthConfig({
+      DATABASE_URL: database.url,
+      ISSUER: issuer ?? origin,
+      COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
+      KEY_ENCRYPTION_KEY: encryptionKey,
+      SCOPE_BASE: scopeBase,
+      BOOKINGS_AUDIENCE: audience,
+      DATABASE_POOL_MAX: '8',
+      ...environment,
+    });
+    const auth = await createApp({ config, logger, metrics: createMetrics('auth') });
+    server.on('request', auth.app);
+    const close = async (): Promise<void> => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await auth.close();
+    };
+    return { origin, auth, close };
+  };
+
+  await load(demoDocument(scopes));
+  const first = await start();
+  const others: { close: () => Promise<void> }[] = [];
+  return {
+    ...first,
+    db,
+    databaseUrl: database.url,
+    log,
+    load,
+    post: (path, form, headers = {}) => {
+      const body = new URLSearchParams();
+      for (const [name, value] of Object.entries(form))
+        for (const entry of [value].flat()) body.append(name, String(entry));
+      return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
+    },
+    another: async () => {
+      const other = await start(first.origin);
+      others.push(other);
+      return other;
+    },
+    close: async () => {
+      for (const other of others) await other.close().catch(() => {});
+      await first.close();
+      await db.destroy();
+      await database.drop();
+    },
+  };
+}
+
+async function listenOn(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+export const basic = (id: string, secret: string): Record<string, string> => ({
+  Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
+});

@@ -1,0 +1,84 @@
+// The demo of contract section 3, as far as the authorization server knows it.
+import type { ImportDocument } from '../src/import-document.ts';
+import type { ScopeTable } from '../src/scopes.ts';
+
+export function demoDocument(scopes: ScopeTable): ImportDocument {
+  const every = scopes.all.join(' ');
+  return {
+    facilities: [
+      { id: 'fac-north', name: 'North Range' },
+      { id: 'fac-south', name: 'South Range' },
+    ],
+    accounts: [
+      {
+        id: 'acc-owner-north',
+        username: 'owner@north.example',
+        password: 'demo-owner-pass',
+        name: 'Olivia North',
+        email: 'owner@north.example',
+        emailVerified: true,
+        roles: ['range-owner'],
+        memberships: [{ facilityId: 'fac-north', role: 'owner' }],
+      },
+      {
+        id: 'acc-player',
+        username: 'player@example.com',
+        password: 'demo-player-pass',
+        name: 'Pat Player',
+        email: 'player@example.com',
+        emailVerified: true,
+        roles: ['player'],
+      },
+      {
+        id: 'acc-bot-north',
+        username: 'bot@north.example',
+        password: 'demo-bot-pass',
+        kind: 'service',
+        memberships: [{ facilityId: 'fac-north', role: 'bookings-manager' }],
+      },
+    ],
+    clients: [
+      { client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret', accountId: 'acc-bot-north', name: 'Demo' },
+      {
+        client_id: 'demo-web',
+        client_secret: 'demo-web-secret',
+        client_name: 'Demo web',
+        redirect_uris: ['http://localhost:4010/callback'],
+        post_logout_redirect_uris: ['http://localhost:4010/signed-out'],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        scope: every,
+      },
+      {
+        client_id: 'demo-spa',
+        client_name: 'Demo single-page app',
+        token_endpoint_auth_method: 'none',
+        redirect_uris: ['http://localhost:4010/spa'],
+        grant_types: ['authorization_code', 'implicit', 'refresh_token'],
+        response_types: ['code', 'token', 'id_token token'],
+        scope: every,
+      },
+      {
+        client_id: 'demo-native',
+        client_name: 'Demo native app',
+        token_endpoint_auth_method: 'none',
+        application_type: 'native',
+        pkce: 'optional',
+        redirect_uris: ['com.example.demo:/callback', 'http://127.0.0.1/callback', 'http://localhost:4010/native'],
+        grant_types: ['authorization_code', 'refresh_token', 'password', 'social_access_token'],
+        response_types: ['code'],
+        scope: every,
+      },
+      {
+        client_id: 'demo-range',
+        client_secret: 'demo-range-secret',
+        client_name: 'Demo range',
+        kind: 'driving-range',
+        redirect_uris: ['http://localhost:4010/range'],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        scope: `openid profile roles email offline_access ${scopes.play}`,
+      },
+    ],
+  };
+}
