@@ -1,0 +1,75 @@
+// How is something measured started and ended? As a child on one core, found ready by asking it over HTTP, and gone when we are: by
+// its IPC channel, or at the latest by the handler of our own exit.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Child {
+  readonly pid: number;
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export interface ChildOptions {
+  readonly name: string;
+  readonly script: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly core: number | undefined;
+  readonly port: number;
+  /** Answers 200 when it can serve. */
+  readonly readyPath: string;
+  /** More of node's own flags, such as --cpu-prof. */
+  readonly nodeFlags?: readonly string[];
+}
+
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const { name, script, args = [], env = {}, cwd, core, port, readyPath, nodeFlags = [] } = options;
+  const node = [process.execPath, '--disable-warning=ExperimentalWarning', ...nodeFlags, script, ...args];
+  const [command = '', ...rest] = core === undefined ? node : ['taskset', '-c', String(core), ...node];
+  const child = spawn(command, rest, {
+    ...(cwd && { cwd }),
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  let errors = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errors = (errors + chunk).slice(-2000);
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const deadline = Date.now() + 30_000;
+  while (!(await answers(`${url}${readyPath}`))) {
+    if (child.exitCode !== null || Date.now() > deadline) {
+      child.kill('SIGKILL');
+      throw new Error(`${name} did not start: ${errors || 'no word from it'}`);
+    }
+    await sleep(50);
+  }
+  return {
+    pid: child.pid ?? 0,
+    url,
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGTERM');
+      const force = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      await once(child, 'exit');
+      clearTimeout(force);
+    },
+  };
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
+  } catch {
+    return false;
+  }
+}

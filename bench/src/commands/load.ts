@@ -1,0 +1,31 @@
+// `npm run load -w bench -- --bookings N [--facilities 250]`: fills a bookings database with a world to measure. DATABASE_URL names
+// the database, else an embedded server below DATA_DIR (bench/.data) gets one called `bookings_N`.
+import { parseArgs } from 'node:util';
+import { loadWorld } from '../load.ts';
+import { startServer } from '../server.ts';
+import { worldOf } from '../world.ts';
+
+const { values } = parseArgs({
+  options: {
+    bookings: { type: 'string', default: '1000000' },
+    facilities: { type: 'string', default: '250' },
+  },
+});
+const log = (line: string) => process.stderr.write(`${line}\n`);
+const bookings = Number(values.bookings);
+const facilities = Number(values.facilities);
+if (!Number.isInteger(bookings) || bookings < 1000 || !Number.isInteger(facilities) || facilities < 1) {
+  log('--bookings takes a number from 1000 up, --facilities one from 1 up');
+  process.exit(1);
+}
+const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.once(name, () => void server.stop().then(() => process.exit(1)));
+try {
+  await loadWorld(await server.database(`bookings_${bookings}`), worldOf(bookings, facilities), log);
+} catch (error) {
+  log(Error.isError(error) ? error.message : String(error));
+  process.exitCode = 1;
+} finally {
+  await server.stop();
+}

@@ -1,0 +1,108 @@
+// How do ten million bookings get in within minutes? Checking the exclusion constraint row by row costs 20 to 40 times the insert, so
+// the indexes rest while rows that cannot overlap are written, and one rewrite of the table builds them.
+import { fileURLToPath } from 'node:url';
+import { migrate } from '@bay-booking/service/migrate';
+import type pg from 'pg';
+import { onDatabase } from './server.ts';
+import { baysPerFacility, baysPerLocation, bookingsPerBayAndDay, locationsPerFacility, type World } from './world.ts';
+
+const migrations = fileURLToPath(new URL('../../apps/bookings/migrations', import.meta.url));
+
+/** Loads nothing when the database holds that very world already. */
+export async function loadWorld(url: string, world: World, log: (line: string) => void): Promise<void> {
+  await migrate({ url, directory: migrations });
+  await onDatabase(url, async (client) => {
+    const { rows } = await client.query<{ n: string }>('select count(*) as n from booking where facility_id like $1', [
+      'bench-%',
+    ]);
+    const found = Number(rows[0]?.n);
+    if (found === world.bookings) return log(`the ${found} bookings are there already`);
+    if (found > 0) throw new Error(`the database holds ${found} bookings of another load: use an empty one`);
+    const started = Date.now();
+    await insertPlaces(client, world);
+    const resting = await restIndexes(client, log);
+    await insertBookings(client, world, log);
+    log(resting ? 'building the indexes (about 10 s per million)' : 'vacuuming');
+    if (resting) await wakeIndexes(client);
+    await insertDerived(client);
+    await client.query('vacuum (analyze) booking');
+    await client.query('vacuum (analyze) booking_reference');
+    await client.query('analyze');
+    await client.query('checkpoint').catch(() => {});
+    log(`loaded ${world.bookings} bookings in ${Math.round((Date.now() - started) / 1000)} s`);
+  });
+}
+
+async function insertPlaces(client: pg.Client, { facilities, bays }: World): Promise<void> {
+  await client.query(`insert into facility (id, name, time_zone)
+    select 'bench-fac-' || lpad(f::text, 4, '0'), 'Range ' || f, 'Europe/Copenhagen' from generate_series(1, ${facilities}) f`);
+  await client.query(`insert into location (facility_id, id, name)
+    select 'bench-fac-' || lpad(((l - 1) / ${locationsPerFacility} + 1)::text, 4, '0'), 'bench-loc-' || lpad(l::text, 4, '0'), 'Floor ' || l
+    from generate_series(1, ${facilities * locationsPerFacility}) l`);
+  await client.query(`insert into bay (facility_id, id, location_id, name, description, kind, bookable)
+    select 'bench-fac-' || lpad(((b - 1) / ${baysPerFacility} + 1)::text, 4, '0'), 'bench-bay-' || lpad(b::text, 6, '0'),
+      'bench-loc-' || lpad(((b - 1) / ${baysPerLocation} + 1)::text, 4, '0'), 'Bay ' || b, 'Bay ' || b || ', under the roof', 'RangeBay', true
+    from generate_series(1, ${bays}) b`);
+}
+
+// Only a superuser may say that an index rests; anybody else pays for the check of each row.
+async function restIndexes(client: pg.Client, log: (line: string) => void): Promise<boolean> {
+  try {
+    await client.query('set session_replication_role = replica');
+    await client.query(
+      "update pg_index set indisready = false, indisvalid = false where indrelid = 'booking'::regclass",
+    );
+    return true;
+  } catch {
+    log('not a superuser: every row is checked as it is written, about four minutes per million');
+    return false;
+  }
+}
+
+async function wakeIndexes(client: pg.Client): Promise<void> {
+  await client.query("update pg_index set indisready = true, indisvalid = true where indrelid = 'booking'::regclass");
+  await client.query('vacuum full booking');
+  await client.query('set session_replication_role = origin');
+}
+
+async function insertBookings(client: pg.Client, world: World, log: (line: string) => void): Promise<void> {
+  const perDay = world.bays * bookingsPerBayAndDay;
+  const started = Date.now();
+  for (let day = 0, written = 0; written < world.bookings; day++) {
+    const rows = Math.min(perDay, world.bookings - written);
+    await client.query(bookingsOfDay, [world.futureDays - day, rows, world.bays]);
+    written += rows;
+    const seconds = (Date.now() - started) / 1000;
+    const left = Math.round((seconds / written) * (world.bookings - written));
+    if (day % 5 === 4 || left === 0)
+      log(`${written} of ${world.bookings} rows in ${Math.round(seconds)} s, ${left} s to go`);
+  }
+}
+
+// $1 days from today, $2 rows, $3 bays. The order is that of a hash, as bookings of a day come in any order: a location's day lies
+// scattered over the pages of that day. Slots begin every two hours and last 90 minutes. The id is a UUIDv7 with the facility's tag.
+const bookingsOfDay = `
+  with slot as (
+    select n % $3::int + 1 as b, n / $3::int as k, md5($1::int || ' ' || n) as hash from generate_series(0, $2::int - 1) n
+  ), timed as (
+    select s.*, 'bench-fac-' || lpad(((b - 1) / ${baysPerFacility} + 1)::text, 4, '0') as facility,
+      (current_date + $1::int)::timestamp at time zone 'UTC' + k * interval '2 hours' + (b % 6) * interval '5 minutes' as starts
+    from slot s
+  ), made as (
+    select t.*, starts - interval '1 day' - (('x' || substr(hash, 1, 7))::bit(28)::int % 604800) * interval '1 second' as created from timed t
+  )
+  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias, start_date, end_date, created_at, last_updated_at)
+  select facility,
+    (lpad(to_hex((extract(epoch from created) * 1000)::bigint), 12, '0') || '7' || substr(hash, 1, 3) || 'a' || substr(hash, 4, 11)
+      || substr(encode(sha256(facility::bytea), 'hex'), 1, 4))::uuid,
+    'bench-loc-' || lpad(((b - 1) / ${baysPerLocation} + 1)::text, 4, '0'), 'bench-bay-' || lpad(b::text, 6, '0'),
+    case when b % 2 = 0 then 'ext-' || ((current_date + $1::int) - date '2020-01-01') || '-' || k || '-' || b end,
+    'session-' || ((current_date + $1::int) - date '2020-01-01') || '-' || (k / 4) || '-' || b,
+    'player-' || facility || '-' || ('x' || substr(hash, 8, 6))::bit(24)::int % 500,
+    starts, starts + interval '90 minutes', created, created
+  from made order by hash`;
+
+async function insertDerived(client: pg.Client): Promise<void> {
+  await client.query(`insert into booking_reference (external_booking_id, facility_id, booking_id)
+    select external_booking_id, facility_id, id from booking where external_booking_id is not null order by external_booking_id`);
+}

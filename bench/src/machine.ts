@@ -1,0 +1,90 @@
+// What does it cost? CPU time, memory and affinity of processes, from /proc: only Linux tells it so. PostgreSQL is many processes, and
+// those that ended count too.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+
+const tick = 10_000;
+
+interface Stat {
+  readonly parent: number;
+  /** Microseconds, its threads included. */
+  readonly cpu: number;
+  /** Microseconds of children that ended and were waited for. */
+  readonly cpuOfEnded: number;
+}
+
+function statOf(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+    const at = (field: number) => fields[field - 3] ?? 0;
+    return { parent: at(4), cpu: (at(14) + at(15)) * tick, cpuOfEnded: (at(16) + at(17)) * tick };
+  } catch {
+    return undefined;
+  }
+}
+
+export function cpuOf(pid: number | undefined): number {
+  return (pid && statOf(pid)?.cpu) || 0;
+}
+
+/** Of a process and all its children, dead or alive. */
+export function cpuOfFamily(pid: number | undefined): number {
+  if (!pid) return 0;
+  const own = statOf(pid);
+  let sum = own ? own.cpu + own.cpuOfEnded : 0;
+  for (const child of processesBelow(pid)) sum += cpuOf(child);
+  return sum;
+}
+
+function processesBelow(pid: number): number[] {
+  const numbers = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return numbers.map(Number).filter((candidate) => statOf(candidate)?.parent === pid);
+}
+
+/** Microseconds that all cores were busy since boot. */
+export function busyOfMachine(): number {
+  const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/\s+/).slice(1).map(Number) ?? [];
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = fields;
+  return (user + nice + system + irq + softirq) * tick;
+}
+
+export function memoryOf(pid: number): number {
+  const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Number(line?.[1] ?? 0) / 1024;
+}
+
+/** Binds a running process, its threads and its children to one core; children of the future inherit it. */
+export function pin(pid: number, core: number): void {
+  for (const one of [pid, ...processesBelow(pid)]) {
+    execFileSync('taskset', ['-a', '-c', '-p', String(core), String(one)], { stdio: 'ignore' });
+  }
+}
+
+/** What is missing here to measure, in words; undefined when nothing is. */
+export function whatIsMissing(): string | undefined {
+  if (!existsSync('/proc/self/stat')) return 'The benchmark reads CPU times from /proc, so it needs Linux.';
+  if (availableParallelism() < 2)
+    return 'The benchmark needs two cores: one for the service, one for PostgreSQL and the load.';
+  const missing = ['wrk', 'taskset'].filter((program) => !findProgram(program));
+  if (missing.length === 0) return undefined;
+  return `Not found: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install wrk util-linux`;
+}
+
+export function findProgram(program: string): boolean {
+  try {
+    execFileSync('which', [program], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function describeMachine(): string {
+  const model = cpus()[0]?.model ?? 'unknown processor';
+  return `${availableParallelism()} cores (${model}), ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform}, Node ${process.versions.node}`;
+}

@@ -1,0 +1,64 @@
+// Which PostgreSQL is measured? The one that DATABASE_URL names, as it is; else an embedded one of our own, durable as in production,
+// with a database for each size of the world.
+import { existsSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import pg from 'pg';
+
+export interface MeasuredServer {
+  /** The URL of the database of that name; where DATABASE_URL is given, that one whatever the name. */
+  database(name: string): Promise<string>;
+  /** Of the postmaster; undefined where the server is not ours. */
+  readonly pid: number | undefined;
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string | undefined;
+  readonly log: (line: string) => void;
+}
+
+export async function startServer({ databaseUrl, dataDir, log }: ServerOptions): Promise<MeasuredServer> {
+  if (databaseUrl) {
+    return { database: async () => databaseUrl, pid: undefined, stop: async () => {} };
+  }
+  const buffers = Math.min(2048, Math.floor(totalmem() / 2 ** 20 / 8));
+  const server = await startEmbeddedPostgres({
+    dataDir: dataDir ?? fileURLToPath(new URL('../.data/postgres', import.meta.url)),
+    watchdog: true,
+    onProgress: log,
+    settings: { shared_buffers: `${buffers}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB' },
+  });
+  const pid = await onDatabase(server.url, async (client) => {
+    const { rows } = await client.query<{ pid: string }>(
+      "select (string_to_array(pg_read_file('postmaster.pid'), E'\\n'))[1] as pid",
+    );
+    return Number(rows[0]?.pid);
+  });
+  return {
+    pid: existsSync(`/proc/${pid}`) ? pid : undefined,
+    database: async (name) => {
+      await onDatabase(server.url, async (client) => {
+        const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
+        if (!rowCount) await client.query(`create database ${name}`);
+      });
+      const url = new URL(server.url);
+      url.pathname = `/${name}`;
+      return url.href;
+    },
+    stop: server.stop,
+  };
+}
+
+export async function onDatabase<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, application_name: 'bench' });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

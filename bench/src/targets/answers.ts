@@ -1,0 +1,55 @@
+// What do the peers answer? The same resources as the service, written the plain way: a row becomes an object, JSON.stringify the rest.
+
+export interface BookingRow {
+  id: string;
+  external_booking_id: string | null;
+  correlation_id: string | null;
+  bay_id: string;
+  user_alias: string;
+  start_date: Date;
+  end_date: Date;
+  created_at: Date;
+  last_updated_at: Date;
+}
+
+export function bookingResource(row: BookingRow, baseUrl: string, single: boolean): object {
+  const href = `${baseUrl}/api/bookings/${row.id}`;
+  return {
+    id: row.id,
+    ...(row.external_booking_id !== null && { externalBookingId: row.external_booking_id }),
+    ...(row.correlation_id !== null && { correlationId: row.correlation_id }),
+    bayId: row.bay_id,
+    userAlias: row.user_alias,
+    startDate: row.start_date.toISOString(),
+    endDate: row.end_date.toISOString(),
+    createdAt: row.created_at.toISOString(),
+    lastUpdatedAt: row.last_updated_at.toISOString(),
+    _links: {
+      self: { method: 'GET', href },
+      ...(single && { edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } }),
+    },
+  };
+}
+
+export function listResource(items: object[], total: number, page: number, pageSize: number, list: URL): object {
+  const pageCount = Math.ceil(total / pageSize);
+  const to = (target: number) => {
+    const address = new URL(list);
+    address.searchParams.set('page', String(target));
+    address.searchParams.set('pageSize', String(pageSize));
+    return { method: 'GET', href: address.href };
+  };
+  return {
+    items,
+    _links: {
+      self: to(page),
+      first: to(1),
+      last: to(Math.max(1, pageCount)),
+      ...(page < pageCount && { next: to(page + 1) }),
+    },
+    page,
+    pageSize,
+    pageCount,
+    total,
+  };
+}

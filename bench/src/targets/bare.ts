@@ -1,0 +1,100 @@
+// Floor: how fast is node:http with pg, the same SQL as named statements and the same check of the token, and nothing else?
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import pg from 'pg';
+import { type BookingRow, bookingResource, listResource } from './answers.ts';
+import { endWithParent, fetchKey, peerOptions } from './start.ts';
+import { bayFacilities, statements } from './statements.ts';
+import { type Claims, tokenVerifier } from './verify.ts';
+
+const options = peerOptions();
+const { baseUrl } = options;
+const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
+pool.on('error', () => {});
+const verifyToken = tokenVerifier(await fetchKey(options.jwksUri), options);
+const facilityOf = new Map<string, string>();
+for (const { id, facility_id } of (await pool.query(bayFacilities)).rows) facilityOf.set(id, facility_id);
+
+type Row = BookingRow & { total?: string };
+async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
+  return (await pool.query({ name, text: statements[name], values })).rows;
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+async function readBody(request: IncomingMessage): Promise<Record<string, string>> {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  return JSON.parse(text);
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, { facilities }: Claims): Promise<void> {
+  const url = new URL(request.url ?? '/', baseUrl);
+  const parts = url.pathname.split('/');
+  const now = new Date().toISOString();
+  if (request.method === 'POST') {
+    const b = await readBody(request);
+    const facility = facilityOf.get(b.bayId ?? '');
+    if (!facility || !facilities.includes(facility)) return send(response, 400, { errors: [] });
+    const values = [
+      facility,
+      b.bayId,
+      randomUUID(),
+      b.externalBookingId,
+      b.correlationId,
+      b.userAlias,
+      b.startDate,
+      b.endDate,
+      now,
+    ];
+    const [row] = await run('create', values);
+    return row ? send(response, 201, bookingResource(row, baseUrl, true)) : send(response, 400, { errors: [] });
+  }
+  if (request.method === 'PUT') {
+    const b = await readBody(request);
+    const facility = facilityOf.get(b.bayId ?? '');
+    const [row] = await run('update', [facility, parts[3], b.bayId, b.userAlias, b.startDate, b.endDate, now]);
+    return row ? send(response, 200, bookingResource(row, baseUrl, true)) : send(response, 404, { errors: [] });
+  }
+  const page = Number(url.searchParams.get('page') ?? 1);
+  if (parts[4] === 'upcoming-bookings') {
+    const size = Number(url.searchParams.get('pageSize') ?? 10);
+    const rows = await run('upcoming', [facilityOf.get(parts[3] ?? ''), parts[3], now, size, (page - 1) * size]);
+    return sendList(response, rows, page, size, url);
+  }
+  if (parts[3] === undefined) {
+    const size = Number(url.searchParams.get('pageSize') ?? 50);
+    const [start, end] = [url.searchParams.get('startDate'), url.searchParams.get('endDate')];
+    const rows = await run('search', [
+      facilities,
+      url.searchParams.getAll('locationIds'),
+      start,
+      end,
+      size,
+      (page - 1) * size,
+    ]);
+    return sendList(response, rows, page, size, url);
+  }
+  const [row] = await run('get', [facilities, parts[3]]);
+  return row ? send(response, 200, bookingResource(row, baseUrl, true)) : send(response, 404, { errors: [] });
+}
+
+function sendList(response: ServerResponse, rows: Row[], page: number, size: number, url: URL): void {
+  const items = rows.map((row) => bookingResource(row, baseUrl, false));
+  send(response, 200, listResource(items, Number(rows[0]?.total ?? 0), page, size, url));
+}
+
+createServer((request, response) => {
+  if (request.url === '/ready') return void response.end();
+  const claims = verifyToken(request.headers.authorization);
+  if (!claims) return send(response, 401, { errors: [] });
+  answer(request, response, claims).catch(() => send(response, 500, { errors: [] }));
+}).listen(options.port);
+endWithParent();

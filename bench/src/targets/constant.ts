@@ -1,0 +1,29 @@
+// Floor: how fast is node:http when it answers a constant of the size of the service's answer?
+import { createServer } from 'node:http';
+import { endWithParent, peerOptions } from './start.ts';
+
+export interface ConstantOptions {
+  readonly port: number;
+  /** By operation. */
+  readonly answers: Readonly<Record<string, { readonly status: number; readonly body: string }>>;
+}
+
+const { port, answers } = peerOptions<ConstantOptions>();
+
+function operationOf(method: string, url: string): string {
+  if (method === 'POST') return 'create';
+  if (method === 'PUT') return 'update';
+  if (url.includes('/upcoming-bookings')) return 'upcoming';
+  return url.includes('?') ? 'search' : 'get';
+}
+
+createServer((request, response) => {
+  request.resume();
+  const { status, body } = answers[operationOf(request.method ?? '', request.url ?? '')] ?? { status: 200, body: '{}' };
+  response.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+  });
+  response.end(body);
+}).listen(port);
+endWithParent();

@@ -1,0 +1,140 @@
+// Peer: Express with knex as their documentations would write it: the query builder, jsonwebtoken and jwks-rsa on every request, ajv,
+// response.json.
+import { randomUUID } from 'node:crypto';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
+import express, { type NextFunction, type Request, type Response } from 'express';
+import jwt from 'jsonwebtoken';
+import jwksRsa from 'jwks-rsa';
+import knex from 'knex';
+import { type BookingRow, bookingResource, listResource } from './answers.ts';
+import { bodySchema } from './schemas.ts';
+import { endWithParent, peerOptions } from './start.ts';
+import type { Claims } from './verify.ts';
+
+const options = peerOptions();
+const { baseUrl } = options;
+const db = knex({ client: 'pg', connection: options.databaseUrl, pool: { min: 0, max: 10 } });
+const jwks = jwksRsa({ jwksUri: options.jwksUri, cache: true });
+const ajv = new Ajv({ allErrors: true });
+(addFormats as unknown as (target: Ajv) => void)(ajv);
+const validBody = ajv.compile(bodySchema);
+const columns = [
+  'id',
+  'external_booking_id',
+  'correlation_id',
+  'bay_id',
+  'user_alias',
+  'start_date',
+  'end_date',
+  'created_at',
+  'last_updated_at',
+];
+
+const app = express();
+app.get('/ready', (_request, response) => void response.json({}));
+app.use(express.json());
+app.use((request: Request, response: Response, next: NextFunction) => {
+  const token = request.get('authorization')?.slice(7) ?? '';
+  jwt.verify(
+    token,
+    (header, done) => {
+      jwks.getSigningKey(header.kid).then((key) => done(null, key.getPublicKey()), done);
+    },
+    { algorithms: ['ES256'], issuer: options.issuer, audience: options.audience },
+    (error, claims) => {
+      if (error) return void response.status(401).json({ errors: [] });
+      const { scope, facilities } = claims as unknown as Claims;
+      if (!scope.split(' ').includes(options.scope)) return void response.status(403).json({ errors: [] });
+      response.locals.facilities = facilities;
+      next();
+    },
+  );
+});
+
+app.get('/api/bookings/:id', async (request, response) => {
+  const row: BookingRow | undefined = await db('booking')
+    .whereIn('facility_id', response.locals.facilities)
+    .where({ id: request.params.id })
+    .first(columns);
+  if (row) response.json(bookingResource(row, baseUrl, true));
+  else response.status(404).json({ errors: [] });
+});
+
+app.post('/api/bookings', async (request, response) => {
+  if (!validBody(request.body)) return void response.status(400).json({ errors: [] });
+  const b = request.body;
+  const bay = await db('bay').whereIn('facility_id', response.locals.facilities).where({ id: b.bayId }).first();
+  if (!bay?.bookable) return void response.status(400).json({ errors: [] });
+  const now = new Date();
+  const [row] = await db('booking')
+    .insert({
+      facility_id: bay.facility_id,
+      id: randomUUID(),
+      location_id: bay.location_id,
+      bay_id: bay.id,
+      external_booking_id: b.externalBookingId,
+      correlation_id: b.correlationId,
+      user_alias: b.userAlias,
+      start_date: b.startDate,
+      end_date: b.endDate,
+      created_at: now,
+      last_updated_at: now,
+    })
+    .returning(columns);
+  response.status(201).json(bookingResource(row, baseUrl, true));
+});
+
+app.put('/api/bookings/:id', async (request, response) => {
+  if (!validBody(request.body)) return void response.status(400).json({ errors: [] });
+  const b = request.body;
+  const bay = await db('bay').whereIn('facility_id', response.locals.facilities).where({ id: b.bayId }).first();
+  if (!bay?.bookable) return void response.status(400).json({ errors: [] });
+  const [row] = await db('booking')
+    .where({ facility_id: bay.facility_id, id: request.params.id })
+    .update({
+      location_id: bay.location_id,
+      bay_id: bay.id,
+      user_alias: b.userAlias,
+      start_date: b.startDate,
+      end_date: b.endDate,
+      last_updated_at: new Date(),
+    })
+    .returning(columns);
+  if (row) response.json(bookingResource(row, baseUrl, true));
+  else response.status(404).json({ errors: [] });
+});
+
+app.get('/api/bookings', async (request, response) => {
+  const { locationIds, startDate, endDate } = request.query as Record<string, string>;
+  const found = db('booking')
+    .whereIn('facility_id', response.locals.facilities)
+    .whereIn('location_id', [locationIds ?? []].flat())
+    .where('start_date', '>=', startDate ?? '')
+    .where('end_date', '<=', endDate ?? '');
+  await sendList(request, response, found, 50);
+});
+
+app.get('/api/bays/:id/upcoming-bookings', async (request, response) => {
+  const found = db('booking')
+    .whereIn('facility_id', response.locals.facilities)
+    .where({ bay_id: request.params.id })
+    .where('end_date', '>', new Date());
+  await sendList(request, response, found, 10);
+});
+
+async function sendList(request: Request, response: Response, found: knex.Knex.QueryBuilder, defaultSize: number) {
+  const size = Number(request.query.pageSize ?? defaultSize);
+  const page = Number(request.query.page ?? 1);
+  const [count] = await found.clone().count({ total: '*' });
+  const rows: BookingRow[] = await found
+    .select(columns)
+    .orderBy(['start_date', 'id'])
+    .limit(size)
+    .offset((page - 1) * size);
+  const items = rows.map((row) => bookingResource(row, baseUrl, false));
+  response.json(listResource(items, Number(count.total), page, size, new URL(request.originalUrl, baseUrl)));
+}
+
+app.listen(options.port);
+endWithParent();

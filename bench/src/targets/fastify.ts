@@ -1,0 +1,131 @@
+// Peer: Fastify with pg as its documentation would write it: named statements, fast-jwt with its cache, answers and bodies by JSON Schema.
+import { randomUUID } from 'node:crypto';
+import { createVerifier } from 'fast-jwt';
+import { fastify } from 'fastify';
+import pg from 'pg';
+import { type BookingRow, bookingResource, listResource } from './answers.ts';
+import { bodySchema, bookingSchema, listSchema } from './schemas.ts';
+import { endWithParent, fetchKey, peerOptions } from './start.ts';
+import { bayFacilities, statements } from './statements.ts';
+import type { Claims } from './verify.ts';
+
+const options = peerOptions();
+const { baseUrl } = options;
+const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
+pool.on('error', () => {});
+const key = await fetchKey(options.jwksUri);
+const verify = createVerifier({
+  key: key.export({ type: 'spki', format: 'pem' }) as string,
+  algorithms: ['ES256'],
+  allowedIss: options.issuer,
+  allowedAud: options.audience,
+  cache: 10_000,
+});
+const facilityOf = new Map<string, string>();
+for (const { id, facility_id } of (await pool.query(bayFacilities)).rows) facilityOf.set(id, facility_id);
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    facilities: string[];
+  }
+}
+type Row = BookingRow & { total?: string };
+async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
+  return (await pool.query({ name, text: statements[name], values })).rows;
+}
+
+const app = fastify();
+app.get('/ready', async () => ({}));
+app.decorateRequest('facilities');
+app.register(async (api) => {
+  api.addHook('onRequest', async (request, reply) => {
+    try {
+      const claims = verify(request.headers.authorization?.slice(7) ?? '') as Claims;
+      if (!claims.scope.split(' ').includes(options.scope)) return reply.code(403).send({ errors: [] });
+      request.facilities = claims.facilities;
+    } catch {
+      return reply.code(401).send({ errors: [] });
+    }
+  });
+  const one = { response: { 200: bookingSchema, 201: bookingSchema } };
+  api.get<{ Params: { id: string } }>('/api/bookings/:id', { schema: one }, async (request, reply) => {
+    const [row] = await run('get', [request.facilities, request.params.id]);
+    return row ? bookingResource(row, baseUrl, true) : reply.code(404).send({ errors: [] });
+  });
+  api.post<{ Body: Record<string, string> }>(
+    '/api/bookings',
+    { schema: { ...one, body: bodySchema } },
+    async (request, reply) => {
+      const b = request.body;
+      const facility = facilityOf.get(b.bayId ?? '');
+      if (!facility || !request.facilities.includes(facility)) return reply.code(400).send({ errors: [] });
+      const now = new Date().toISOString();
+      const values = [
+        facility,
+        b.bayId,
+        randomUUID(),
+        b.externalBookingId,
+        b.correlationId,
+        b.userAlias,
+        b.startDate,
+        b.endDate,
+        now,
+      ];
+      const [row] = await run('create', values);
+      return row ? reply.code(201).send(bookingResource(row, baseUrl, true)) : reply.code(400).send({ errors: [] });
+    },
+  );
+  api.put<{ Params: { id: string }; Body: Record<string, string> }>(
+    '/api/bookings/:id',
+    { schema: { ...one, body: bodySchema } },
+    async (request, reply) => {
+      const b = request.body;
+      const now = new Date().toISOString();
+      const values = [
+        facilityOf.get(b.bayId ?? ''),
+        request.params.id,
+        b.bayId,
+        b.userAlias,
+        b.startDate,
+        b.endDate,
+        now,
+      ];
+      const [row] = await run('update', values);
+      return row ? bookingResource(row, baseUrl, true) : reply.code(404).send({ errors: [] });
+    },
+  );
+  const list = { response: { 200: listSchema } };
+  type Query = { locationIds?: string; startDate?: string; endDate?: string; page?: string; pageSize?: string };
+  api.get<{ Querystring: Query }>('/api/bookings', { schema: list }, async (request) => {
+    const { locationIds, startDate, endDate, page = 1, pageSize = 50 } = request.query;
+    const offset = (Number(page) - 1) * Number(pageSize);
+    const rows = await run('search', [
+      request.facilities,
+      [locationIds].flat(),
+      startDate,
+      endDate,
+      Number(pageSize),
+      offset,
+    ]);
+    return toList(rows, Number(page), Number(pageSize), new URL(request.url, baseUrl));
+  });
+  api.get<{ Params: { id: string }; Querystring: Query }>(
+    '/api/bays/:id/upcoming-bookings',
+    { schema: list },
+    async (request) => {
+      const { page = 1, pageSize = 10 } = request.query;
+      const { id } = request.params;
+      const offset = (Number(page) - 1) * Number(pageSize);
+      const rows = await run('upcoming', [facilityOf.get(id), id, new Date().toISOString(), Number(pageSize), offset]);
+      return toList(rows, Number(page), Number(pageSize), new URL(request.url, baseUrl));
+    },
+  );
+});
+
+function toList(rows: Row[], page: number, size: number, url: URL): object {
+  const items = rows.map((row) => bookingResource(row, baseUrl, false));
+  return listResource(items, Number(rows[0]?.total ?? 0), page, size, url);
+}
+
+await app.listen({ port: options.port, host: '127.0.0.1' });
+endWithParent();

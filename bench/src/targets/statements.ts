@@ -1,0 +1,30 @@
+// Which SQL do the bare server and Fastify run? That of the service (apps/bookings/src/bookings/store.ts), with columns where the service
+// lets PostgreSQL write JSON. $1 is always the facility or the facilities of the token.
+
+const columns =
+  'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
+const range = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
+
+export const statements = {
+  get: `select ${columns} from booking where facility_id = any($1::text[]) and id = $2::uuid`,
+  create: `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias, start_date, end_date, created_at, last_updated_at)
+    select b.facility_id, $3::uuid, b.location_id, b.id, $4::text, $5::text, $6::text, $7::timestamptz, $8::timestamptz, $9::timestamptz, $9::timestamptz
+    from (select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
+    on conflict on constraint booking_no_overlap do nothing returning ${columns}`,
+  update: `with b as materialized (
+      select facility_id, location_id, id from bay
+      where facility_id = $1 and id in ($3, (select bay_id from booking where facility_id = $1 and id = $2)) order by id for no key update)
+    update booking set bay_id = b.id, location_id = b.location_id, user_alias = $4, start_date = $5::timestamptz, end_date = $6::timestamptz,
+      last_updated_at = $7::timestamptz, version = version + 1
+    from b where booking.facility_id = $1 and booking.id = $2 and b.id = $3
+    returning booking.id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at`,
+  search: `select ${columns}, count(*) over() as total from booking
+    where facility_id = any($1::text[]) and location_id = any($2::text[]) and start_date >= $3::timestamptz and start_date <= $4::timestamptz and end_date <= $4::timestamptz
+    order by start_date, id limit $5 offset $6`,
+  upcoming: `select ${columns}, count(*) over() as total from booking
+    where facility_id = $1 and bay_id = $2 and ${range} && tstzrange($3::timestamptz, null) and end_date > $3::timestamptz
+    order by start_date, id limit $4 offset $5`,
+} as const;
+
+/** Which facility a bay belongs to, kept in memory as the service does. */
+export const bayFacilities = 'select id, facility_id from bay';

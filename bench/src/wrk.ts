@@ -1,0 +1,59 @@
+// How is the load made? By wrk, since a client written in Node takes four times the CPU of the requests it measures. The Lua scripts
+// write the requests and print what happened as one line of JSON.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+export interface Load {
+  /** A file of wrk/. */
+  readonly script: string;
+  readonly args: readonly string[];
+}
+
+export interface WrkResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+  /** Answers of 400 and above, broken connections, time-outs. */
+  readonly bad: number;
+}
+
+export interface WrkOptions extends Load {
+  readonly url: string;
+  readonly seconds: number;
+  readonly connections: number;
+  readonly core: number | undefined;
+}
+
+const run = promisify(execFile);
+
+export async function runWrk({ url, seconds, connections, core, script, args }: WrkOptions): Promise<WrkResult> {
+  const file = fileURLToPath(new URL(`../wrk/${script}`, import.meta.url));
+  const wrk = [
+    'wrk',
+    '-t',
+    '1',
+    '-c',
+    String(connections),
+    '-d',
+    `${Math.max(1, Math.round(seconds))}s`,
+    '--timeout',
+    '5s',
+    '-s',
+    file,
+    url,
+    '--',
+    ...args,
+  ];
+  const [command = '', ...rest] = core === undefined ? wrk : ['taskset', '-c', String(core), ...wrk];
+  const { stdout, stderr } = await run(command, rest, {
+    timeout: (seconds + 20) * 1000,
+    cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
+  });
+  const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));
+  if (!line) throw new Error(`wrk said nothing of use: ${stderr || stdout}`);
+  return JSON.parse(line) as WrkResult;
+}

@@ -1,0 +1,11 @@
+-- POST one form again and again. Arguments: path, body, Authorization header (or -).
+require('report')
+local message
+function init(args)
+  local headers = { ['Content-Type'] = 'application/x-www-form-urlencoded' }
+  if args[3] ~= '-' then headers['Authorization'] = args[3] end
+  message = wrk.format('POST', args[1], headers, args[2])
+end
+function request()
+  return message
+end

@@ -1,0 +1,14 @@
+-- GET the paths of a file in turn. Arguments: token (or -), file of paths.
+require('report')
+local requests, n = {}, 0
+function init(args)
+  local headers = {}
+  if args[1] ~= '-' then headers['Authorization'] = 'Bearer ' .. args[1] end
+  for path in io.lines(args[2]) do
+    requests[#requests + 1] = wrk.format('GET', path, headers)
+  end
+end
+function request()
+  n = n % #requests + 1
+  return requests[n]
+end

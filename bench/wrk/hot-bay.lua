@@ -1,0 +1,15 @@
+-- POST bookings of half an hour that all want one bay, one after the other in time.
+-- Arguments: token, bay, number of the first request, seconds of 2100-01-01.
+require('report')
+local headers, bay, n, origin
+function init(args)
+  headers = { ['Authorization'] = 'Bearer ' .. args[1], ['Content-Type'] = 'application/json' }
+  bay, n, origin = args[2], tonumber(args[3]), tonumber(args[4])
+end
+function request()
+  local start = origin + n * 1800
+  n = n + 1
+  return wrk.format('POST', '/api/bookings', headers, string.format(
+    '{"bayId":"%s","userAlias":"player","startDate":"%s","endDate":"%s"}', bay,
+    os.date('!%Y-%m-%dT%H:%M:%S.000Z', start), os.date('!%Y-%m-%dT%H:%M:%S.000Z', start + 1800)))
+end

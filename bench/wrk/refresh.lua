@@ -1,0 +1,27 @@
+-- POST refresh tokens, each once: the one that an answer holds is the next of its chain.
+-- Arguments: path, file of refresh tokens (more than connections), Authorization header (or -), the rest of the body.
+require('report')
+local path, headers, rest
+local queue, first, last = {}, 1, 0
+function init(args)
+  headers = { ['Content-Type'] = 'application/x-www-form-urlencoded' }
+  path, rest = args[1], args[4] or ''
+  if args[3] ~= '-' then headers['Authorization'] = args[3] end
+  for token in io.lines(args[2]) do
+    last = last + 1
+    queue[last] = token
+  end
+end
+function request()
+  local token = queue[first]
+  queue[first] = nil
+  first = first + 1
+  return wrk.format('POST', path, headers, 'grant_type=refresh_token&refresh_token=' .. (token or 'none-left') .. rest)
+end
+function response(status, _, body)
+  local token = body:match('"refresh_token"%s*:%s*"([^"]+)"')
+  if token then
+    last = last + 1
+    queue[last] = token
+  end
+end
