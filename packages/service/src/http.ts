@@ -20,6 +20,8 @@ export interface RequestLocals {
   requestId: string;
   logger: Logger;
   route?: string;
+  /** The codes of the faults that the answer names, set by whoever writes it: counted and logged. */
+  codes?: readonly string[];
 }
 
 /** An Express application that already answers `/health/*` and `/metrics`; the caller adds its routes and its error handler. */
@@ -76,9 +78,10 @@ function observe(logger: Logger, metrics: Metrics) {
     const path = request.path;
     response.on('close', () => {
       const duration = Number(process.hrtime.bigint() - started) / 1e9;
-      const { route = (request.route as { path?: string } | undefined)?.path ?? 'unmatched' } =
+      const { route = (request.route as { path?: string } | undefined)?.path ?? 'unmatched', codes } =
         response.locals as RequestLocals;
       metrics.observeRequest(request.method, route, response.statusCode, duration);
+      for (const code of codes ?? []) metrics.countProblem(request.method, route, code);
       if (route === '/health/live' || route === '/health/ready' || route === '/metrics') return;
       // The path alone: a query may carry a code or a token.
       logger.info(
@@ -91,6 +94,7 @@ function observe(logger: Logger, metrics: Metrics) {
           status: response.statusCode,
           ms: Math.round(duration * 1e4) / 10,
           address: request.ip,
+          ...(codes && { problems: codes }),
           ...(!response.writableFinished && { aborted: true }),
         },
         'request',

@@ -81,3 +81,15 @@ test('GET /metrics counts requests by route template, not by path', async () => 
     /http_request_duration_seconds_count\{service="test",method="GET",route="\/things\/:id",status="200"\} 2/,
   );
 });
+
+test('GET /metrics counts the faults that answers name, by route and code', async () => {
+  const { app, lines } = setUp();
+  app.post('/things', (_request, response) => {
+    response.locals.codes = ['BOOK00002'];
+    response.status(400).json({});
+  });
+  await request(app).post('/things');
+  const { text } = await request(app).get('/metrics').expect(200);
+  expect(text).toMatch(/http_problems_total\{method="POST",route="\/things",code="BOOK00002",service="test"\} 1/);
+  expect(lines()[0]).toMatchObject({ problems: ['BOOK00002'] });
+});
