@@ -44,7 +44,7 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
     metricsPorts: metricsPort ? { auth: metricsPort, bookings: metricsPort + 1 } : undefined,
     databaseServerUrl: env.DATABASE_SERVER_URL || undefined,
     socialProvidersFile: env.SOCIAL_PROVIDERS_FILE ? resolve(root, env.SOCIAL_PROVIDERS_FILE) : undefined,
-    scopeBase: env.SCOPE_BASE || 'https://bay-booking.example',
+    scopeBase: (env.SCOPE_BASE || 'https://bay-booking.example').replace(/\/+$/, ''),
     issuer: env.ISSUER || `http://localhost:${authPort}`,
     baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
     demo: env.NODE_ENV !== 'production',
@@ -94,9 +94,9 @@ export function serviceEnvironment(
   settings: Settings,
   secrets: ServiceSecrets,
 ): Environment {
-  const { DATABASE_URL: _, DATABASE_SERVER_URL: __, PORT: ___, ...rest } = env;
+  const { DATABASE_URL: _database, DATABASE_SERVER_URL: _server, PORT: _port, ...rest } = env;
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
-  const shared = { ...rest, SCOPE_BASE: settings.scopeBase };
+  const shared: Environment = { ...rest, SCOPE_BASE: settings.scopeBase };
   if (app === 'auth') {
     return {
       ...shared,
@@ -109,8 +109,9 @@ export function serviceEnvironment(
       ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.auth) } : {}),
     };
   }
+  const { COOKIE_KEYS: _keys, KEY_ENCRYPTION_KEY: _key, SMTP_URL: _mail, ...forBookings } = shared;
   return {
-    ...shared,
+    ...forBookings,
     PORT: String(settings.bookingsPort),
     BASE_URL: settings.baseUrl,
     AUTH_ISSUER: env.AUTH_ISSUER || settings.issuer,

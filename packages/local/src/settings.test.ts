@@ -1,0 +1,89 @@
+// Which variable reaches which service (contract sections 1 and 2).
+import { describe, expect, test } from '@jest/globals';
+import { readSettings, serviceEnvironment } from './settings.ts';
+
+const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key' };
+const read = (env: Record<string, string>) => readSettings(env, []);
+const both = (env: Record<string, string>) => ({
+  auth: serviceEnvironment('auth', env, read(env), secrets),
+  bookings: serviceEnvironment('bookings', env, read(env), secrets),
+});
+
+describe('addresses', () => {
+  test('issuer, base URL and audience follow the two ports', () => {
+    const { auth, bookings } = both({ AUTH_PORT: '5000', BOOKINGS_PORT: '5001' });
+    expect(auth).toMatchObject({
+      PORT: '5000',
+      ISSUER: 'http://localhost:5000',
+      BOOKINGS_AUDIENCE: 'http://localhost:5001',
+    });
+    expect(bookings).toMatchObject({
+      PORT: '5001',
+      BASE_URL: 'http://localhost:5001',
+      AUTH_ISSUER: 'http://localhost:5000',
+      AUDIENCE: 'http://localhost:5001',
+    });
+  });
+
+  test('what is set explicitly stays, and the other service is told', () => {
+    const { auth, bookings } = both({ ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
+    expect(auth).toMatchObject({ PORT: '4000', ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
+    expect(bookings).toMatchObject({ AUTH_ISSUER: 'https://id.test', AUDIENCE: 'urn:bookings' });
+    expect(both({ AUDIENCE: 'urn:b' }).auth).toMatchObject({ BOOKINGS_AUDIENCE: 'urn:b' });
+  });
+});
+
+describe('handing on', () => {
+  test('every other variable goes to both services', () => {
+    for (const env of Object.values(both({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' }))) {
+      expect(env).toMatchObject({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' });
+    }
+  });
+
+  test('a DATABASE_URL or PORT of the shell, which would be one for both, goes to neither', () => {
+    const { auth, bookings } = both({
+      DATABASE_URL: 'postgres://x',
+      PORT: '1',
+      DATABASE_SERVER_URL: 'postgres://u:p@h/d',
+    });
+    expect(auth).not.toHaveProperty('DATABASE_URL');
+    expect(bookings).not.toHaveProperty('DATABASE_URL');
+    expect(bookings).not.toHaveProperty('DATABASE_SERVER_URL');
+    expect(bookings).toMatchObject({ PORT: '4001' });
+  });
+
+  test('secrets of auth never reach bookings, also when the shell has them', () => {
+    const { auth, bookings } = both({ COOKIE_KEYS: 'own', SMTP_URL: 'smtp://u:p@mail.test' });
+    expect(auth).toMatchObject({ COOKIE_KEYS: 'own', KEY_ENCRYPTION_KEY: 'key', SMTP_URL: 'smtp://u:p@mail.test' });
+    for (const name of ['COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'SMTP_URL']) expect(bookings).not.toHaveProperty(name);
+  });
+
+  test('METRICS_PORT is for auth, and bookings gets the next', () => {
+    const { auth, bookings } = both({ METRICS_PORT: '9100' });
+    expect(auth).toMatchObject({ METRICS_PORT: '9100' });
+    expect(bookings).toMatchObject({ METRICS_PORT: '9101' });
+  });
+});
+
+describe('faults', () => {
+  test('are told all at once', () => {
+    expect(() => read({ AUTH_PORT: '0', POSTGRES_PORT: '70000' })).toThrow(
+      'AUTH_PORT must be a port number from 1 to 65535, not "0"\nPOSTGRES_PORT must be a port number from 1 to 65535, not "70000"',
+    );
+  });
+
+  test('one port for two', () => {
+    expect(() => read({ AUTH_PORT: '5000', BOOKINGS_PORT: '5000' })).toThrow(
+      'the same port is given twice: AUTH_PORT=5000, BOOKINGS_PORT=5000',
+    );
+  });
+});
+
+test('the demo is not loaded when NODE_ENV=production', () => {
+  expect(read({}).demo).toBe(true);
+  expect(read({ NODE_ENV: 'production' }).demo).toBe(false);
+});
+
+test('SCOPE_BASE may end with a slash', () => {
+  expect(read({ SCOPE_BASE: 'https://scopes.test/' }).scopeBase).toBe('https://scopes.test');
+});

@@ -1,0 +1,61 @@
+// Of several processes that find a stale lock at the same moment, one gets it.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { claimPidFile, HeldByAnotherProcess } from '../src/pid-file.ts';
+
+let folder: string;
+let path: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bay-booking-pid-file-'));
+  path = join(folder, 'lock.pid');
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a file of a process that is gone, or whose id another has now, is taken over', () => {
+  writeFileSync(path, '999999999\nlong ago\n');
+  const first = claimPidFile(path);
+  expect(first.afterCrash).toBe(true);
+  first.release();
+  writeFileSync(path, `${process.pid}\nan earlier process of this id\n`);
+  expect(claimPidFile(path).afterCrash).toBe(true);
+});
+
+test('it is free after a release, and held before', () => {
+  const first = claimPidFile(path);
+  expect(first.afterCrash).toBe(false);
+  expect(() => claimPidFile(path)).toThrow(HeldByAnotherProcess);
+  first.release();
+  expect(claimPidFile(path).afterCrash).toBe(false);
+});
+
+test('one of many gets it', async () => {
+  writeFileSync(path, '999999999\nlong ago\n');
+  const source = join(import.meta.dirname, '../src/pid-file.ts');
+  const script = `
+    const { claimPidFile } = await import(${JSON.stringify(source)});
+    process.stdin.once('data', () => {
+      try { claimPidFile(${JSON.stringify(path)}); console.log('held'); } catch (error) { console.log(error.name); }
+    });
+    console.log('up');`;
+  const children: ChildProcess[] = Array.from({ length: 6 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  );
+  try {
+    const answer = async (child: ChildProcess) =>
+      String((await once(child.stdout as NodeJS.ReadableStream, 'data'))[0]).trim();
+    expect(await Promise.all(children.map(answer))).toEqual(children.map(() => 'up'));
+    const answers = Promise.all(children.map(answer));
+    for (const child of children) child.stdin?.write('go');
+    expect((await answers).filter((text) => text === 'held')).toHaveLength(1);
+    expect(readdirSync(folder)).toEqual(['lock.pid']);
+    expect(children.map(({ pid }) => String(pid))).toContain(readFileSync(path, 'utf8').split('\n')[0]);
+  } finally {
+    for (const child of children) child.kill('SIGKILL');
+  }
+});
