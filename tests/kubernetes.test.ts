@@ -1,0 +1,124 @@
+// Would a cluster take these manifests, and do they say what the services are? Validated offline by the types of Kubernetes' own API.
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
+import { Job } from 'kubernetes-models/batch/v1/Job';
+import { Ingress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
+import { Service } from 'kubernetes-models/v1/Service';
+import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
+import { parseAllDocuments } from 'yaml';
+
+const root = join(import.meta.dirname, '..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+// biome-ignore lint/suspicious/noExplicitAny: documents of many kinds, looked at by path
+type Document = any;
+
+const variablesOf = (app: string): ReadonlySet<string> =>
+  new Set([...read(`apps/${app}/src/config.ts`).matchAll(/'([A-Z][A-Z_]{3,})'/g)].map((match) => match[1] as string));
+const elsewhere = new Set(['NODE_ENV']);
+
+describe('Kubernetes', () => {
+  const models: Record<string, new (document: Document) => { validate(): void }> = {
+    Deployment,
+    HorizontalPodAutoscaler,
+    Ingress,
+    Job,
+    NetworkPolicy,
+    PodDisruptionBudget,
+    Service,
+    ServiceAccount,
+  } as never;
+  const files = globSync('infra/kubernetes/**/*.yaml', { cwd: root });
+  const documents = files.flatMap((file) =>
+    parseAllDocuments(read(file)).map((parsed) => {
+      expect(parsed.errors).toEqual([]);
+      return { file, document: parsed.toJS() as Document };
+    }),
+  );
+  const kinds = (kind: string) => documents.map(({ document }) => document).filter((found) => found.kind === kind);
+
+  test('every manifest is valid by the types of its API', () => {
+    const known = documents.filter(({ document }) => document.kind in models);
+    expect(known.length).toBeGreaterThan(15);
+    for (const { document } of known) new (models[document.kind] as never as typeof Deployment)(document).validate();
+    const rest = documents.filter(({ document }) => !(document.kind in models));
+    expect([...new Set(rest.map(({ document }) => document.kind))].toSorted()).toEqual([
+      'Kustomization',
+      'ServiceMonitor',
+    ]);
+  });
+
+  test('an invalid manifest would be noticed', () => {
+    const [deployment] = kinds('Deployment');
+    const broken = { ...deployment, spec: { ...deployment.spec, replicas: 'two' } };
+    expect(() => new Deployment(broken).validate()).toThrow('replicas');
+  });
+
+  test('what a kustomization names is there', () => {
+    for (const { file, document } of documents.filter(({ document }) => document.kind === 'Kustomization')) {
+      for (const resource of document.resources) {
+        const path = join(file, '..', resource);
+        expect(globSync([path, join(path, 'kustomization.yaml')], { cwd: root }).length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  test.each(['Deployment', 'Job'])('a %s runs without privileges and within bounds', (kind) => {
+    const pods = kinds(kind).map(({ spec }) => spec.template.spec);
+    expect(pods).toHaveLength(2);
+    for (const pod of pods) {
+      expect(pod).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      });
+      for (const container of pod.containers) {
+        expect(container.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        expect(container.resources.limits.memory).toBeDefined();
+        expect(container.resources.requests.cpu).toBeDefined();
+      }
+    }
+  });
+
+  test('a Deployment is probed, outlives its drain and gives up no instance before the next is ready', () => {
+    for (const { spec, metadata } of kinds('Deployment')) {
+      const [container] = spec.template.spec.containers;
+      const ports = container.ports.map((port: Document) => port.name);
+      expect(container.livenessProbe.httpGet.path).toBe('/health/live');
+      expect(container.readinessProbe.httpGet.path).toBe('/health/ready');
+      for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+        expect(ports).toContain(container[probe].httpGet.port);
+      }
+      expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(
+        30 + container.lifecycle.preStop.sleep.seconds,
+      );
+      expect(spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
+      const [budget] = kinds('PodDisruptionBudget').filter((found) => found.metadata.name === metadata.name);
+      expect(budget.spec.selector).toEqual(spec.selector);
+      const [service] = kinds('Service').filter((found) => found.metadata.name === metadata.name);
+      expect(service.spec.selector).toEqual(spec.selector.matchLabels);
+      expect(spec.template.metadata.labels).toMatchObject(spec.selector.matchLabels);
+      for (const port of service.spec.ports) expect(ports).toContain(port.targetPort);
+    }
+  });
+
+  test('every value is one that the service reads, and none is a secret', () => {
+    const generated = kinds('Kustomization').flatMap(({ configMapGenerator = [] }) => configMapGenerator);
+    expect(generated).toHaveLength(6);
+    for (const { name, literals } of generated) {
+      const given = literals.map((literal: string) => literal.split('=')[0]);
+      const known = variablesOf(name);
+      expect(given.filter((variable: string) => !known.has(variable) && !elsewhere.has(variable))).toEqual([]);
+      expect(given.filter((variable: string) => /SECRET|KEY|PASSWORD|DATABASE_URL|SMTP_URL/.test(variable))).toEqual(
+        [],
+      );
+    }
+  });
+});
