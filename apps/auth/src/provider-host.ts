@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';
-import { type KeyStore, WrongEncryptionKey } from './keys.ts';
+import { type KeyRow, type KeyStore, WrongEncryptionKey } from './keys.ts';
 
 export interface ProviderHostOptions {
   readonly keys: KeyStore;
@@ -18,6 +18,8 @@ export interface ProviderHost {
   readonly provider: () => Provider;
   /** Private JWKs in use, the signing ones first. */
   readonly signingKeys: () => readonly JWK[];
+  /** What is known of the keys beside their secret; none before they could be loaded. */
+  readonly keyRows: () => readonly KeyRow[];
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   /** Looks at the key table now; otherwise that happens every few seconds. */
   readonly refresh: () => Promise<void>;
@@ -30,7 +32,9 @@ export interface ProviderHost {
 export async function hostProvider(options: ProviderHostOptions): Promise<ProviderHost> {
   const { keys, build, longestTtl, logger, pollInterval = 2_000 } = options;
   let fingerprint = '';
-  let current: { provider: Provider; handle: ProviderHost['handle']; jwks: readonly JWK[] } | undefined;
+  let current:
+    | { provider: Provider; handle: ProviderHost['handle']; jwks: readonly JWK[]; rows: readonly KeyRow[] }
+    | undefined;
 
   const refresh = async (): Promise<void> => {
     if (!current) await keys.ensure();
@@ -43,7 +47,7 @@ export async function hostProvider(options: ProviderHostOptions): Promise<Provid
     const jwks = loaded.map(({ privateJwk }) => privateJwk as JWK);
     const provider = build(jwks);
     const handle = provider.callback();
-    current = { provider, handle: (request, response) => void handle(request, response), jwks };
+    current = { provider, handle: (request, response) => void handle(request, response), jwks, rows: loaded };
     fingerprint = found;
     logger.info({ keys: loaded.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
   };
@@ -84,6 +88,7 @@ export async function hostProvider(options: ProviderHostOptions): Promise<Provid
   return {
     provider: () => inUse().provider,
     signingKeys: () => inUse().jwks,
+    keyRows: () => current?.rows ?? [],
     handle: (request, response) => {
       if (current) return current.handle(request, response);
       response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '2' });
