@@ -32,6 +32,11 @@ export function cpuOf(pid: number | undefined): number {
   return (pid && statOf(pid)?.cpu) || 0;
 }
 
+/** Of children that ended and were waited for. */
+export function cpuOfEnded(pid: number): number {
+  return statOf(pid)?.cpuOfEnded ?? 0;
+}
+
 /** Of a process and all its children, dead or alive. */
 export function cpuOfFamily(pid: number | undefined): number {
   if (!pid) return 0;

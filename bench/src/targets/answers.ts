@@ -53,3 +53,26 @@ export function listResource(items: object[], total: number, page: number, pageS
     total,
   };
 }
+
+/** What the create statement is given, and the row that it makes. */
+export function newBooking(
+  id: string,
+  facility: string,
+  body: Record<string, string>,
+): { values: unknown[]; row: BookingRow } {
+  const now = new Date();
+  const row: BookingRow = {
+    id,
+    external_booking_id: body.externalBookingId ?? null,
+    correlation_id: body.correlationId ?? null,
+    bay_id: body.bayId ?? '',
+    user_alias: body.userAlias ?? '',
+    start_date: new Date(body.startDate ?? ''),
+    end_date: new Date(body.endDate ?? ''),
+    created_at: now,
+    last_updated_at: now,
+  };
+  const { external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date } = row;
+  const times = [start_date, end_date, now, now].map((time) => time.toISOString());
+  return { values: [facility, bay_id, id, external_booking_id, correlation_id, user_alias, ...times, 1], row };
+}

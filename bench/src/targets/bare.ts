@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import pg from 'pg';
-import { type BookingRow, bookingResource, listResource } from './answers.ts';
+import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
 import { bayFacilities, statements } from './statements.ts';
 import { type Claims, tokenVerifier } from './verify.ts';
@@ -43,19 +43,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, { faci
     const b = await readBody(request);
     const facility = facilityOf.get(b.bayId ?? '');
     if (!facility || !facilities.includes(facility)) return send(response, 400, { errors: [] });
-    const values = [
-      facility,
-      b.bayId,
-      randomUUID(),
-      b.externalBookingId,
-      b.correlationId,
-      b.userAlias,
-      b.startDate,
-      b.endDate,
-      now,
-    ];
-    const [row] = await run('create', values);
-    return row ? send(response, 201, bookingResource(row, baseUrl, true)) : send(response, 400, { errors: [] });
+    const { values, row } = newBooking(randomUUID(), facility, b);
+    const [made] = await run('create', values);
+    return made ? send(response, 201, bookingResource(row, baseUrl, true)) : send(response, 400, { errors: [] });
   }
   if (request.method === 'PUT') {
     const b = await readBody(request);

@@ -18,6 +18,7 @@ function operationOf(method: string, url: string): string {
 }
 
 createServer((request, response) => {
+  if (request.url === '/ready') return void response.end();
   request.resume();
   const { status, body } = answers[operationOf(request.method ?? '', request.url ?? '')] ?? { status: 200, body: '{}' };
   response.writeHead(status, {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { fastify } from 'fastify';
 import pg from 'pg';
-import { type BookingRow, bookingResource, listResource } from './answers.ts';
+import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
 import { bodySchema, bookingSchema, listSchema } from './schemas.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
 import { bayFacilities, statements } from './statements.ts';
@@ -59,20 +59,9 @@ app.register(async (api) => {
       const b = request.body;
       const facility = facilityOf.get(b.bayId ?? '');
       if (!facility || !request.facilities.includes(facility)) return reply.code(400).send({ errors: [] });
-      const now = new Date().toISOString();
-      const values = [
-        facility,
-        b.bayId,
-        randomUUID(),
-        b.externalBookingId,
-        b.correlationId,
-        b.userAlias,
-        b.startDate,
-        b.endDate,
-        now,
-      ];
-      const [row] = await run('create', values);
-      return row ? reply.code(201).send(bookingResource(row, baseUrl, true)) : reply.code(400).send({ errors: [] });
+      const { values, row } = newBooking(randomUUID(), facility, b);
+      const [made] = await run('create', values);
+      return made ? reply.code(201).send(bookingResource(row, baseUrl, true)) : reply.code(400).send({ errors: [] });
     },
   );
   api.put<{ Params: { id: string }; Body: Record<string, string> }>(

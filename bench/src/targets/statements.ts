@@ -7,10 +7,13 @@ const range = "tstzrange(start_date, end_date, case when start_date = end_date t
 
 export const statements = {
   get: `select ${columns} from booking where facility_id = any($1::text[]) and id = $2::uuid`,
-  create: `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias, start_date, end_date, created_at, last_updated_at)
-    select b.facility_id, $3::uuid, b.location_id, b.id, $4::text, $5::text, $6::text, $7::timestamptz, $8::timestamptz, $9::timestamptz, $9::timestamptz
+  create: `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
+      start_date, end_date, created_at, last_updated_at, version)
+    select b.facility_id, $3::uuid, b.location_id, b.id, $4::text, $5::text, $6::text,
+      $7::timestamptz, $8::timestamptz, $9::timestamptz, $10::timestamptz, $11::integer
     from (select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
-    on conflict on constraint booking_no_overlap do nothing returning ${columns}`,
+    on conflict on constraint booking_no_overlap do nothing
+    returning id`,
   update: `with b as materialized (
       select facility_id, location_id, id from bay
       where facility_id = $1 and id in ($3, (select bay_id from booking where facility_id = $1 and id = $2)) order by id for no key update)

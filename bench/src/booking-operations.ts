@@ -1,0 +1,95 @@
+// Which requests does the comparison make? One list of operations on the bookings service and its peers, with the files that wrk reads.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type pg from 'pg';
+import type { Operation } from './measure.ts';
+import { baysPerFacility, createdFrom, facilityIds, updatedFrom, type World } from './world.ts';
+
+export interface Sampling {
+  readonly client: pg.Client;
+  readonly world: World;
+  readonly token: string;
+  /** Of the token. */
+  readonly facilities: number;
+  /** For the files that wrk reads. */
+  readonly folder: string;
+}
+
+/** The day that certainly is full. */
+export const today = () => new Date().toISOString().slice(0, 10);
+
+export async function bookingOperations({ client, world, token, facilities, folder }: Sampling): Promise<Operation[]> {
+  const bays = facilities * baysPerFacility;
+  const file = (name: string, lines: readonly string[]) => {
+    const path = join(folder, `${name}-${world.bookings}`);
+    writeFileSync(path, `${lines.join('\n')}\n`);
+    return path;
+  };
+  const own = [facilityIds(facilities)];
+  const lines = async (sql: string, values: unknown[] = own) =>
+    (await client.query<{ line: string }>(sql, values)).rows.map(({ line }) => line);
+
+  const ids = await lines(
+    `select '/api/bookings/' || id as line from booking where facility_id = any($1) and start_date < '${createdFrom}' order by md5(id::text) limit 5000`,
+  );
+  const day = today();
+  const search = await lines(
+    `select '/api/bookings?locationIds=' || id || '&startDate=${day}T00:00:00.000Z&endDate=${day}T23:59:59.999Z&pageSize=50' as line
+     from location where facility_id = any($1) order by md5(id)`,
+  );
+  const upcoming = await lines(
+    `select '/api/bays/' || id || '/upcoming-bookings' as line from bay where facility_id = any($1) order by md5(id) limit 500`,
+  );
+  await prepareUpdates(client, facilities);
+  const updates = await lines(
+    `select id || ' ' || bay_id || ' ' || extract(epoch from start_date)::bigint as line from booking
+     where facility_id = any($1) and start_date >= '${updatedFrom}'`,
+  );
+  const get = (name: string, paths: readonly string[]): Operation => {
+    const path = file(name, paths);
+    return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
+  };
+  return [
+    get('get', ids),
+    create('create', { client, token, bays, prefix: '-' }),
+    create('create-external', { client, token, bays, prefix: `ext-${Date.now()}` }),
+    { name: 'update', load: () => ({ script: 'update.lua', args: [token, file('update', updates)] }) },
+    get('search', search),
+    get('upcoming', upcoming),
+  ];
+}
+
+const origin = Date.parse(createdFrom) / 1000;
+let next = 0;
+
+/** The free half hours are counted over all targets, rounds and operations; what was taken last time was removed. */
+function create(name: string, options: { client: pg.Client; token: string; bays: number; prefix: string }): Operation {
+  const { token, bays, prefix } = options;
+  return {
+    name,
+    load: () => ({ script: 'create.lua', args: [token, String(bays), String(next), String(origin), prefix] }),
+    ran: (requests) => {
+      next += requests + 1000;
+    },
+  };
+}
+
+/** Bookings that PUT may change: one in every bay, with an hour and a half of room. */
+async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
+  await client.query(
+    `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
+     select facility_id, (substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid,
+       location_id, id, 'player', '${updatedFrom}'::timestamptz + n * interval '1 day', '${updatedFrom}'::timestamptz + n * interval '1 day' + interval '30 minutes', now(), now()
+     from bay, generate_series(1, 5) n where facility_id = any($1)`,
+    [facilityIds(facilities)],
+  );
+}
+
+/** Takes away what an earlier run or this one has written. */
+export async function removeCreated(client: pg.Client): Promise<void> {
+  await client.query(
+    `delete from booking_reference r using booking b where b.external_booking_id = r.external_booking_id and b.start_date >= '${createdFrom}'`,
+  );
+  await client.query(`delete from booking where facility_id like 'bench-%' and start_date >= '${createdFrom}'`);
+  await client.query('vacuum (analyze) booking');
+}

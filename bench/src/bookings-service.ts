@@ -1,0 +1,68 @@
+// How is the bookings service itself started to be measured? As in production, by environment alone, with its access log switched on
+// and thrown away; only BASE_URL is a name that all targets share, so that their answers can be compared byte by byte.
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@bay-booking/postgres/ports';
+import { type Child, startChild } from './child.ts';
+
+export const baseUrl = 'http://bookings.bench.example';
+export const scopeBase = 'https://bay-booking.example';
+export const scope = `${scopeBase}/golf/bookings`;
+
+export interface IssuerAddress {
+  readonly url: string;
+  readonly jwksUri: string;
+}
+
+export interface ServiceOptions {
+  readonly databaseUrl: string;
+  readonly issuer: IssuerAddress;
+  readonly core: number | undefined;
+  readonly nodeFlags?: readonly string[];
+}
+
+export async function startBookings({ databaseUrl, issuer, core, nodeFlags = [] }: ServiceOptions): Promise<Child> {
+  const port = await freePort();
+  return startChild({
+    name: 'bookings',
+    script: 'src/main.ts',
+    cwd: fileURLToPath(new URL('../../apps/bookings', import.meta.url)),
+    env: {
+      DATABASE_URL: databaseUrl,
+      BASE_URL: baseUrl,
+      AUTH_ISSUER: issuer.url,
+      AUTH_JWKS_URI: issuer.jwksUri,
+      SCOPE_BASE: scopeBase,
+      PORT: String(port),
+    },
+    core,
+    port,
+    readyPath: '/health/ready',
+    nodeFlags,
+  });
+}
+
+export async function startPeer(
+  name: string,
+  { databaseUrl, issuer, core }: ServiceOptions,
+  more: object = {},
+): Promise<Child> {
+  const port = await freePort();
+  const options = {
+    port,
+    databaseUrl,
+    jwksUri: issuer.jwksUri,
+    issuer: issuer.url,
+    audience: baseUrl,
+    scope,
+    baseUrl,
+    ...more,
+  };
+  return startChild({
+    name,
+    script: fileURLToPath(new URL(`targets/${name}.ts`, import.meta.url)),
+    args: [JSON.stringify(options)],
+    core,
+    port,
+    readyPath: '/ready',
+  });
+}

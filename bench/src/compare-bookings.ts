@@ -1,0 +1,96 @@
+// How fast is the bookings service beside its floors and peers? Same database, same token, same requests; before anything is measured
+// each target's answers are compared with the service's.
+import { deepStrictEqual } from 'node:assert';
+import { createTestIssuer } from '@bay-booking/testkit/issuer';
+import { bookingOperations, removeCreated } from './booking-operations.ts';
+import { baseUrl, scope, startBookings, startPeer } from './bookings-service.ts';
+import type { Child } from './child.ts';
+import { measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
+import { onDatabase } from './server.ts';
+import { facilityIds, type World } from './world.ts';
+
+export interface CompareOptions {
+  readonly databaseUrl: string;
+  readonly postmaster: number | undefined;
+  readonly world: World;
+  readonly folder: string;
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Names of operations; all of them when empty. */
+  readonly only: readonly string[];
+  readonly log: (line: string) => void;
+}
+
+const peers = ['bare', 'fastify', 'express'];
+
+export async function compareBookings(options: CompareOptions): Promise<Sample[]> {
+  const { databaseUrl, postmaster, world, rounds, seconds, only, log } = options;
+  const issuer = await createTestIssuer({ audience: baseUrl });
+  const children: Child[] = [];
+  try {
+    return await onDatabase(databaseUrl, async (client) => {
+      await removeCreated(client);
+      const facilities = Math.min(25, world.facilities);
+      const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
+      const all = await bookingOperations({ ...options, client, token, facilities });
+      const operations = all.filter(({ name }) => only.length === 0 || only.includes(name));
+      const targets: Target[] = [];
+      const add = async (name: string, starting: Promise<Child>) => {
+        const child = await starting;
+        children.push(child);
+        targets.push({ name, ...child });
+      };
+      const start = { databaseUrl, issuer, core: serviceCore };
+      await add('service', startBookings(start));
+      for (const peer of peers) await add(peer, startPeer(peer, start));
+      const answers = await compareAnswers(targets, token, operations);
+      await add('constant', startPeer('constant', start, { answers }));
+      const samples: Sample[] = [];
+      for (const operation of operations) {
+        samples.push(...(await measure({ operation, targets, rounds, seconds, postmaster, log })));
+      }
+      await removeCreated(client);
+      return samples;
+    });
+  } finally {
+    await Promise.all(children.map((child) => child.stop()));
+    await issuer.close();
+  }
+}
+
+export const inOneDay = () => Math.floor(Date.now() / 1000) + 86_400;
+
+/** The floor answers as much as the service does. */
+async function compareAnswers(targets: readonly Target[], token: string, operations: readonly Operation[]) {
+  const answers: Record<string, { status: number; body: string }> = {};
+  for (const { name, load } of operations) {
+    const { script, args } = await load(targets[0] as Target, 0);
+    if (script !== 'get.lua') continue;
+    const { readFileSync } = await import('node:fs');
+    const path = readFileSync(args[1] ?? '', 'utf8').split('\n', 1)[0] ?? '';
+    const bodies = await Promise.all(targets.map(({ url }) => ask(`${url}${path}`, token)));
+    for (const [index, body] of bodies.entries()) {
+      deepStrictEqual(
+        comparable(body.body),
+        comparable(bodies[0]?.body ?? ''),
+        `${targets[index]?.name} answers ${name} differently`,
+      );
+    }
+    answers[name] = bodies[0] as { status: number; body: string };
+  }
+  const single = answers.get ?? { status: 200, body: '{}' };
+  return { ...answers, create: { ...single, status: 201 }, update: single };
+}
+
+async function ask(url: string, token: string): Promise<{ status: number; body: string }> {
+  const response = await fetch(url, { headers: { Authorization: `Bearer ${token}` } });
+  const body = await response.text();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${body.slice(0, 300)}`);
+  return { status: response.status, body };
+}
+
+/** Addresses of pages are left out: how a peer orders their parameters is its own matter. */
+function comparable(body: string): object {
+  const answer = JSON.parse(body) as { items?: object[]; total?: number };
+  return answer.items ? { items: answer.items, total: answer.total } : answer;
+}

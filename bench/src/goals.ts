@@ -1,0 +1,123 @@
+// Which goals are met? Each is a number that the run has measured, beside the bound that it is held to. Goals of what was not run are
+// left out.
+import { markdown, type NumericField, type Results } from './report.ts';
+import { digits } from './statistics.ts';
+
+export interface Verdict {
+  readonly goal: string;
+  readonly bound: string;
+  readonly measured: number;
+  readonly met: boolean;
+}
+
+interface Goal {
+  readonly goal: string;
+  readonly bound: number;
+  /** at least, or at most */
+  readonly sense: '≥' | '≤';
+  readonly measure: (results: Results) => number;
+}
+
+const ratio =
+  (operation: string, to: string, field: NumericField = 'rate', target = 'service') =>
+  (results: Results) =>
+    results.ratio(operation, target, to, field).median;
+
+const memory =
+  (operations: readonly string[]) =>
+  (results: Results): number =>
+    Math.max(...operations.map((operation) => results.median(operation, 'service', 'memory')).filter(Number.isFinite));
+
+const bookings = ['get', 'create', 'create-external', 'update', 'search', 'upcoming'];
+const tokens = ['client-credentials', 'refresh'];
+
+const goals: readonly Goal[] = [
+  { goal: 'get: rate to bare', bound: 0.55, sense: '≥', measure: ratio('get', 'bare') },
+  { goal: 'get: rate to Fastify', bound: 1, sense: '≥', measure: ratio('get', 'fastify') },
+  { goal: 'get: rate to Express + knex', bound: 3, sense: '≥', measure: ratio('get', 'express') },
+  { goal: 'create: rate to bare', bound: 0.7, sense: '≥', measure: ratio('create', 'bare') },
+  { goal: 'create: rate to Fastify', bound: 1, sense: '≥', measure: ratio('create', 'fastify') },
+  { goal: 'create: rate to Express + knex', bound: 1.5, sense: '≥', measure: ratio('create', 'express') },
+  { goal: 'create: PostgreSQL CPU to bare', bound: 1.5, sense: '≤', measure: ratio('create', 'bare', 'databaseCpu') },
+  { goal: 'search: rate to bare', bound: 1.1, sense: '≥', measure: ratio('search', 'bare') },
+  ...['get', 'create', 'update', 'search', 'upcoming'].map(
+    (operation): Goal => ({
+      goal: `${operation}: p99 to Fastify`,
+      bound: 1.25,
+      sense: '≤',
+      measure: ratio(operation, 'fastify', 'p99'),
+    }),
+  ),
+  { goal: 'bookings: MB after the load', bound: 130, sense: '≤', measure: memory(bookings) },
+  {
+    goal: 'client-credentials: rate to oidc-provider',
+    bound: 1,
+    sense: '≥',
+    measure: ratio('client-credentials', 'oidc-provider'),
+  },
+  {
+    goal: 'client-credentials: rate to oauth2-server (stretch)',
+    bound: 1,
+    sense: '≥',
+    measure: ratio('client-credentials', 'oauth2-server'),
+  },
+  { goal: 'refresh: rate to oidc-provider', bound: 0.6, sense: '≥', measure: ratio('refresh', 'oidc-provider') },
+  {
+    goal: 'password: sign-ins a second',
+    bound: 40,
+    sense: '≥',
+    measure: (results) => results.median('password', 'service', 'rate'),
+  },
+  {
+    goal: 'GET during 20 sign-ins a second: p99 to idle',
+    bound: 2,
+    sense: '≤',
+    measure: (results) => results.ratio('discovery', 'during sign-ins', 'idle', 'p99').median,
+  },
+  { goal: 'auth: MB after the load', bound: 280, sense: '≤', measure: memory([...tokens, 'password']) },
+  ...['get', 'create', 'update', 'search', 'upcoming'].flatMap((operation): Goal[] => [
+    {
+      goal: `${operation}: CPU of the service at 1 M to 10 k rows`,
+      bound: 1.3,
+      sense: '≤',
+      measure: ratio(`growth ${operation}`, '10000 rows', 'cpu', '1000000 rows'),
+    },
+    {
+      goal: `${operation}: CPU of PostgreSQL at 1 M to 10 k rows`,
+      bound: 1.3,
+      sense: '≤',
+      measure: ratio(`growth ${operation}`, '10000 rows', 'databaseCpu', '1000000 rows'),
+    },
+  ]),
+  { goal: 'hot bay: rate to pgbench', bound: 0.8, sense: '≥', measure: ratio('hot bay', 'pgbench') },
+  {
+    goal: 'hot bay: p99 ms',
+    bound: 100,
+    sense: '≤',
+    measure: (results) => results.median('hot bay', 'service', 'p99'),
+  },
+  {
+    goal: 'bad answers',
+    bound: 0,
+    sense: '≤',
+    measure: (results) => results.samples.reduce((sum, { bad }) => sum + bad, 0),
+  },
+];
+
+export function judge(results: Results): Verdict[] {
+  return goals.flatMap(({ goal, bound, sense, measure }) => {
+    const measured = measure(results);
+    if (!Number.isFinite(measured)) return [];
+    return [{ goal, bound: `${sense} ${bound}`, measured, met: sense === '≥' ? measured >= bound : measured <= bound }];
+  });
+}
+
+export function goalTable(verdicts: readonly Verdict[]): string {
+  const rows = verdicts.map(({ goal, bound, measured, met }) => [
+    goal,
+    bound,
+    digits(measured),
+    met ? 'met' : '**missed**',
+  ]);
+  return `### Goals\n\n${markdown(['goal', 'bound', 'measured', ''], rows)}`;
+}

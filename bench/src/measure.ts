@@ -1,0 +1,91 @@
+// How are targets compared on a machine that others use too? In rounds: each round loads every target once, A B C then C B A, so that
+// a slow minute hits all alike, and only ratios within a round count.
+import { busyOfMachine, cpuOf, cpuOfEnded, cpuOfFamily, memoryOf } from './machine.ts';
+import { type Load, runWrk } from './wrk.ts';
+
+export const serviceCore = 0;
+export const otherCore = 1;
+export const connections = 16;
+
+export interface Target {
+  readonly name: string;
+  readonly url: string;
+  readonly pid: number;
+}
+
+export interface Sample {
+  readonly operation: string;
+  readonly target: string;
+  readonly round: number;
+  readonly rate: number;
+  readonly p50: number;
+  readonly p99: number;
+  /** Microseconds per request, of the target and of PostgreSQL. */
+  readonly cpu: number;
+  readonly databaseCpu: number;
+  /** Megabytes after the load. */
+  readonly memory: number;
+  /** Share of the machine's busy time that is neither target, PostgreSQL nor load. */
+  readonly foreign: number;
+  readonly bad: number;
+}
+
+export interface Operation {
+  readonly name: string;
+  /** What to send to a target in this round; may prepare it. */
+  load(target: Target, round: number): Promise<Load> | Load;
+  /** Told how many requests a run has made. */
+  ran?(requests: number): void;
+}
+
+export interface MeasureOptions {
+  readonly operation: Operation;
+  readonly targets: readonly Target[];
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly postmaster: number | undefined;
+  readonly log: (line: string) => void;
+}
+
+export async function measure(options: MeasureOptions): Promise<Sample[]> {
+  const { operation, targets, rounds, seconds, log } = options;
+  const samples: Sample[] = [];
+  for (const target of targets) await loadOnce(options, target, -1, 1);
+  for (let round = 0; round < rounds; round++) {
+    const order = round % 2 === 0 ? targets : targets.toReversed();
+    for (const target of order) samples.push(await loadOnce(options, target, round, seconds));
+  }
+  log(`${operation.name}: ${targets.length} targets, ${rounds} rounds of ${seconds} s`);
+  return samples;
+}
+
+async function loadOnce(options: MeasureOptions, target: Target, round: number, seconds: number): Promise<Sample> {
+  const { operation, postmaster } = options;
+  const load = await operation.load(target, round);
+  const before = {
+    cpu: cpuOf(target.pid),
+    database: cpuOfFamily(postmaster),
+    // wrk is a child of ours that has ended by then.
+    own: cpuOf(process.pid) + cpuOfEnded(process.pid),
+    machine: busyOfMachine(),
+  };
+  const result = await runWrk({ ...load, url: target.url, seconds, connections, core: otherCore });
+  const cpu = cpuOf(target.pid) - before.cpu;
+  const database = cpuOfFamily(postmaster) - before.database;
+  const own = cpuOf(process.pid) + cpuOfEnded(process.pid) - before.own;
+  const machine = busyOfMachine() - before.machine;
+  operation.ran?.(result.requests);
+  return {
+    operation: operation.name,
+    target: target.name,
+    round,
+    rate: result.requests / result.seconds,
+    p50: result.p50,
+    p99: result.p99,
+    cpu: cpu / result.requests,
+    databaseCpu: postmaster ? database / result.requests : Number.NaN,
+    memory: memoryOf(target.pid),
+    foreign: Math.max(0, 1 - (cpu + database + own) / Math.max(1, machine)),
+    bad: result.bad,
+  };
+}

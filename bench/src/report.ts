@@ -1,0 +1,110 @@
+// What came out? A table per operation with medians, spread and the ratio to the floor within the same round, as Markdown, and bars as SVG.
+import type { Sample } from './measure.ts';
+import { digits, median, type Spread, spreadOf, withSpread } from './statistics.ts';
+
+export class Results {
+  readonly samples: readonly Sample[];
+
+  constructor(samples: readonly Sample[]) {
+    this.samples = samples;
+  }
+
+  operations(): string[] {
+    return [...new Set(this.samples.map(({ operation }) => operation))];
+  }
+
+  targets(operation: string): string[] {
+    return [...new Set(this.of(operation).map(({ target }) => target))];
+  }
+
+  of(operation: string, target?: string): Sample[] {
+    return this.samples.filter((s) => s.operation === operation && (target === undefined || s.target === target));
+  }
+
+  median(operation: string, target: string, field: NumericField): number {
+    return median(this.of(operation, target).map((sample) => sample[field]));
+  }
+
+  /** Round by round, so that what slowed a whole round falls out. */
+  ratio(operation: string, target: string, to: string, field: NumericField): Spread {
+    const others = this.of(operation, to);
+    const ratios = this.of(operation, target).flatMap((sample) => {
+      const other = others.find(({ round }) => round === sample.round);
+      return other ? [sample[field] / other[field]] : [];
+    });
+    return spreadOf(ratios);
+  }
+}
+
+export type NumericField = 'rate' | 'p50' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'bad';
+
+const floors: Readonly<Record<string, string>> = { 'client-credentials': 'oidc-provider', refresh: 'oidc-provider' };
+export const floorOf = (operation: string): string => floors[operation] ?? 'bare';
+
+export function tableOf(results: Results, operation: string): string {
+  const floor = floorOf(operation);
+  const head = [
+    'target',
+    'requests/s',
+    'p50 ms',
+    'p99 ms',
+    'CPU µs',
+    'PostgreSQL µs',
+    'MB',
+    'bad',
+    `rate : ${floor}`,
+    `CPU : ${floor}`,
+    'foreign',
+  ];
+  const rows = results.targets(operation).map((target) => {
+    const value = (field: NumericField) => digits(results.median(operation, target, field));
+    const bad = results.of(operation, target).reduce((sum, sample) => sum + sample.bad, 0);
+    const has = results.of(operation, floor).length > 0;
+    return [
+      target,
+      withSpread(spreadOf(results.of(operation, target).map(({ rate }) => rate))),
+      value('p50'),
+      value('p99'),
+      value('cpu'),
+      value('databaseCpu'),
+      value('memory'),
+      String(bad),
+      has ? withSpread(results.ratio(operation, target, floor, 'rate')) : '–',
+      has ? withSpread(results.ratio(operation, target, floor, 'cpu')) : '–',
+      `${Math.round(results.median(operation, target, 'foreign') * 100)} %`,
+    ];
+  });
+  return `### ${operation}\n\n${markdown(head, rows)}`;
+}
+
+export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+export function plotOf(results: Results, operation: string): string {
+  const bars = results
+    .targets(operation)
+    .map((target) => ({ target, ...spreadOf(results.of(operation, target).map(({ rate }) => rate)) }))
+    .filter(({ target }) => target !== 'constant');
+  const scale = 420 / Math.max(1, ...bars.map(({ greatest }) => greatest));
+  const height = 40 + bars.length * 28;
+  const drawn = bars.map(({ target, median: middle, least, greatest }, index) => {
+    const y = 34 + index * 28;
+    const colour = target === 'service' ? '#1f6feb' : '#9aa4b0';
+    const [from, to] = [120 + least * scale, 120 + greatest * scale];
+    return [
+      `<text x="112" y="${y + 14}" text-anchor="end">${target}</text>`,
+      `<rect x="120" y="${y}" width="${(middle * scale).toFixed(1)}" height="18" fill="${colour}"/>`,
+      `<path d="M${from.toFixed(1)} ${y + 9}H${to.toFixed(1)}" stroke="#24292f" stroke-width="2"/>`,
+      `<text x="${(to + 8).toFixed(1)}" y="${y + 14}">${digits(middle)}</text>`,
+    ].join('');
+  });
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="640" height="${height}" font-family="sans-serif" font-size="13">`,
+    '<rect width="100%" height="100%" fill="#ffffff"/>',
+    `<text x="12" y="20" font-weight="bold">${operation}: requests per second, median and spread of the rounds</text>`,
+    ...drawn,
+    '</svg>\n',
+  ].join('\n');
+}

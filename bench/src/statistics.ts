@@ -1,0 +1,36 @@
+// What is a typical value, and how far do rounds lie apart?
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** `share` from 0 to 1. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}
+
+export interface Spread {
+  readonly median: number;
+  readonly least: number;
+  readonly greatest: number;
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  return { median: median(values), least: Math.min(...values), greatest: Math.max(...values) };
+}
+
+/** Three significant digits. */
+export function digits(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  if (value === 0) return '0';
+  const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
+  return value.toFixed(Math.min(places, 3));
+}
+
+export function withSpread({ median: middle, least, greatest }: Spread): string {
+  return Number.isFinite(middle) ? `${digits(middle)} (${digits(least)}–${digits(greatest)})` : '–';
+}
