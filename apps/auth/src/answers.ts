@@ -66,7 +66,7 @@ export function registerAnswers(provider: Provider, { routes, issuer, logger, re
 
   // The library has made a 500 of it by now and hides what it was; a database that is away deserves its own status.
   provider.on('server_error', (ctx, error) => {
-    if (isUnavailable(error)) answerFailure(ctx, error, logger);
+    if (isUnavailable(error) || (error as { status?: number }).status === 503) answerFailure(ctx, error, logger);
     else logger.error({ err: error, path: ctx.path }, 'request failed');
   });
   (provider as NodeJS.EventEmitter).on('error', (error: Error) =>

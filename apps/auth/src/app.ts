@@ -1,11 +1,13 @@
 // Composition root: what the authorization server serves, in the order in which it is asked. main.ts and tests call the same createApp.
 import { connectDatabase, type Database } from '@bay-booking/service/database';
+import { collectDatabaseMetrics } from '@bay-booking/service/database-metrics';
 import { createHttpApp } from '@bay-booking/service/http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express } from 'express';
 import { interactionPolicy } from 'oidc-provider';
+import { createSignIn } from './accounts/sign-in.ts';
 import { createAccountStore } from './accounts/store.ts';
 import { createArtifactStore } from './adapter.ts';
 import { createAudit } from './audit/audit.ts';
@@ -15,7 +17,10 @@ import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { allowPublicDocuments } from './cors.ts';
 import { createFacilityStore } from './facilities/store.ts';
+import { countFailuresIn } from './guard/failure-counter.ts';
+import { createSignInGuard } from './guard/sign-in-guard.ts';
 import { createKeyStore } from './keys.ts';
+import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { redirectPostedAuthorization } from './posted-authorization.ts';
 import { claimsOf, createProvider, lifetimes, routes } from './provider.ts';
@@ -36,6 +41,8 @@ export interface AuthApp {
   readonly app: Express;
   /** Looks at the key table now; every instance does so every few seconds by itself. */
   readonly refreshKeys: () => Promise<void>;
+  /** Resolves when what was not waited for, such as the audit trail, is written. */
+  readonly settle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -51,10 +58,12 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     });
 
   const scopes = createScopeTable(config.scopeBase);
-  const audit = createAudit({ db, logger });
+  const audit = countEvents(createAudit({ db, logger }), metrics);
+  collectDatabaseMetrics(metrics, { primary: db });
   const accounts = createAccountStore({ db });
   const facilities = createFacilityStore({ db });
   const clients = createClientStore({ db, audit });
+  const signIn = createSignIn({ accounts, guard: createSignInGuard(countFailuresIn(db)), audit });
   const artifacts = createArtifactStore({
     db,
     findClient: async (id) => {
@@ -76,13 +85,11 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           clients,
           facilities,
           findAccount: accounts.findById,
-          signIn: async () => ({ refused: 'invalid' }),
+          signIn: signIn.signIn,
           whoIs: async () => {
             throw new Error('no social provider is configured');
           },
-          findOrCreateBySocial: async () => {
-            throw new Error('no social provider is configured');
-          },
+          findOrCreateBySocial: accounts.findOrCreateBySocial,
           isSocialProvider: () => false,
           policy: interactionPolicy.base(),
           pages: plainPages,
@@ -92,6 +99,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
         keys,
       ),
   });
+  observeKeys(metrics, host.keyRows);
   const stopCleanUp = startCleanUp({ artifacts, logger });
 
   const app = createHttpApp({
@@ -128,6 +136,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   return {
     app,
     refreshKeys: host.refresh,
+    settle: audit.settled,
     close: async () => {
       host.close();
       stopCleanUp();

@@ -26,7 +26,7 @@ export const importSchema = {
         properties: {
           id: line,
           username: line,
-          password: { type: 'string', minLength: 1, maxLength: 1024 },
+          password: { type: 'string', minLength: 1, maxLength: 256 },
           name: line,
           email: line,
           emailVerified: { type: 'boolean' },

@@ -19,6 +19,24 @@ export const scopes = createScopeTable(scopeBase);
 export const audience = 'http://localhost:4001';
 export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 
+/** Looks again and again, for what the server does without being waited for; fails when nothing has come after five seconds. */
+export async function eventually<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+  const limit = Date.now() + 5_000;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > limit) throw new Error('what was waited for did not come');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export const answerOf = async (response: Response): Promise<Record<string, unknown>> => ({
+  status: response.status,
+  ...((await response.json()) as Record<string, unknown>),
+});
+
+export const quietLogger = createLogger({ service: 'test', level: 'silent' });
+
 export interface AuthServer {
   readonly origin: string;
   readonly auth: AuthApp;

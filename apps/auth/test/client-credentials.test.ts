@@ -1,11 +1,55 @@
 // Specification, "Client credentials flow" and "Bookings API access"; contract section 6.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createRemoteJWKSet, jwtVerify } from 'jose';
-import { type AuthServer, audience, basic, scopes, startAuthServer } from './auth-server.ts';
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import * as openid from 'openid-client';
+import { createAudit } from '../src/audit/audit.ts';
+import { createClientStore } from '../src/clients/store.ts';
+import {
+  type AuthServer,
+  answerOf,
+  audience,
+  basic,
+  eventually,
+  quietLogger,
+  scopes,
+  startAuthServer,
+} from './auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
   server = await startAuthServer();
+  await server.load({
+    facilities: Array.from({ length: 201 }, (_, index) => ({ id: `fac-chain-${index}`, name: `Chain ${index}` })),
+    accounts: [
+      {
+        id: 'acc-chain',
+        username: 'chain',
+        kind: 'service',
+        memberships: Array.from({ length: 201 }, (_, index) => ({
+          facilityId: `fac-chain-${index}`,
+          role: index % 2 ? ('bookings-manager' as const) : ('staff' as const),
+        })),
+      },
+      { id: 'acc-idle', username: 'idle', kind: 'service', memberships: [] },
+    ],
+    clients: [
+      { client_id: 'pat-chain', client_secret: 'chain-secret', accountId: 'acc-chain' },
+      { client_id: 'pat-idle', client_secret: 'idle-secret', accountId: 'acc-idle' },
+      {
+        client_id: 'machine',
+        client_secret: 'machine-secret',
+        grant_types: ['client_credentials'],
+        scope: `offline_access openid ${scopes.play}`,
+      },
+      {
+        client_id: 'range-machine',
+        client_secret: 'range-machine-secret',
+        kind: 'driving-range',
+        grant_types: ['client_credentials'],
+        scope: scopes.play,
+      },
+    ],
+  });
 });
 afterAll(() => server.close());
 
@@ -14,7 +58,7 @@ const ask = (form: Record<string, string | readonly string[]>, headers?: Record<
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
-  test('yields a Bearer token for {scope_base}/golf/bookings', async () => {
+  test('yields a Bearer token for {scope_base}/golf/bookings: an RFC 9068 JWT of its service account and facilities', async () => {
     const response = await ask({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -32,7 +76,7 @@ describe('a personal access token', () => {
       audience,
       typ: 'at+jwt',
     });
-    expect(protectedHeader).toMatchObject({ alg: 'ES256', typ: 'at+jwt', kid: expect.any(String) });
+    expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: expect.any(String) });
     expect(payload).toEqual({
       iss: server.origin,
       aud: audience,
@@ -46,11 +90,185 @@ describe('a personal access token', () => {
     });
   });
 
-  test('may send its credentials by the Basic scheme', async () => {
-    const response = await ask(
-      { grant_type: 'client_credentials', scope: scopes.bookings },
-      basic('demo-pat-north', 'demo-pat-north-secret'),
+  test('may send its credentials by the Basic scheme, and openid-client gets a token', async () => {
+    const form = { grant_type: 'client_credentials', scope: scopes.bookings };
+    expect((await ask(form, basic('demo-pat-north', 'demo-pat-north-secret'))).status).toBe(200);
+    const config = await openid.discovery(
+      new URL(server.origin),
+      'demo-pat-north',
+      'demo-pat-north-secret',
+      openid.ClientSecretBasic('demo-pat-north-secret'),
+      { execute: [openid.allowInsecureRequests] },
     );
-    expect(response.status).toBe(200);
+    const tokens = await openid.clientCredentialsGrant(config, { scope: scopes.bookings });
+    expect(tokens.token_type).toBe('bearer');
+  });
+
+  test.each([
+    ['no scope', undefined, ''],
+    ['an unknown scope', 'https://bay-booking.example/golf/everything', 'https://bay-booking.example/golf/everything'],
+    ['a scope that it may not have', scopes.play, scopes.play],
+    ['openid, since no id_token is issued', `openid ${scopes.bookings}`, 'openid'],
+    ['offline_access and nothing else, since the flow has no refresh token', 'offline_access', ''],
+  ])('asks for %s: 400 invalid_scope', async (_title, scope, named) => {
+    const response = await ask({ ...pat, ...(scope && { scope }) });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      error: 'invalid_scope',
+      error_description: expect.any(String),
+      scope: named,
+    });
+  });
+
+  test('whose secret is wrong, or who does not exist: 401 invalid_client with WWW-Authenticate, and the same words', async () => {
+    const wrong = await ask({ ...pat, client_secret: 'wrong', scope: scopes.bookings });
+    const unknown = await ask({ ...pat, client_id: 'nobody', scope: scopes.bookings });
+    const byHeader = await ask(
+      { grant_type: 'client_credentials', scope: scopes.bookings },
+      basic('demo-pat-north', 'no'),
+    );
+    for (const response of [wrong, unknown, byHeader]) {
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="/);
+      expect(await response.json()).toEqual({
+        error: 'invalid_client',
+        error_description: 'client authentication failed',
+      });
+    }
+  });
+
+  test('of a subject with more than 200 facilities: invalid_request says so, and the parameter facility names some', async () => {
+    const chain = {
+      grant_type: 'client_credentials',
+      client_id: 'pat-chain',
+      client_secret: 'chain-secret',
+      scope: scopes.bookings,
+    };
+    expect(await answerOf(await ask(chain))).toEqual({
+      status: 400,
+      error: 'invalid_request',
+      error_description: expect.stringContaining('200 facilities at most'),
+    });
+    const some = await answerOf(await ask({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
+    expect(decodeJwt(some.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
+    expect(await answerOf(await ask({ ...chain, facility: 'fac-north' }))).toMatchObject({
+      status: 400,
+      error: 'invalid_request',
+    });
+  });
+
+  test('of an account without a role at any facility: invalid_scope', async () => {
+    const idle = { ...pat, client_id: 'pat-idle', client_secret: 'idle-secret', scope: scopes.bookings };
+    expect(await answerOf(await ask(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
+  });
+});
+
+describe('other clients', () => {
+  test('client_credentials asked by a driving-range client is unauthorized_client', async () => {
+    for (const [client_id, client_secret] of [
+      ['demo-range', 'demo-range-secret'],
+      ['range-machine', 'range-machine-secret'],
+    ] as const) {
+      const response = await ask({ grant_type: 'client_credentials', client_id, client_secret, scope: scopes.play });
+      expect(await answerOf(response)).toEqual({
+        status: 400,
+        error: 'unauthorized_client',
+        error_description: expect.any(String),
+      });
+    }
+  });
+
+  test('a machine of its own is its own subject, and gets no refresh token for offline_access', async () => {
+    const body = await answerOf(
+      await ask({
+        grant_type: 'client_credentials',
+        client_id: 'machine',
+        client_secret: 'machine-secret',
+        scope: `${scopes.play} offline_access`,
+      }),
+    );
+    expect(body).toMatchObject({ status: 200, scope: scopes.play });
+    expect(body).not.toHaveProperty('refresh_token');
+    const claims = decodeJwt(body.access_token as string);
+    expect(claims).toMatchObject({ sub: 'machine', client_id: 'machine', scope: scopes.play });
+    expect(claims).not.toHaveProperty('facilities');
+  });
+});
+
+describe('the life of a personal access token', () => {
+  const owner = { accountId: 'acc-bot-north', address: '192.0.2.1' };
+  let audit: ReturnType<typeof createAudit>;
+  let clients: ReturnType<typeof createClientStore>;
+  beforeAll(() => {
+    audit = createAudit({ db: server.db, logger: quietLogger });
+    clients = createClientStore({ db: server.db, audit });
+  });
+  afterAll(() => audit.settled());
+  const make = (expiresAt: Date | null = null) =>
+    clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt }, owner);
+  const use = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>
+    ask({
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: clientSecret,
+      scope: scopes.bookings,
+    });
+
+  test('it works at once, with 256-bit ids and secrets of which only a SHA-256 is stored', async () => {
+    const made = await make();
+    expect(made.clientId).toMatch(/^[\w-]{43}$/);
+    expect(made.clientSecret).toMatch(/^[\w-]{43}$/);
+    expect((await use(made)).status).toBe(200);
+    const { rows } = await server.db.raw('select c.*, s.* from client c join client_secret s on s.client_id = c.id');
+    expect(JSON.stringify(rows)).not.toContain(made.clientSecret);
+  });
+
+  test('revoked, its next request is refused', async () => {
+    const made = await make();
+    expect(await clients.revokePersonalAccessToken('acc-player', made.clientId, owner)).toBe(false);
+    expect((await use(made)).status).toBe(200);
+    expect(await clients.revokePersonalAccessToken('acc-bot-north', made.clientId, owner)).toBe(true);
+    expect(await answerOf(await use(made))).toMatchObject({ status: 401, error: 'invalid_client' });
+  });
+
+  test('expired, it is refused', async () => {
+    expect((await use(await make(new Date(Date.now() + 60_000)))).status).toBe(200);
+    expect((await use(await make(new Date(Date.now() - 1)))).status).toBe(401);
+  });
+
+  test('of a disabled account, it is refused; of an account whose role was revoked, it gets no bookings scope', async () => {
+    const made = await make();
+    await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: new Date() });
+    expect((await use(made)).status).toBe(401);
+    await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: null });
+    expect((await use(made)).status).toBe(200);
+    const [membership] = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete().returning('*');
+    expect(await answerOf(await use(made))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    await server.db('membership').insert(membership);
+  });
+
+  test('rotated, the old secret is good for the overlap beside the new, and then no more', async () => {
+    const made = await make();
+    const second = await clients.rotatePersonalAccessToken('acc-bot-north', made.clientId, 3600, owner);
+    expect([(await use(made)).status, (await use(second as typeof made)).status]).toEqual([200, 200]);
+    expect(await clients.findPersonalAccessToken('acc-bot-north', made.clientId)).toMatchObject({ secrets: 2 });
+    const third = await clients.rotatePersonalAccessToken('acc-bot-north', made.clientId, 0, owner);
+    const statuses = [made, second as typeof made, third as typeof made].map(async (key) => (await use(key)).status);
+    expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
+    expect(await clients.rotatePersonalAccessToken('acc-player', made.clientId, 0, owner)).toBeUndefined();
+  });
+
+  test('its list tells when and from where it was used, and the audit trail who made it', async () => {
+    const made = await make();
+    expect((await use(made)).status).toBe(200);
+    const used = await eventually(async () => {
+      const token = await clients.findPersonalAccessToken('acc-bot-north', made.clientId);
+      return token?.lastUsedAt ? token : undefined;
+    });
+    expect(used.lastUsedFrom).toBe('127.0.0.1');
+    const trail = await audit.ofAccount('acc-bot-north', 1000);
+    expect(trail.filter(({ clientId }) => clientId === made.clientId).map(({ kind }) => kind)).toContain(
+      'personal-access-token.created',
+    );
   });
 });

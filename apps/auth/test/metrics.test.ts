@@ -1,0 +1,39 @@
+// Contract section 2, `GET /metrics`: what an operator sees of tokens, keys and the database.
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type AuthServer, basic, scopes, startAuthServer } from './auth-server.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(async () => {
+  await server.close();
+});
+
+const metrics = async (): Promise<string> => (await fetch(`${server.origin}/metrics`)).text();
+const ask = (form: Record<string, string>, secret = 'demo-pat-north-secret') =>
+  server.post('/connect/token', { scope: scopes.bookings, ...form }, basic('demo-pat-north', secret));
+
+test('tokens are counted by grant and outcome', async () => {
+  expect((await ask({ grant_type: 'client_credentials' })).status).toBe(200);
+  expect((await ask({ grant_type: 'client_credentials', scope: 'openid' })).status).toBe(400);
+  expect((await ask({ grant_type: 'client_credentials' }, 'wrong')).status).toBe(401);
+  expect((await ask({ grant_type: 'made-up-by-a-client' })).status).toBe(400);
+  const text = await metrics();
+  expect(text).toMatch(/auth_tokens_total\{grant_type="client_credentials",outcome="issued",service="auth"\} 1/);
+  expect(text).toMatch(/auth_tokens_total\{grant_type="client_credentials",outcome="invalid_scope",service="auth"\} 1/);
+  expect(text).toMatch(
+    /auth_tokens_total\{grant_type="client_credentials",outcome="invalid_client",service="auth"\} 1/,
+  );
+  expect(text).toMatch(/auth_tokens_total\{grant_type="other",outcome="\w+",service="auth"\} 1/);
+  expect(text).toMatch(/auth_events_total\{kind="token.issued",service="auth"\} 1/);
+  expect(text).not.toContain('made-up-by-a-client');
+});
+
+test('the signing keys tell their age, the pool its connections', async () => {
+  const text = await metrics();
+  for (const alg of ['ES256', 'RS256']) {
+    expect(text).toMatch(new RegExp(`signing_key_age_seconds\\{alg="${alg}",state="current",service="auth"\\} \\d`));
+  }
+  expect(text).toMatch(/database_pool_connections\{pool="primary",state="limit",service="auth"\} \d+/);
+});

@@ -1,0 +1,210 @@
+// Specification, "Resource owner password flow" and "Refresh"; contract section 6.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import * as openid from 'openid-client';
+import { type AuthServer, answerOf, audience, scopes, startAuthServer } from './auth-server.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
+
+const player = {
+  grant_type: 'password',
+  username: 'player@example.com',
+  password: 'demo-player-pass',
+  client_id: 'demo-native',
+};
+const ask = async (form: Record<string, string>) => answerOf(await server.post('/connect/token', form));
+const refresh = (token: unknown, more: Record<string, string> = {}) =>
+  ask({ grant_type: 'refresh_token', refresh_token: String(token), client_id: 'demo-native', ...more });
+const signIn = async (scope = `offline_access ${scopes.play}`): Promise<Record<string, unknown>> => {
+  const answer = await ask({ ...player, scope });
+  expect(answer).toMatchObject({ status: 200 });
+  return answer;
+};
+
+describe('the password grant', () => {
+  test('answers access_token, expires_in and token_type', async () => {
+    const answer = await ask({ ...player, scope: scopes.play });
+    expect(answer).toEqual({
+      status: 200,
+      access_token: expect.any(String),
+      expires_in: 3600,
+      token_type: 'Bearer',
+      scope: scopes.play,
+    });
+    expect(decodeJwt(String(answer.access_token))).toMatchObject({
+      iss: server.origin,
+      aud: audience,
+      sub: 'acc-player',
+      client_id: 'demo-native',
+      scope: scopes.play,
+    });
+  });
+
+  test('with offline_access, also a refresh_token', async () => {
+    const answer = await ask({ ...player, scope: `offline_access ${scopes.play}` });
+    expect(answer).toMatchObject({
+      status: 200,
+      refresh_token: expect.any(String),
+      scope: `offline_access ${scopes.play}`,
+    });
+  });
+
+  test('with {scope_base}/golf/bookings carries the facilities of its subject', async () => {
+    const owner = { ...player, username: 'OWNER@north.example', password: 'demo-owner-pass', scope: scopes.bookings };
+    const answer = await ask(owner);
+    expect(decodeJwt(String(answer.access_token)).facilities).toEqual(['fac-north']);
+  });
+
+  test('a bad password is invalid_grant, and an unknown username gets the same answer', async () => {
+    const wrong = await ask({ ...player, password: 'wrong', scope: scopes.play });
+    const unknown = await ask({ ...player, username: 'nobody@example.com', scope: scopes.play });
+    expect(wrong).toEqual({ status: 400, error: 'invalid_grant', error_description: 'grant request is invalid' });
+    expect(unknown).toEqual(wrong);
+  });
+
+  test.each([
+    ['openid', `openid ${scopes.play}`],
+    ['profile', `profile ${scopes.play}`],
+    ['email', `email ${scopes.play}`],
+    ['roles', `roles ${scopes.play}`],
+    ['an unknown scope', `phone ${scopes.play}`],
+    ['no scope', ''],
+  ])('with %s is invalid_scope, since no id_token is issued', async (_title, scope) => {
+    expect(await ask({ ...player, scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
+  });
+
+  test('without a password is invalid_request', async () => {
+    const { password: _, ...rest } = player;
+    expect(await ask({ ...rest, scope: scopes.play })).toMatchObject({ status: 400, error: 'invalid_request' });
+  });
+
+  test('of a client that may not use it is unauthorized_client', async () => {
+    const { client_id: _, ...rest } = player;
+    const answer = await ask({ ...rest, client_id: 'demo-spa', scope: scopes.play });
+    expect(answer).toMatchObject({ status: 400, error: 'unauthorized_client' });
+  });
+
+  test('of a disabled account is invalid_grant', async () => {
+    await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: new Date() });
+    expect(await ask({ ...player, scope: scopes.play })).toMatchObject({ status: 400, error: 'invalid_grant' });
+    await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: null });
+  });
+
+  test('openid-client drives it', async () => {
+    const config = await openid.discovery(new URL(server.origin), 'demo-native', undefined, openid.None(), {
+      execute: [openid.allowInsecureRequests],
+    });
+    const { username, password } = player;
+    const tokens = await openid.genericGrantRequest(config, 'password', { username, password, scope: scopes.play });
+    expect(tokens.expires_in).toBe(3600);
+  });
+});
+
+describe('refresh', () => {
+  test('yields a new access_token and a new refresh_token', async () => {
+    const first = await signIn();
+    const second = await refresh(first.refresh_token);
+    expect(second).toEqual({
+      status: 200,
+      access_token: expect.any(String),
+      refresh_token: expect.any(String),
+      expires_in: 3600,
+      token_type: 'Bearer',
+      scope: `offline_access ${scopes.play}`,
+    });
+    expect(second.refresh_token).not.toBe(first.refresh_token);
+    expect(decodeJwt(String(second.access_token))).toMatchObject({ sub: 'acc-player', scope: scopes.play });
+    expect(await refresh(second.refresh_token)).toMatchObject({ status: 200 });
+  });
+
+  test('a previously used refresh token cannot be reused, and its replay revokes every token of its grant', async () => {
+    const first = await signIn();
+    const second = await refresh(first.refresh_token);
+    expect(await refresh(first.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await refresh(second.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test('narrowed by scope narrows the new access token, not what the next refresh may have', async () => {
+    const first = await signIn(`offline_access ${scopes.play} ${scopes.bookings}`);
+    const narrow = await refresh(first.refresh_token, { scope: scopes.play });
+    expect(narrow).toMatchObject({ status: 200, scope: scopes.play });
+    expect(decodeJwt(String(narrow.access_token))).toMatchObject({ scope: scopes.play });
+    expect(decodeJwt(String(narrow.access_token))).not.toHaveProperty('facilities');
+    const wide = await refresh(narrow.refresh_token);
+    expect(decodeJwt(String(wide.access_token)).scope).toBe(`${scopes.play} ${scopes.bookings}`);
+  });
+
+  test('for a scope that was not granted is invalid_scope and uses nothing up', async () => {
+    const first = await signIn();
+    expect(await refresh(first.refresh_token, { scope: scopes.bookings })).toMatchObject({
+      status: 400,
+      error: 'invalid_scope',
+    });
+    expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
+  });
+
+  test('a foreign or unknown refresh token is invalid_grant', async () => {
+    const first = await signIn();
+    const foreign = await ask({
+      grant_type: 'refresh_token',
+      refresh_token: String(first.refresh_token),
+      client_id: 'demo-web',
+      client_secret: 'demo-web-secret',
+    });
+    expect(foreign).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await refresh('made-up')).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
+  });
+
+  test('of a disabled account is invalid_grant', async () => {
+    const first = await signIn();
+    await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: new Date() });
+    expect(await refresh(first.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: null });
+  });
+
+  test('tokens are nowhere in the database', async () => {
+    const { refresh_token, access_token } = await signIn();
+    const { rows } = await server.db.raw('select * from oidc_artifact');
+    expect(JSON.stringify(rows)).not.toContain(String(refresh_token));
+    expect(JSON.stringify(rows)).not.toContain(String(access_token));
+  });
+
+  test('of 32 parallel uses of one refresh token exactly one wins, 20 rounds', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { refresh_token: token } = await signIn();
+      const answers = await Promise.all(Array.from({ length: 32 }, () => refresh(token)));
+      const statuses = answers.map(({ status }) => status);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+      expect(answers.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
+    }
+  });
+});
+
+test('every grant, refusal and revocation is in the audit trail, without a secret', async () => {
+  const first = await signIn();
+  await refresh(first.refresh_token);
+  await refresh(first.refresh_token);
+  await ask({ ...player, password: 'wrong-and-secret', scope: scopes.play });
+  await server.auth.settle();
+  const { rows } = await server.db.raw('select kind, account_id, client_id, address, detail from audit_event');
+  const kinds = new Set(rows.map(({ kind }: { kind: string }) => kind));
+  expect([...kinds]).toEqual(
+    expect.arrayContaining(['token.issued', 'token.refused', 'grant.revoked', 'sign-in.refused']),
+  );
+  expect(rows).toContainEqual({
+    kind: 'token.issued',
+    account_id: 'acc-player',
+    client_id: 'demo-native',
+    address: '127.0.0.1',
+    detail: { grantType: 'password', scope: `offline_access ${scopes.play}` },
+  });
+  const told = JSON.stringify(rows) + server.log.join('');
+  for (const secret of ['demo-player-pass', 'wrong-and-secret', first.refresh_token, first.access_token]) {
+    expect(told).not.toContain(String(secret));
+  }
+});
