@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { describeServices, endLeftServices, runCommand, type Service, startService } from './children.ts';
 import { holdDataFolder, readSecrets, writePrivately } from './data-folder.ts';
-import { ensureDatabase, roles } from './databases.ts';
+import { ensureDatabase, roles, shareSecrets } from './databases.ts';
 import { demoData } from './demo.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
 import { type AppName, appFolder, type Environment, type Settings, serviceEnvironment } from './settings.ts';
@@ -38,10 +38,11 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
   stops.steps.push(async () => hold.release());
   if (hold.afterCrash) await endLeftServices(join(settings.dataDir, SERVICES_FILE));
   await requireFreePorts(settings, hold.afterCrash ? PORT_PATIENCE_AFTER_CRASH_MS : 0);
-  const secrets = readSecrets(settings.dataDir, roles);
+  const ownSecrets = readSecrets(settings.dataDir, roles);
 
   const server = await databaseServer(settings, print, stops);
   signal.throwIfAborted();
+  const secrets = settings.databaseServerUrl ? await shareSecrets(server.url, ownSecrets) : ownSecrets;
   const social = await socialProviders(settings);
   stops.steps.push(social.stop);
   const withProviders = { ...settings, socialProvidersFile: social.file };

@@ -253,18 +253,21 @@ describe('databases', () => {
   );
 
   test(
-    'DATABASE_SERVER_URL names a server to use instead, and NODE_ENV=production loads no demo',
+    'DATABASE_SERVER_URL names a server to use instead, from any DATA_DIR; NODE_ENV=production loads no demo',
     async () => {
       const server = await startEmbeddedPostgres({ fsync: false });
+      const elsewhere = { ...place, dataDir: join(place.dataDir, 'elsewhere') };
       try {
-        const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
-        const launcher = start({ env });
-        await launcher.ready();
-        expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
-        expect(launcher.output()).not.toContain('demo-');
-        expect((await fetch(`${place.auth}/.well-known/openid-configuration`)).status).toBe(200);
-        launcher.signal('SIGTERM');
-        expect(await launcher.ended).toBe(0);
+        for (const where of [place, elsewhere]) {
+          const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
+          const launcher = start({ in: where, env });
+          await launcher.ready();
+          expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
+          expect(launcher.output()).not.toContain('demo-');
+          expect((await fetch(`${place.auth}/connect/jwks`)).status).toBe(200);
+          launcher.signal('SIGTERM');
+          expect(await launcher.ended).toBe(0);
+        }
         const client = new pg.Client(server.url);
         await client.connect();
         const { rows } = await client.query(`select datname from pg_database where datname in ('auth', 'bookings')`);
