@@ -39,6 +39,9 @@ export function providerMetadata(client: StoredClient, bookingsScope: string): C
   const responseTypes = Array.isArray(metadata.response_types)
     ? metadata.response_types.map((type) => providerResponseType(String(type)))
     : undefined;
+  // The library adds this grant type by itself, but only after it has looked at the redirect URIs by its rules.
+  const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
+  const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
   const isPublic = metadata.token_endpoint_auth_method === 'none';
   const own: OwnMetadata = {
     kind: client.kind,
@@ -50,6 +53,7 @@ export function providerMetadata(client: StoredClient, bookingsScope: string): C
   return {
     ...metadata,
     ...(responseTypes && { response_types: responseTypes as never }),
+    ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
     client_id: client.id,
     // The library wants one to be there; it is compared with the hashes alone, and no symmetric algorithm is enabled to use it as a key.
     ...(!isPublic && { client_secret: 'kept-as-a-hash' }),
