@@ -1,0 +1,78 @@
+// Peer: how fast is @node-oauth/oauth2-server, the other well-known library, with its model in memory and ES256 access tokens?
+import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import OAuth2Server from '@node-oauth/oauth2-server';
+import jwt from 'jsonwebtoken';
+import { endWithParent } from './start.ts';
+import { facilitiesClaim, subject, tokenLifetime, tokenPeerOptions } from './token-peer.ts';
+
+const { port, clientId, clientSecret, scope, audience, key: jwk, refreshTokens } = tokenPeerOptions();
+const key = createPrivateKey({ key: jwk, format: 'jwk' });
+const client = { id: clientId, grants: ['client_credentials', 'refresh_token'] };
+const user = { id: subject };
+const kept = new Map<string, OAuth2Server.RefreshToken>();
+
+const server = new OAuth2Server({
+  accessTokenLifetime: tokenLifetime,
+  model: {
+    getClient: async (id: string, secret: string) =>
+      id === clientId && (secret === clientSecret || !secret) ? client : null,
+    getUserFromClient: async () => user,
+    validateScope: async (_user: object, _client: object, asked?: string[]) => asked ?? [scope],
+    generateAccessToken: async () =>
+      jwt.sign({ client_id: clientId, scope, facilities: facilitiesClaim }, key, {
+        algorithm: 'ES256',
+        keyid: 'bench',
+        issuer: `http://127.0.0.1:${port}`,
+        audience,
+        subject,
+        expiresIn: tokenLifetime,
+        jwtid: randomUUID(),
+      }),
+    generateRefreshToken: async () => randomBytes(32).toString('base64url'),
+    saveToken: async (token: OAuth2Server.Token) => {
+      const saved = { ...token, client, user };
+      if (token.refreshToken) kept.set(token.refreshToken, { ...saved, refreshToken: token.refreshToken });
+      return saved;
+    },
+    getRefreshToken: async (token: string) => kept.get(token) ?? null,
+    revokeToken: async ({ refreshToken }: { refreshToken: string }) => kept.delete(refreshToken),
+  } as never,
+});
+
+function newRefreshToken(): string {
+  const refreshToken = randomBytes(32).toString('base64url');
+  kept.set(refreshToken, {
+    refreshToken,
+    client,
+    user,
+    scope: [scope],
+    refreshTokenExpiresAt: new Date(Date.now() + 86_400_000),
+  });
+  return refreshToken;
+}
+
+createServer(async (request, response) => {
+  if (request.url === '/ready') return void response.end();
+  if (request.url === '/refresh-tokens') {
+    return void response.end(JSON.stringify(Array.from({ length: refreshTokens }, newRefreshToken)));
+  }
+  let form = '';
+  for await (const chunk of request) form += chunk;
+  const asked = new OAuth2Server.Request({
+    method: request.method ?? 'POST',
+    headers: request.headers as Record<string, string>,
+    query: {},
+    body: Object.fromEntries(new URLSearchParams(form)),
+  });
+  const answer = new OAuth2Server.Response();
+  await server.token(asked, answer).catch(() => {});
+  const body = JSON.stringify(answer.body);
+  response.writeHead(answer.status ?? 500, {
+    ...answer.headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+  });
+  response.end(body);
+}).listen(port);
+endWithParent();

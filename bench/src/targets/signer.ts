@@ -1,0 +1,41 @@
+// Floor: how fast is node:http that reads the form, signs one JWT and answers it, and looks nobody up?
+import { createPrivateKey, randomUUID, sign } from 'node:crypto';
+import { createServer } from 'node:http';
+import { endWithParent } from './start.ts';
+import { facilitiesClaim, subject, tokenLifetime, tokenPeerOptions } from './token-peer.ts';
+
+const { port, clientId, scope, audience, key: jwk } = tokenPeerOptions();
+const key = createPrivateKey({ key: jwk, format: 'jwk' });
+const header = Buffer.from(JSON.stringify({ alg: 'ES256', typ: 'at+jwt', kid: 'bench' })).toString('base64url');
+
+function accessToken(): string {
+  const iat = Math.floor(Date.now() / 1000);
+  const claims = {
+    iss: `http://127.0.0.1:${port}`,
+    aud: audience,
+    sub: subject,
+    client_id: clientId,
+    scope,
+    iat,
+    exp: iat + tokenLifetime,
+    jti: randomUUID(),
+    facilities: facilitiesClaim,
+  };
+  const signed = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+  return `${signed}.${sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+}
+
+createServer(async (request, response) => {
+  let form = '';
+  for await (const chunk of request) form += chunk;
+  if (request.url !== '/ready' && new URLSearchParams(form).get('grant_type') === null)
+    return void response.writeHead(400).end();
+  const body = JSON.stringify({ access_token: accessToken(), expires_in: tokenLifetime, token_type: 'Bearer', scope });
+  response.writeHead(200, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+  });
+  response.end(body);
+}).listen(port);
+endWithParent();
