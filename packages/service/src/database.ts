@@ -63,6 +63,37 @@ export function connectDatabase(options: DatabaseOptions): Database {
   });
 }
 
+interface Connection {
+  __knex__disposed?: unknown;
+  readonly connection?: { readonly stream?: { destroy(): void } };
+}
+
+/**
+ * Runs one constant statement written with $1, $2 …: a third of the cost of the query builder. `db` may be a transaction.
+ * `sql` must hold no question mark.
+ */
+export async function query<Row extends object>(
+  db: Database,
+  sql: string,
+  bindings: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  const { client } = db;
+  const connection: Connection = await client.acquireConnection();
+  try {
+    const { response } = await client.query(connection, { method: 'raw', sql, bindings });
+    return response.rows;
+  } catch (error) {
+    // The answer may still come, and must not be taken for that of the next statement.
+    if (Error.isError(error) && error.message.endsWith('Query read timeout')) {
+      connection.__knex__disposed = error;
+      connection.connection?.stream?.destroy();
+    }
+    throw error;
+  } finally {
+    await client.releaseConnection(connection);
+  }
+}
+
 const passing = new Set([
   '40001',
   '40P01',

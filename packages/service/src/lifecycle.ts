@@ -20,7 +20,7 @@ export async function listen(handler: RequestListener, port: number): Promise<Li
     requestTimeout: 30_000,
     headersTimeout: 15_000,
     keepAliveTimeout: 65_000,
-    maxHeaderSize: 16_384,
+    maxHeaderSize: 131_072,
   });
   server.on('request', (_request, response) => {
     if (draining) response.setHeader('Connection', 'close');

@@ -1,0 +1,103 @@
+// POST /api/bookings: how does a booking come to be? Faults first, then one statement that the database may refuse.
+import type { Answer } from '@bay-booking/common/endpoint';
+import type { Link } from '@bay-booking/common/links';
+import type { Fault } from '@bay-booking/common/validation';
+import type { Caller } from '../caller.ts';
+import { type Code, failure, invalid, problemOf, unavailable } from '../errors.ts';
+import type { Catalogue } from '../places/catalogue.ts';
+import { type AnswerStore, type KeyedRequest, keptAnswer, keyedRequest } from './answers.ts';
+import type { Booking } from './booking.ts';
+import { examine, obstacleCodes, type Wanted, type WantedFields } from './faults.ts';
+import { newBookingId } from './ids.ts';
+import { bookingAnswer } from './resource.ts';
+import type { BookingStore, CreateOutcome } from './store.ts';
+
+export interface BookingServices {
+  readonly store: BookingStore;
+  readonly answers: AnswerStore;
+  readonly catalogue: Catalogue;
+  readonly link: (method: string, path: string) => Link;
+  readonly now: () => Date;
+}
+
+export interface CreateRequest {
+  readonly body: WantedFields & { readonly externalBookingId?: string; readonly correlationId?: string };
+  readonly faults: readonly Fault[];
+  readonly idempotencyKey: string | undefined;
+  readonly caller: Caller;
+}
+
+export function createBookingCreator(services: BookingServices) {
+  const { store, answers, catalogue, link } = services;
+
+  return async ({ body, faults, idempotencyKey, caller }: CreateRequest): Promise<Answer> => {
+    const now = services.now();
+    const { externalBookingId, correlationId } = body;
+    const context = { externalBookingId: externalBookingId ?? '' };
+    const keyed = idempotencyKey === undefined ? undefined : keyedRequest(idempotencyKey, caller, body, context);
+    // Before any fault is looked for: what was right then may be in the past by now.
+    const known = keyed && (await answers.recall(keyed, caller, context, now));
+    if (known) return known;
+
+    const wanted = await examine(body, faults, { catalogue, facilities: caller.facilities, now });
+    const { change } = wanted;
+    if (!change) throw await refusal(wanted, context, []);
+
+    const booking: Booking = {
+      id: newBookingId(change.place.facilityId, now),
+      facilityId: change.place.facilityId,
+      externalBookingId,
+      correlationId,
+      bayId: change.bayId,
+      userAlias: change.userAlias,
+      startDate: change.startDate,
+      endDate: change.endDate,
+      createdAt: now,
+      lastUpdatedAt: now,
+      version: 1,
+    };
+    const answer = created(booking);
+    const outcome = await store.create(booking, keyed && keptAnswer(keyed, answer, now));
+    return settle(outcome, { answer, wanted, context, keyed, caller, now });
+  };
+
+  function created(booking: Booking): Answer {
+    const { status, body, headers } = bookingAnswer(201, booking, link);
+    return { status, body, headers: { ...headers, Location: link('GET', `/api/bookings/${booking.id}`).href } };
+  }
+
+  async function settle(
+    outcome: CreateOutcome,
+    { answer, wanted, context, keyed, caller, now }: Settlement,
+  ): Promise<Answer> {
+    if (outcome === 'created') return answer;
+    if (outcome === 'in flight') throw failure('ERR00409', { context, headers: { 'Retry-After': '1' } });
+    if (outcome === 'repeated') {
+      const known = keyed && (await answers.recall(keyed, caller, context, now));
+      if (known) return known;
+      throw unavailable(new Error('an answer was kept and is gone'));
+    }
+    throw await refusal(wanted, context, outcome === 'duplicate' ? ['BOOK00001'] : []);
+  }
+
+  /** Every fault, those that the database found (`codes`) and those that it did not come to. */
+  async function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: readonly Code[]) {
+    const found = new Set(codes);
+    const { externalBookingId } = context;
+    if (externalBookingId !== '' && (await store.isReferenced(externalBookingId))) found.add('BOOK00001');
+    for (const code of await obstacleCodes(wanted, store)) found.add(code);
+    const problems = wanted.problems(context);
+    // The overlapping booking may have gone in this moment; it was there when it counted.
+    if (problems.length === 0 && found.size === 0) found.add('BOOK00002');
+    return invalid([...problems, ...[...found].map((code) => problemOf(code, context))]);
+  }
+}
+
+interface Settlement {
+  readonly answer: Answer;
+  readonly wanted: Wanted;
+  readonly context: { externalBookingId: string };
+  readonly keyed: KeyedRequest | undefined;
+  readonly caller: Caller;
+  readonly now: Date;
+}

@@ -1,0 +1,188 @@
+// What can be done with bookings over HTTP? The six endpoints of the specification, each as data; the doing is in create, change, list.
+import { endpoint } from '@bay-booking/common/endpoint';
+import type { Caller } from '../caller.ts';
+import type { ChangeServices } from './change.ts';
+import { createBookingChanger, createBookingFinder } from './change.ts';
+import { createBookingCreator } from './create.ts';
+import { bookingExample, bookingListExample, createExample, exampleId, updateExample } from './examples.ts';
+import { createBookingLister, type ListServices } from './list.ts';
+import { bookingAnswer } from './resource.ts';
+import {
+  bookingListSchema,
+  bookingSchema,
+  createBookingSchema,
+  searchBodySchema,
+  searchQuerySchema,
+  upcomingQuerySchema,
+  updateBookingSchema,
+} from './schema.ts';
+
+const describe = endpoint<Caller>();
+const string = { type: 'string' } as const;
+const tag = 'Bookings';
+const errorContext = { externalBookingId: '' };
+const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;
+const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
+const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
+const ifMatch = {
+  'If-Match': { description: 'Do it only if the ETag is still one of these; else 412.', schema: string },
+} as const;
+const ifNoneMatch = {
+  'If-None-Match': { description: 'Answer 304 if the ETag is one of these.', schema: string },
+} as const;
+
+export function createBookingEndpoints(services: ChangeServices & ListServices & { readonly baseUrl: string }) {
+  const create = createBookingCreator(services);
+  const { update, remove } = createBookingChanger(services);
+  const { search, upcoming } = createBookingLister(services);
+  const find = createBookingFinder(services);
+  const example = bookingExample(services.baseUrl);
+  const listExample = bookingListExample(services.baseUrl);
+  const { link } = services;
+
+  return [
+    describe({
+      operationId: 'createBooking',
+      method: 'POST',
+      path: '/api/bookings',
+      tag,
+      summary: 'Create a booking',
+      description:
+        'Books a bay. All faults that can be found are reported together. Bookings are half-open: back to back is no overlap.',
+      headers: {
+        'Idempotency-Key': {
+          description:
+            'Makes a repetition safe: for 24 hours the same key and body answer the same booking, another body is 422.',
+          schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+          example: '6f1c2f0e-42',
+        },
+      },
+      body: createBookingSchema,
+      bodyExample: createExample,
+      success: {
+        status: 201,
+        description: 'The booking.',
+        schema: bookingSchema,
+        example,
+        headers: { ...etag, Location: { description: "The booking's address.", schema: string } },
+      },
+      problems: [
+        'ERR00001',
+        'ERR00002',
+        'ERR00010',
+        'ERR00011',
+        'ERR00012',
+        'BOOK00001',
+        'BOOK00002',
+        'BOOK00003',
+        'ERR00409',
+        'ERR00422',
+      ],
+      errorContext,
+      reportsFaults: true,
+      handle: ({ body, faults, caller, header }) =>
+        create({ body, faults, caller, idempotencyKey: header('idempotency-key') }),
+    }),
+    describe({
+      operationId: 'searchBookings',
+      method: 'GET',
+      path: '/api/bookings',
+      tag,
+      summary: 'List or search bookings',
+      description:
+        "The bookings of the token's facilities that fit every filter, by startDate, then id. Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a) or comma-separated (ids=a,b), 500 values at most.",
+      query: searchQuerySchema,
+      queryExamples: { bayIds: ['bay-n1-01'] },
+      body: searchBodySchema,
+      bodyUse: 'optional',
+      success: {
+        status: 200,
+        description: 'A page of bookings.',
+        schema: bookingListSchema,
+        example: listExample,
+        headers: linkHeader,
+      },
+      problems: ['ERR00001', 'ERR00002'],
+      errorContext,
+      reportsFaults: true,
+      handle: ({ query, body, faults, caller }) => search(query, body, faults, caller),
+    }),
+    describe({
+      operationId: 'getBooking',
+      method: 'GET',
+      path: '/api/bookings/{id}',
+      tag,
+      summary: 'Get one booking',
+      description: "A booking of one of the token's facilities.",
+      params,
+      headers: ifNoneMatch,
+      success: { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag },
+      notModified: true,
+      problems: ['ERR00404'],
+      errorContext,
+      handle: async ({ params: { id = '' }, caller }) => bookingAnswer(200, await find(id, caller), link),
+    }),
+    describe({
+      operationId: 'updateBooking',
+      method: 'PUT',
+      path: '/api/bookings/{id}',
+      tag,
+      summary: 'Update a booking',
+      description: 'Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored.',
+      params,
+      headers: ifMatch,
+      body: updateBookingSchema,
+      bodyExample: updateExample,
+      success: { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag },
+      problems: [
+        'ERR00001',
+        'ERR00002',
+        'ERR00010',
+        'ERR00011',
+        'ERR00012',
+        'BOOK00002',
+        'BOOK00003',
+        'ERR00404',
+        'ERR00412',
+      ],
+      errorContext,
+      reportsFaults: true,
+      handle: ({ params: { id = '' }, body, faults, caller, header }) =>
+        update({ id, caller, ifMatch: header('if-match'), body, faults }),
+    }),
+    describe({
+      operationId: 'deleteBooking',
+      method: 'DELETE',
+      path: '/api/bookings/{id}',
+      tag,
+      summary: 'Delete a booking',
+      description: 'Deletes the booking; its externalBookingId may be used again.',
+      params,
+      headers: ifMatch,
+      success: { status: 204, description: 'Deleted.' },
+      problems: ['ERR00404', 'ERR00412'],
+      errorContext,
+      handle: ({ params: { id = '' }, caller, header }) => remove({ id, caller, ifMatch: header('if-match') }),
+    }),
+    describe({
+      operationId: 'listUpcomingBookings',
+      method: 'GET',
+      path: '/api/bays/{id}/upcoming-bookings',
+      tag,
+      summary: 'Upcoming bookings of one bay',
+      description: 'The bookings of the bay that are in progress or still to come, by startDate, then id.',
+      params: { id: { description: 'Bay ID.', schema: string, example: 'bay-n1-01' } },
+      query: upcomingQuerySchema,
+      success: {
+        status: 200,
+        description: 'A page of bookings.',
+        schema: bookingListSchema,
+        example: listExample,
+        headers: linkHeader,
+      },
+      problems: ['ERR00002', 'ERR00404'],
+      errorContext,
+      handle: ({ params: { id = '' }, query, caller }) => upcoming(id, query, caller),
+    }),
+  ];
+}

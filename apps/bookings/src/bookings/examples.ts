@@ -1,0 +1,45 @@
+// What do requests and answers look like? The examples of the OpenAPI document, on the demo's places.
+
+export const createExample = {
+  externalBookingId: 'web-2026-000042',
+  correlationId: 'session-7',
+  bayId: 'bay-n1-01',
+  userAlias: 'Ann',
+  startDate: '2030-05-01T09:00:00.000Z',
+  endDate: '2030-05-01T10:00:00.000Z',
+};
+
+export const updateExample = {
+  bayId: 'bay-n1-02',
+  userAlias: 'Ann',
+  startDate: '2030-05-01T10:00:00.000Z',
+  endDate: '2030-05-01T11:00:00.000Z',
+};
+
+const id = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d';
+
+export function bookingExample(baseUrl: string) {
+  const href = `${baseUrl}/api/bookings/${id}`;
+  return {
+    id,
+    ...createExample,
+    createdAt: '2026-04-30T18:21:07.123Z',
+    lastUpdatedAt: '2026-04-30T18:21:07.123Z',
+    _links: { self: { method: 'GET', href }, edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } },
+  };
+}
+
+export function bookingListExample(baseUrl: string) {
+  const booking = bookingExample(baseUrl);
+  const page = { method: 'GET', href: `${baseUrl}/api/bookings?bayIds=bay-n1-01&page=1&pageSize=200` };
+  return {
+    items: [{ ...booking, _links: { self: booking._links.self } }],
+    _links: { self: page, first: page, last: page },
+    page: 1,
+    pageSize: 200,
+    pageCount: 1,
+    total: 1,
+  };
+}
+
+export const exampleId = id;

@@ -1,0 +1,79 @@
+// GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: which bookings are there, page by page?
+import type { Answer } from '@bay-booking/common/endpoint';
+import type { Link } from '@bay-booking/common/links';
+import type { PageRequest } from '@bay-booking/common/page';
+import type { Fault } from '@bay-booking/common/validation';
+import type { Caller } from '../caller.ts';
+import { failure, invalid, problemsOf } from '../errors.ts';
+import { listAnswer } from '../paging.ts';
+import type { Catalogue } from '../places/catalogue.ts';
+import { isText } from '../text.ts';
+import { bookingItem } from './resource.ts';
+import { type BookingFilter, mergeSearch, type SearchQuery } from './search.ts';
+import type { Criteria, Found, SearchStore } from './search-store.ts';
+
+export interface ListServices {
+  readonly searches: SearchStore;
+  readonly catalogue: Catalogue;
+  readonly link: (method: string, path: string) => Link;
+  readonly now: () => Date;
+}
+
+const nothing: Found = { bookings: [], total: 0 };
+
+export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
+  const answer = ({ bookings, total }: Found, path: string, filters: object, page: PageRequest): Answer => {
+    const items = bookings.map((booking) => bookingItem(booking, link));
+    return listAnswer({ path, filters: { ...filters }, page }, items, total, link);
+  };
+
+  const search = async (
+    query: SearchQuery,
+    body: { readonly endDate?: string },
+    found: readonly Fault[],
+    caller: Caller,
+  ): Promise<Answer> => {
+    const { filter, page, given, faults } = mergeSearch(query, body, found);
+    if (faults.length > 0) throw invalid(problemsOf(faults, { externalBookingId: '' }));
+    const criteria = await criteriaOf(filter, caller);
+    return answer(criteria ? await searches.search(criteria, page) : nothing, '/api/bookings', given, page);
+  };
+
+  /** Undefined where nothing can match. */
+  const criteriaOf = async (filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> => {
+    if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
+    const { locationIds, ...rest } = filter;
+    if (!locationIds) return { ...rest, facilities, now: now() };
+    const selected = await catalogue.baysOfLocations(facilities, locationIds);
+    if (selected.bayIds.length === 0) return undefined;
+    // By time, the bays of the locations lead to the rows; else the order of the location's own index does.
+    if (!filter.time && filter.isActive !== true) {
+      return { ...rest, locationIds, facilities: selected.facilities, now: now() };
+    }
+    const wanted = new Set(filter.bayIds ?? selected.bayIds);
+    const bayIds = selected.bayIds.filter((bayId) => wanted.has(bayId));
+    return bayIds.length === 0 ? undefined : { ...rest, bayIds, facilities: selected.facilities, now: now() };
+  };
+
+  const upcoming = async (
+    bayId: string,
+    { todayOnly, page = 1, pageSize = 10 }: { todayOnly?: boolean; page?: number; pageSize?: number },
+    { facilities }: Caller,
+  ): Promise<Answer> => {
+    const place = isText(bayId) ? await catalogue.findBay(facilities, bayId) : undefined;
+    if (!place) throw failure('ERR00404', { context: { externalBookingId: '' } });
+    const request = { page, pageSize };
+    const found = await searches.search(
+      {
+        facilities: [place.facilityId],
+        bayIds: [bayId],
+        upcoming: { untilMidnightIn: todayOnly ? place.timeZone : undefined },
+        now: now(),
+      },
+      request,
+    );
+    return answer(found, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, { todayOnly }, request);
+  };
+
+  return { search, upcoming };
+}

@@ -1,0 +1,111 @@
+// What does a booking consist of, and what may be asked for? The JSON Schemas that type, document and check (specification, "Booking").
+import { linkSchema } from '@bay-booking/common/links';
+import { listEnvelopeSchema } from '@bay-booking/common/page';
+import { pagingSchema } from '../paging.ts';
+import { idsSchema, textSchema } from '../text.ts';
+
+const dateTime = { type: 'string', format: 'date-time' } as const;
+const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };
+const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
+
+const writableFields = {
+  bayId: { ...textSchema, description: 'Bay to book.' },
+  userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
+  startDate: { ...dateTime, description: 'Start, with a zone; digits beyond milliseconds are cut.' },
+  endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },
+} as const;
+
+export const createBookingSchema = {
+  type: 'object',
+  required: ['bayId', 'userAlias', 'startDate', 'endDate'],
+  properties: { externalBookingId, correlationId, ...writableFields },
+} as const;
+
+export const updateBookingSchema = {
+  type: 'object',
+  required: ['bayId', 'userAlias', 'startDate', 'endDate'],
+  properties: writableFields,
+} as const;
+
+const bookingFields = {
+  id: { type: 'string', format: 'uuid', description: 'Booking ID assigned by the service.' },
+  externalBookingId: { ...externalBookingId, description: 'Left out where the client gave none.' },
+  correlationId: { ...correlationId, description: 'Left out where the client gave none.' },
+  bayId: { type: 'string', description: 'ID of the booked bay.' },
+  userAlias: { type: 'string', description: 'Alias of the user who makes the booking.' },
+  startDate: { ...dateTime, description: 'Start, UTC.' },
+  endDate: { ...dateTime, description: 'End, UTC.' },
+  createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
+  lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
+} as const;
+
+const mandatory = ['id', 'bayId', 'userAlias', 'startDate', 'endDate', 'createdAt', 'lastUpdatedAt', '_links'] as const;
+
+export const bookingSchema = {
+  type: 'object',
+  required: mandatory,
+  additionalProperties: false,
+  properties: {
+    ...bookingFields,
+    _links: {
+      type: 'object',
+      required: ['self', 'edit', 'delete'],
+      additionalProperties: false,
+      properties: { self: linkSchema, edit: linkSchema, delete: linkSchema },
+    },
+  },
+} as const;
+
+export const bookingItemSchema = {
+  type: 'object',
+  required: mandatory,
+  additionalProperties: false,
+  properties: {
+    ...bookingFields,
+    _links: {
+      type: 'object',
+      required: ['self'],
+      additionalProperties: false,
+      properties: { self: linkSchema },
+    },
+  },
+} as const;
+
+export const bookingListSchema = listEnvelopeSchema(bookingItemSchema);
+
+export const searchQuerySchema = {
+  type: 'object',
+  properties: {
+    ids: idsSchema('Booking IDs.'),
+    externalBookingIds: idsSchema('External booking IDs.'),
+    correlationIds: idsSchema('Correlation IDs.'),
+    bayIds: idsSchema('Bay IDs.'),
+    locationIds: idsSchema('Location IDs: the listing of these locations, by bookings within startDate and endDate.'),
+    userAlias: { ...textSchema, description: 'User alias to search for.' },
+    isActive: { type: 'boolean', description: 'true: endDate is after now; false: it is not.' },
+    startDate: {
+      ...dateTime,
+      description:
+        'With locationIds: bookings that start and end within startDate to endDate, and both are needed. Without: bookings that overlap the interval, which one date alone leaves open at the other end.',
+    },
+    endDate: { ...dateTime, description: 'See startDate. May come in a JSON body instead.' },
+    ...pagingSchema(200),
+  },
+} as const;
+
+/** The search variant of the specification lists endDate in the body. */
+export const searchBodySchema = {
+  type: 'object',
+  properties: { endDate: { ...dateTime, description: 'Read where the query has no endDate.' } },
+} as const;
+
+export const upcomingQuerySchema = {
+  type: 'object',
+  properties: {
+    todayOnly: {
+      type: 'boolean',
+      description: "true: only bookings of the current day in the time zone of the bay's facility.",
+    },
+    ...pagingSchema(10),
+  },
+} as const;

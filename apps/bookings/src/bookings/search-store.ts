@@ -1,0 +1,107 @@
+// How are bookings found? One statement for the page and, where the page does not tell it, one for the total. Time conditions use the
+// very expression of the exclusion constraint, so that its index answers them. Reads only.
+import { offsetOf, type PageRequest } from '@bay-booking/common/page';
+import { type Database, query } from '@bay-booking/service/database';
+import type { Booking } from './booking.ts';
+import type { BookingFilter, TimeFilter } from './search.ts';
+import { bookedRange, bookingColumns } from './statements.ts';
+import { type BookingRow, toBooking } from './store.ts';
+
+export interface Criteria extends BookingFilter {
+  /** Never empty. */
+  readonly facilities: readonly string[];
+  readonly now: Date;
+  /** In progress or still to come; `untilMidnightIn`: of the current day in that time zone. */
+  readonly upcoming?: { readonly untilMidnightIn?: string | undefined } | undefined;
+}
+
+export interface Found {
+  readonly bookings: readonly Booking[];
+  readonly total: number;
+}
+
+export interface SearchStatements {
+  readonly page: string;
+  readonly count: string;
+  readonly bindings: readonly unknown[];
+}
+
+export type SearchStore = ReturnType<typeof createSearchStore>;
+
+export function createSearchStore(db: Database) {
+  return {
+    search: async (criteria: Criteria, request: PageRequest): Promise<Found> => {
+      const { page, count, bindings } = searchStatements(criteria);
+      const offset = offsetOf(request);
+      const rows = await query<BookingRow>(db, page, [...bindings, request.pageSize, offset]);
+      const bookings = rows.map(toBooking);
+      // A page that is neither full nor past the end tells the total.
+      if (rows.length < request.pageSize && (rows.length > 0 || offset === 0)) {
+        return { bookings, total: offset + rows.length };
+      }
+      const [counted] = await query<{ total: number }>(db, count, bindings);
+      return { bookings, total: counted?.total ?? 0 };
+    },
+  };
+}
+
+/** The texts are few, since arrays are one parameter each: every one of them is prepared once per connection. */
+export function searchStatements(criteria: Criteria): SearchStatements {
+  const bindings: unknown[] = [criteria.facilities];
+  const bind = (value: unknown): string => `$${bindings.push(value)}`;
+  const conditions = conditionsOf(criteria, bind);
+  const where = ['facility_id = any($1)', ...conditions].join(' and ');
+  const [limit, offset] = [`$${bindings.length + 1}::bigint`, `$${bindings.length + 2}::bigint`];
+  const count = `select count(*)::int as total from booking where ${where}`;
+  if (criteria.facilities.length === 1 || isSelective(criteria)) {
+    const page = `select ${bookingColumns} from booking where ${where} order by start_date, id limit ${limit} offset ${offset}`;
+    return { page, count, bindings };
+  }
+  // Of many facilities, each gives its first rows in order from its own index: hundreds of times cheaper than sorting them all.
+  const ofFacility = ['facility_id = facility.id', ...conditions].join(' and ');
+  const page = `select b.* from facility cross join lateral (
+  select ${bookingColumns} from booking where ${ofFacility} order by start_date, id limit ${limit} + ${offset}
+) b where facility.id = any($1) order by b.start_date, b.id limit ${limit} offset ${offset}`;
+  return { page, count, bindings };
+}
+
+function isSelective({ ids, externalBookingIds, correlationIds, bayIds, userAlias }: Criteria): boolean {
+  return [ids, externalBookingIds, correlationIds, bayIds, userAlias].some((filter) => filter !== undefined);
+}
+
+function conditionsOf(criteria: Criteria, bind: (value: unknown) => string): string[] {
+  const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive, time, upcoming } =
+    criteria;
+  const conditions: string[] = [];
+  if (ids) conditions.push(`id = any(${bind(ids)}::uuid[])`);
+  if (externalBookingIds) conditions.push(`external_booking_id = any(${bind(externalBookingIds)})`);
+  if (correlationIds) conditions.push(`correlation_id = any(${bind(correlationIds)})`);
+  if (bayIds) conditions.push(`bay_id = any(${bind(bayIds)})`);
+  if (locationIds) conditions.push(`location_id = any(${bind(locationIds)})`);
+  if (userAlias !== undefined) conditions.push(`user_alias = ${bind(userAlias)}`);
+  const now = bindInstant(criteria.now, bind, isActive !== undefined || upcoming !== undefined);
+  if (isActive === true) conditions.push(`end_date > ${now} and ${bookedRange} && tstzrange(${now}, null)`);
+  if (isActive === false) conditions.push(`end_date <= ${now}`);
+  if (time) conditions.push(...timeConditions(time, bind));
+  if (upcoming) {
+    const zone = upcoming.untilMidnightIn === undefined ? undefined : `${bind(upcoming.untilMidnightIn)}::text`;
+    const end = zone
+      ? `(date_trunc('day', ${now} at time zone ${zone}) + interval '1 day') at time zone ${zone}`
+      : 'null';
+    conditions.push(`${bookedRange} && tstzrange(${now}, ${end})`);
+  }
+  return conditions;
+}
+
+function timeConditions({ kind, start, end }: TimeFilter, bind: (value: unknown) => string): string[] {
+  const from = bindInstant(start, bind);
+  const to = bindInstant(end, bind);
+  // An instant would be an empty range, which overlaps nothing.
+  const instantSafe = start && end ? `, case when ${from} = ${to} then '[]' else '[)' end` : '';
+  if (kind === 'overlapping') return [`${bookedRange} && tstzrange(${from}, ${to}${instantSafe})`];
+  return [`start_date >= ${from} and end_date <= ${to}`, `${bookedRange} && tstzrange(${from}, ${to}, '[]')`];
+}
+
+function bindInstant(instant: Date | undefined, bind: (value: unknown) => string, needed = true): string {
+  return instant && needed ? `${bind(instant.toISOString())}::timestamptz` : 'null';
+}

@@ -1,0 +1,202 @@
+// How do bookings change? One statement where one suffices, else one transaction; always in the lock order idempotency → reference →
+// bays by facility and id → booking. Errors are told by SQLSTATE and statement, since a spread table names no constraint.
+import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database';
+import type { Booking, BookingChange } from './booking.ts';
+import { reads, writes } from './statements.ts';
+
+export interface BookingRow {
+  readonly facility_id: string;
+  readonly id: string;
+  readonly external_booking_id: string | null;
+  readonly correlation_id: string | null;
+  readonly bay_id: string;
+  readonly user_alias: string;
+  readonly start_date: Date;
+  readonly end_date: Date;
+  readonly created_at: Date;
+  readonly last_updated_at: Date;
+  readonly version: number;
+}
+
+/** An answer to be kept for repetitions of its request. */
+export interface KeptAnswer {
+  readonly id: string;
+  readonly requestHash: string;
+  readonly answer: string;
+  readonly forgetBefore: Date;
+}
+
+export type CreateOutcome = 'created' | 'duplicate' | 'refused' | 'repeated' | 'in flight';
+export type ChangeOutcome = Booking | 'refused' | 'overlap';
+
+export interface Obstacles {
+  readonly bookable: boolean;
+  readonly taken: boolean;
+}
+
+export type BookingStore = ReturnType<typeof createBookingStore>;
+
+const lockTimedOut = '55P03';
+const overlaps = '23P01';
+
+class RolledBack extends Error {
+  readonly outcome: Exclude<CreateOutcome, 'created'>;
+  constructor(outcome: Exclude<CreateOutcome, 'created'>) {
+    super(outcome);
+    this.outcome = outcome;
+  }
+}
+
+export function createBookingStore(db: Database) {
+  return {
+    find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> => {
+      const [row] = await query<BookingRow>(db, reads.find, [facilities, id]);
+      return row && toBooking(row);
+    },
+
+    /** `refused`: the bay is gone, not bookable or taken; `obstacles` tells which. */
+    create: (booking: Booking, keep?: KeptAnswer): Promise<CreateOutcome> =>
+      retryOnce(async () => {
+        if (!keep && booking.externalBookingId === undefined) {
+          return (await insert(db, booking)) ? 'created' : 'refused';
+        }
+        try {
+          await db.transaction(async (trx) => {
+            if (keep) await keepAnswer(trx, booking, keep);
+            if (booking.externalBookingId !== undefined) {
+              const reference = [booking.externalBookingId, booking.facilityId, booking.id];
+              const kept = await query(trx, writes.createReference, reference);
+              if (kept.length === 0) throw new RolledBack('duplicate');
+            }
+            if (!(await insert(trx, booking))) throw new RolledBack('refused');
+          });
+          return 'created';
+        } catch (error) {
+          if (error instanceof RolledBack) return error.outcome;
+          throw error;
+        }
+      }),
+
+    /** Within one facility. `refused`: booking or bay is not there, the bay is not bookable, or `tags` do not match. */
+    update: async (
+      facilityId: string,
+      id: string,
+      { bayId, userAlias, startDate, endDate }: BookingChange,
+      tags: readonly string[] | undefined,
+      at: Date,
+    ): Promise<ChangeOutcome> => {
+      const [start, end] = [startDate.toISOString(), endDate.toISOString()];
+      const values = [facilityId, id, bayId, userAlias, start, end, at.toISOString(), tags ?? null];
+      try {
+        const [row] = await retryOnce(() => query<BookingRow>(db, writes.update, values));
+        return row ? toBooking(row) : 'refused';
+      } catch (error) {
+        if (errorCode(error) === overlaps) return 'overlap';
+        throw error;
+      }
+    },
+
+    /** To a bay of another facility: facility_id is part of the key, so the row is taken out and put in again. */
+    move: async (
+      booking: Booking,
+      facilityId: string,
+      change: BookingChange,
+      tags: readonly string[] | undefined,
+      at: Date,
+    ): Promise<ChangeOutcome> => {
+      try {
+        return await retryOnce(() =>
+          db.transaction(async (trx) => {
+            const { externalBookingId, id } = booking;
+            if (externalBookingId !== undefined)
+              await query(trx, writes.moveReference, [externalBookingId, id, facilityId]);
+            const bays = [
+              [booking.facilityId, [booking.bayId]],
+              [facilityId, [change.bayId]],
+            ].sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+            for (const bay of bays) await query(trx, writes.lockBays, bay);
+            const [row] = await query<BookingRow>(trx, writes.remove, [booking.facilityId, id, tags ?? null]);
+            if (!row) throw new RolledBack('refused');
+            const old = toBooking(row);
+            const lastUpdatedAt = at > old.lastUpdatedAt ? at : old.lastUpdatedAt;
+            const moved = { ...old, ...change, facilityId, lastUpdatedAt, version: old.version + 1 };
+            if (!(await insert(trx, moved))) throw new RolledBack('refused');
+            return moved;
+          }),
+        );
+      } catch (error) {
+        if (error instanceof RolledBack) return 'refused';
+        throw error;
+      }
+    },
+
+    /** False if the booking is not there (any more), or `tags` do not match. */
+    remove: (booking: Booking, tags: readonly string[] | undefined): Promise<boolean> =>
+      retryOnce(async () => {
+        const { facilityId, id, externalBookingId } = booking;
+        const values = [facilityId, id, tags ?? null];
+        if (externalBookingId === undefined) return (await query(db, writes.remove, values)).length > 0;
+        return db
+          .transaction(async (trx) => {
+            await query(trx, writes.removeReference, [externalBookingId, id]);
+            if ((await query(trx, writes.remove, values)).length === 0) throw new RolledBack('refused');
+            return true;
+          })
+          .catch((error: unknown) => {
+            if (error instanceof RolledBack) return false;
+            throw error;
+          });
+      }),
+
+    obstacles: async (
+      facilityId: string,
+      bayId: string,
+      interval: { readonly start: Date; readonly end: Date } | undefined,
+      except: string | undefined,
+    ): Promise<Obstacles | undefined> => {
+      const times = interval ? [interval.start.toISOString(), interval.end.toISOString()] : [null, null];
+      return (await query<Obstacles>(db, reads.obstacles, [facilityId, bayId, ...times, except ?? null]))[0];
+    },
+
+    isReferenced: async (externalBookingId: string): Promise<boolean> =>
+      (await query(db, reads.referenceOf, [externalBookingId])).length > 0,
+  };
+}
+
+async function insert(db: Database, booking: Booking): Promise<boolean> {
+  const { facilityId, bayId, id, externalBookingId, correlationId, userAlias, version } = booking;
+  const times = [booking.startDate, booking.endDate, booking.createdAt, booking.lastUpdatedAt];
+  const values = [facilityId, bayId, id, externalBookingId ?? null, correlationId ?? null, userAlias];
+  const rows = await query(db, writes.create, [...values, ...times.map((time) => time.toISOString()), version]);
+  return rows.length > 0;
+}
+
+async function keepAnswer(trx: Database, booking: Booking, keep: KeptAnswer): Promise<void> {
+  const values = [keep.id, keep.requestHash, booking.facilityId, keep.answer, booking.createdAt.toISOString()];
+  try {
+    // Somebody else's uncommitted row with this key makes us wait: not for long, since the client is told to come back.
+    await query(trx, "set local lock_timeout = '1s'");
+    const kept = await query(trx, writes.keepAnswer, [...values, keep.forgetBefore.toISOString()]);
+    if (kept.length === 0) throw new RolledBack('repeated');
+    await query(trx, 'set local lock_timeout to default');
+  } catch (error) {
+    if (errorCode(error) === lockTimedOut) throw new RolledBack('in flight');
+    throw error;
+  }
+}
+
+export function toBooking(row: BookingRow): Booking {
+  return {
+    id: row.id,
+    facilityId: row.facility_id,
+    externalBookingId: row.external_booking_id ?? undefined,
+    correlationId: row.correlation_id ?? undefined,
+    bayId: row.bay_id,
+    userAlias: row.user_alias,
+    startDate: row.start_date,
+    endDate: row.end_date,
+    createdAt: row.created_at,
+    lastUpdatedAt: row.last_updated_at,
+    version: row.version,
+  };
+}

@@ -1,0 +1,27 @@
+// npm run import -- FILE: facilities, locations and bays, upserted by id, all or nothing; `-` reads standard input.
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { connectDatabase } from '@bay-booking/service/database';
+import { runMain } from '@bay-booking/service/lifecycle';
+import { readImport } from '../places/import.ts';
+import { importPlaces } from '../places/import-store.ts';
+
+runMain(async () => {
+  const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
+  const [file, ...more] = process.argv.slice(2);
+  if (file === undefined || more.length > 0)
+    throw new Error('usage: npm run import -w apps/bookings -- FILE (or - for standard input)');
+  const facilities = readImport(file === '-' ? await text(process.stdin) : await readFile(file, 'utf8'));
+  const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
+  try {
+    await importPlaces(db, facilities);
+  } finally {
+    await db.destroy();
+  }
+  const count = (of: (facility: (typeof facilities)[number]) => readonly unknown[]): number =>
+    facilities.flatMap(of).length;
+  process.stdout.write(
+    `imported ${facilities.length} facilities, ${count(({ locations }) => locations)} locations, ${count(({ bays }) => bays)} bays\n`,
+  );
+});

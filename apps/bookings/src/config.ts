@@ -1,0 +1,39 @@
+// What does the environment tell this service? Contract section 2; every variable is explained in README.md and .env.example.
+import {
+  type Config as ConfigOf,
+  flag,
+  httpUrl,
+  integer,
+  logLevel,
+  mandatory,
+  optional,
+  port,
+  postgresUrl,
+  readConfig,
+  text,
+  trustProxy,
+} from '@bay-booking/service/config';
+
+const fields = {
+  databaseUrl: mandatory('DATABASE_URL', postgresUrl),
+  baseUrl: mandatory('BASE_URL', httpUrl),
+  authIssuer: mandatory('AUTH_ISSUER', httpUrl),
+  port: optional('PORT', port, 4001),
+  metricsPort: optional('METRICS_PORT', port),
+  authJwksUri: optional('AUTH_JWKS_URI', httpUrl),
+  audience: optional('AUDIENCE', text),
+  scopeBase: optional('SCOPE_BASE', (value) => value.replace(/\/+$/, ''), 'https://bay-booking.example'),
+  trustProxy: optional('TRUST_PROXY', trustProxy, false),
+  logLevel: optional('LOG_LEVEL', logLevel, 'info'),
+  rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
+  databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
+  databasePrepared: optional('DB_PREPARED', flag, true),
+} as const;
+
+export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };
+
+/** @throws {ConfigError} */
+export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
+  const config = readConfig(environment, fields);
+  return Object.freeze({ ...config, audience: config.audience ?? config.baseUrl });
+}

@@ -1,0 +1,55 @@
+// What describes the API? GET /openapi.json, GET /docs and the resource metadata of RFC 9728; none needs a token.
+import type { Endpoint } from '@bay-booking/common/endpoint';
+import type { Express } from 'express';
+import type { Caller } from './caller.ts';
+import { createOpenApi } from './openapi.ts';
+import { mountPath } from './routes.ts';
+import { everywhere } from './send.ts';
+
+export interface DocumentOptions {
+  readonly endpoints: readonly Endpoint<Caller>[];
+  readonly baseUrl: string;
+  readonly authIssuer: string;
+  readonly audience: string;
+  readonly scope: string;
+}
+
+export function mountDocuments(app: Express, options: DocumentOptions): void {
+  const { baseUrl, authIssuer, audience, scope } = options;
+  const openApi = createOpenApi(options);
+  serve('/openapi.json', 'application/json; charset=utf-8', JSON.stringify(openApi));
+  serve(
+    '/.well-known/oauth-protected-resource',
+    'application/json; charset=utf-8',
+    JSON.stringify({
+      resource: audience,
+      authorization_servers: [authIssuer],
+      scopes_supported: [scope],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Bookings API',
+      resource_documentation: `${baseUrl}/docs`,
+    }),
+  );
+
+  function serve(path: string, type: string, text: string, headers: Record<string, string> = {}): void {
+    const send = (_request: unknown, response: import('express').Response): void => {
+      response
+        .writeHead(200, {
+          ...everywhere,
+          'Cache-Control': 'public, max-age=300',
+          'Content-Type': type,
+          'Content-Length': Buffer.byteLength(text),
+          ...headers,
+        })
+        .end(text);
+    };
+    mountPath(
+      app,
+      path,
+      new Map([
+        ['GET', send],
+        ['HEAD', send],
+      ]),
+    );
+  }
+}

@@ -1,0 +1,51 @@
+// Starts the Bookings API: configuration, database, keys, HTTP. The only file that reads `process`.
+import { connectDatabase } from '@bay-booking/service/database';
+import { createMetricsApp } from '@bay-booking/service/http';
+import { runMain, serve } from '@bay-booking/service/lifecycle';
+import { createLogger } from '@bay-booking/service/logging';
+import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
+import { createApp } from './app.ts';
+import { createAnswerStore } from './bookings/answers.ts';
+import { readBookingsConfig } from './config.ts';
+import { startHousekeeping } from './housekeeping.ts';
+import { createKeyring } from './keyring.ts';
+import { countFailedFetches } from './metrics.ts';
+
+runMain(async () => {
+  const config = readBookingsConfig(process.env);
+  const logger = createLogger({ service: 'bookings', level: config.logLevel });
+  const metrics = createMetrics('bookings');
+  collectProcessMetrics(metrics);
+  const db = connectDatabase({
+    url: config.databaseUrl,
+    applicationName: 'bookings',
+    poolMax: config.databasePoolMax,
+    prepared: config.databasePrepared,
+  });
+  const fetchFailed = countFailedFetches(metrics);
+  const keyring = createKeyring({
+    issuer: config.authIssuer,
+    jwksUri: config.authJwksUri,
+    onFailure: (err) => {
+      fetchFailed();
+      logger.warn({ err }, 'signing keys not fetched');
+    },
+  });
+  keyring.start();
+  const housekeeping = startHousekeeping({ answers: createAnswerStore(db), logger });
+  const app = createApp({ config, db, keyring, logger, metrics });
+  await serve({
+    listeners: [
+      { name: 'api', handler: app, port: config.port },
+      ...(config.metricsPort === undefined
+        ? []
+        : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),
+    ],
+    logger,
+    close: async () => {
+      housekeeping.stop();
+      keyring.close();
+      await db.destroy();
+    },
+  });
+});

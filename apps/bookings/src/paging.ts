@@ -1,0 +1,42 @@
+// How does a list endpoint answer a page? The list envelope, mirrored in the Link header (RFC 8288). Contract section 7.
+import type { Answer } from '@bay-booking/common/endpoint';
+import type { Link } from '@bay-booking/common/links';
+import { greatestPageSize, listEnvelope, type PageRequest } from '@bay-booking/common/page';
+import { writeQueryString } from '@bay-booking/common/query-string';
+
+export function pagingSchema(pageSize: number) {
+  return {
+    page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
+    pageSize: {
+      type: 'integer',
+      minimum: 1,
+      maximum: greatestPageSize,
+      description: `Size of each page; ${pageSize} if left out.`,
+    },
+  } as const;
+}
+
+/** Clients' header limits are low: links that carry hundreds of ids stand in the body alone. */
+const linkHeaderAtMost = 4_096;
+
+export interface ListRequest {
+  readonly path: string;
+  /** Every filter of the request, for the links. */
+  readonly filters: Readonly<Record<string, unknown>>;
+  readonly page: PageRequest;
+}
+
+export function listAnswer<Item>(
+  { path, filters, page }: ListRequest,
+  items: readonly Item[],
+  total: number,
+  link: (method: string, path: string) => Link,
+): Answer {
+  const hrefOf = (target: number): string =>
+    link('GET', `${path}${writeQueryString({ ...filters, page: target, pageSize: page.pageSize })}`).href;
+  const body = listEnvelope(items, total, page, hrefOf);
+  const header = Object.entries(body._links)
+    .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
+    .join(', ');
+  return { status: 200, body, headers: header.length <= linkHeaderAtMost ? { Link: header } : {} };
+}

@@ -1,0 +1,109 @@
+// Which facility does a bay belong to, and which bays has a location? Asked by nearly every request and changed by imports alone, so
+// the answers are kept for a moment per facility. Whether a bay may be booked is never answered from here: the database decides that.
+import type { PlacedBay, PlacesStore } from './store.ts';
+
+export interface BayPlace {
+  readonly facilityId: string;
+  readonly timeZone: string;
+}
+
+interface FacilityPlaces {
+  readonly facilityId: string;
+  readonly timeZone: string;
+  readonly bays: ReadonlySet<string>;
+  readonly baysOfLocation: ReadonlyMap<string, readonly string[]>;
+}
+
+export interface BaySelection {
+  readonly facilities: readonly string[];
+  readonly bayIds: readonly string[];
+}
+
+export interface Catalogue {
+  /** The bay's place if it lies in one of `facilities`; a bay not known yet is looked up. */
+  findBay(facilities: readonly string[], bayId: string): Promise<BayPlace | undefined>;
+  /** The bays of these locations, as far as they lie in `facilities`. */
+  baysOfLocations(facilities: readonly string[], locationIds: readonly string[]): Promise<BaySelection>;
+}
+
+const freshFor = 2_000;
+const facilitiesAtMost = 10_000;
+
+export function createCatalogue(options: {
+  readonly store: Pick<PlacesStore, 'placesOf' | 'placeOfBay'>;
+  readonly monotonic?: () => number;
+}): Catalogue {
+  const { store, monotonic = () => performance.now() } = options;
+  const known = new Map<string, { readonly at: number; readonly places: Promise<FacilityPlaces | undefined> }>();
+
+  const load = (facilities: readonly string[]): void => {
+    const at = monotonic();
+    const loaded = store.placesOf(facilities).then(groupByFacility);
+    for (const facility of facilities) {
+      const places = loaded.then((found) => found.get(facility));
+      const entry = { at, places };
+      // A failure is not remembered; whoever awaits it sees it.
+      places.catch(() => {
+        if (known.get(facility) === entry) known.delete(facility);
+      });
+      known.delete(facility);
+      known.set(facility, entry);
+    }
+    for (const oldest of known.keys()) {
+      if (known.size <= facilitiesAtMost) break;
+      known.delete(oldest);
+    }
+  };
+
+  const placesOf = async (facilities: readonly string[], oldest: number): Promise<readonly FacilityPlaces[]> => {
+    const missing = facilities.filter((facility) => (known.get(facility)?.at ?? -Infinity) < oldest);
+    if (missing.length > 0) load(missing);
+    const places = await Promise.all(facilities.map((facility) => known.get(facility)?.places));
+    return places.filter((found) => found !== undefined);
+  };
+
+  return {
+    findBay: async (facilities, bayId) => {
+      if (facilities.length === 0) return undefined;
+      // A bay never changes its facility, so what was seen once stays true however old it is.
+      const seen = (await placesOf(facilities, -Infinity)).find(({ bays }) => bays.has(bayId));
+      if (seen && monotonic() - (known.get(seen.facilityId)?.at ?? 0) < 60_000) return seen;
+      const found = await store.placeOfBay(facilities, bayId);
+      if (!found) return undefined;
+      known.delete(found.facility_id);
+      return { facilityId: found.facility_id, timeZone: found.time_zone };
+    },
+    baysOfLocations: async (facilities, locationIds) => {
+      const selected = (await placesOf(facilities, monotonic() - freshFor)).flatMap(
+        ({ facilityId, baysOfLocation }) => {
+          const bayIds = locationIds.flatMap((locationId) => baysOfLocation.get(locationId) ?? []);
+          return bayIds.length > 0 ? [{ facilityId, bayIds }] : [];
+        },
+      );
+      return {
+        facilities: selected.map(({ facilityId }) => facilityId),
+        bayIds: [...new Set(selected.flatMap(({ bayIds }) => bayIds))],
+      };
+    },
+  };
+}
+
+function groupByFacility(rows: readonly PlacedBay[]): ReadonlyMap<string, FacilityPlaces> {
+  const found = new Map<
+    string,
+    { facilityId: string; timeZone: string; bays: Set<string>; baysOfLocation: Map<string, string[]> }
+  >();
+  for (const { facility_id, time_zone, location_id, bay_id } of rows) {
+    let places = found.get(facility_id);
+    if (!places) {
+      places = { facilityId: facility_id, timeZone: time_zone, bays: new Set(), baysOfLocation: new Map() };
+      found.set(facility_id, places);
+    }
+    if (bay_id === null || location_id === null) continue;
+    places.bays.add(bay_id);
+    const bays = places.baysOfLocation.get(location_id);
+    if (bays) bays.push(bay_id);
+    else places.baysOfLocation.set(location_id, [bay_id]);
+  }
+  return found;
+}

@@ -1,0 +1,86 @@
+// Which places can a client see? GET /api/booking-locations, GET /api/booking-locations/{id} and GET /api/booking-bays.
+import { endpoint } from '@bay-booking/common/endpoint';
+import type { Link } from '@bay-booking/common/links';
+import { offsetOf } from '@bay-booking/common/page';
+import type { Caller } from '../caller.ts';
+import { failure } from '../errors.ts';
+import { listAnswer } from '../paging.ts';
+import { isText, textSchema } from '../text.ts';
+import { bayResource, locationResource } from './resource.ts';
+import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
+import type { PlacesStore } from './store.ts';
+
+const describe = endpoint<Caller>();
+const linkHeader = {
+  Link: { description: 'The links of the list (RFC 8288).', schema: { type: 'string' } },
+} as const;
+
+export function createPlacesEndpoints({
+  store,
+  link,
+}: {
+  readonly store: PlacesStore;
+  readonly link: (method: string, path: string) => Link;
+}) {
+  return [
+    describe({
+      operationId: 'listBookingLocations',
+      method: 'GET',
+      path: '/api/booking-locations',
+      tag: 'Places',
+      summary: 'List booking locations',
+      description: "The locations of the token's facilities, by name.",
+      query: locationQuerySchema,
+      queryExamples: { ids: ['loc-north-1'], facilityIds: ['fac-north'] },
+      success: { status: 200, description: 'A page of locations.', schema: locationListSchema, headers: linkHeader },
+      problems: ['ERR00002'],
+      handle: async ({ query, caller }) => {
+        const { page: number = 1, pageSize = 500, ...filters } = query;
+        const page = { page: number, pageSize };
+        const { rows, total } = await store.locations(caller.facilities, filters, {
+          limit: pageSize,
+          offset: offsetOf(page),
+        });
+        const items = rows.map((row) => locationResource(row, link));
+        return listAnswer({ path: '/api/booking-locations', filters, page }, items, total, link);
+      },
+    }),
+    describe({
+      operationId: 'getBookingLocation',
+      method: 'GET',
+      path: '/api/booking-locations/{id}',
+      tag: 'Places',
+      summary: 'Get one booking location',
+      description: "A location of one of the token's facilities.",
+      params: { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } },
+      success: { status: 200, description: 'The location.', schema: locationSchema },
+      problems: ['ERR00404'],
+      handle: async ({ params: { id = '' }, caller }) => {
+        const row = isText(id) ? await store.location(caller.facilities, id) : undefined;
+        if (!row) throw failure('ERR00404');
+        return { status: 200, body: locationResource(row, link) };
+      },
+    }),
+    describe({
+      operationId: 'listBookingBays',
+      method: 'GET',
+      path: '/api/booking-bays',
+      tag: 'Places',
+      summary: 'List the bays of a location',
+      description: "The bays of a location, or of all of the token's facilities, by name.",
+      query: bayQuerySchema,
+      queryExamples: { locationId: 'loc-north-1' },
+      success: { status: 200, description: 'A page of bays.', schema: bayListSchema, headers: linkHeader },
+      problems: ['ERR00002'],
+      handle: async ({ query, caller }) => {
+        const { page: number = 1, pageSize = 1000, ...filters } = query;
+        const page = { page: number, pageSize };
+        const { rows, total } = await store.bays(caller.facilities, filters.locationId, {
+          limit: pageSize,
+          offset: offsetOf(page),
+        });
+        return listAnswer({ path: '/api/booking-bays', filters, page }, rows.map(bayResource), total, link);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,61 @@
+// What do locations and bays consist of? The JSON Schemas that type, document and check them.
+import { linkSchema } from '@bay-booking/common/links';
+import { listEnvelopeSchema } from '@bay-booking/common/page';
+import { pagingSchema } from '../paging.ts';
+import { idsSchema, textSchema } from '../text.ts';
+
+export const locationSchema = {
+  type: 'object',
+  required: ['id', 'name', '_links'],
+  additionalProperties: false,
+  properties: {
+    id: { ...textSchema, description: 'Location ID.' },
+    name: { type: 'string', description: 'Location name.' },
+    _links: {
+      type: 'object',
+      required: ['self', 'bays'],
+      additionalProperties: false,
+      properties: { self: linkSchema, bays: linkSchema },
+    },
+  },
+} as const;
+
+export const baySchema = {
+  type: 'object',
+  required: ['id', 'name', 'description', 'kind', 'location', '_links'],
+  additionalProperties: false,
+  properties: {
+    id: { ...textSchema, description: 'Bay ID.' },
+    name: { type: 'string', description: 'Bay name.' },
+    description: { type: 'string', description: 'Bay description.' },
+    kind: { type: 'string', description: 'A bay kind; RangeBay occurs.' },
+    location: {
+      type: 'object',
+      required: ['id', 'name'],
+      additionalProperties: false,
+      properties: { id: { type: 'string' }, name: { type: 'string' } },
+      description: 'The owning location.',
+    },
+    _links: { type: 'object', additionalProperties: false, description: 'Empty.' },
+  },
+} as const;
+
+export const locationListSchema = listEnvelopeSchema(locationSchema);
+export const bayListSchema = listEnvelopeSchema(baySchema);
+
+export const locationQuerySchema = {
+  type: 'object',
+  properties: {
+    ids: idsSchema('Location IDs.'),
+    facilityIds: idsSchema('Facility IDs.'),
+    ...pagingSchema(500),
+  },
+} as const;
+
+export const bayQuerySchema = {
+  type: 'object',
+  properties: {
+    locationId: { ...textSchema, description: "The location ID; without it, every bay of the token's facilities." },
+    ...pagingSchema(1000),
+  },
+} as const;

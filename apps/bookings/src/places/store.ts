@@ -1,0 +1,86 @@
+// Where do facilities, locations and bays lie? All SQL of places. Reads may span the token's facilities; a write names one.
+import { type Database, query } from '@bay-booking/service/database';
+
+export interface LocationRow {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface BayRow {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly kind: string;
+  readonly location_id: string;
+  readonly location_name: string;
+}
+
+export interface PlacedBay {
+  readonly facility_id: string;
+  readonly time_zone: string;
+  readonly location_id: string | null;
+  readonly bay_id: string | null;
+}
+
+/** Names in the same order on every database, whatever its collation; ids make the order total. */
+const inOrder = (table: string): string => `order by ${table}.name collate "C", ${table}.id collate "C"`;
+
+const locationsWhere = `from location
+where facility_id = any($1) and ($2::text[] is null or facility_id = any($2)) and ($3::text[] is null or id = any($3))`;
+const baysWhere = `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
+where bay.facility_id = any($1) and ($2::text is null or bay.location_id = $2)`;
+
+export const placeReads = {
+  locations: `select id, name ${locationsWhere} ${inOrder('location')} limit $4 offset $5`,
+  countLocations: `select count(*)::int as total ${locationsWhere}`,
+  location: 'select id, name from location where facility_id = any($1) and id = $2',
+  bays: `select bay.id, bay.name, bay.description, bay.kind, bay.location_id, location.name as location_name
+${baysWhere} ${inOrder('bay')} limit $3 offset $4`,
+  countBays: `select count(*)::int as total ${baysWhere}`,
+  placesOf: `select facility.id as facility_id, facility.time_zone, bay.location_id, bay.id as bay_id
+from facility left join bay on bay.facility_id = facility.id where facility.id = any($1)`,
+  placeOfBay: `select facility.id as facility_id, facility.time_zone, bay.location_id, bay.id as bay_id
+from bay join facility on facility.id = bay.facility_id where bay.facility_id = any($1) and bay.id = $2`,
+} as const;
+
+interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export type PlacesStore = ReturnType<typeof createPlacesStore>;
+
+export function createPlacesStore(db: Database) {
+  return {
+    locations: (
+      facilities: readonly string[],
+      filter: { facilityIds?: readonly string[] | undefined; ids?: readonly string[] | undefined },
+      { limit, offset }: Page,
+    ) => {
+      const where = [facilities, filter.facilityIds ?? null, filter.ids ?? null];
+      return pageOf<LocationRow>(placeReads.locations, placeReads.countLocations, where, limit, offset);
+    },
+    location: async (facilities: readonly string[], id: string): Promise<LocationRow | undefined> =>
+      (await query<LocationRow>(db, placeReads.location, [facilities, id]))[0],
+    bays: (facilities: readonly string[], locationId: string | undefined, { limit, offset }: Page) =>
+      pageOf<BayRow>(placeReads.bays, placeReads.countBays, [facilities, locationId ?? null], limit, offset),
+    placesOf: (facilities: readonly string[]) => query<PlacedBay>(db, placeReads.placesOf, [facilities]),
+    placeOfBay: async (facilities: readonly string[], bayId: string): Promise<PlacedBay | undefined> =>
+      (await query<PlacedBay>(db, placeReads.placeOfBay, [facilities, bayId]))[0],
+  };
+
+  async function pageOf<Row extends object>(
+    rows: string,
+    count: string,
+    where: readonly unknown[],
+    limit: number,
+    offset: number,
+  ): Promise<{ rows: readonly Row[]; total: number }> {
+    const found = await query<Row>(db, rows, [...where, limit, offset]);
+    // A page that is neither full nor past the end tells the total.
+    if (found.length < limit && (found.length > 0 || offset === 0))
+      return { rows: found, total: offset + found.length };
+    const [counted] = await query<{ total: number }>(db, count, where);
+    return { rows: found, total: counted?.total ?? 0 };
+  }
+}

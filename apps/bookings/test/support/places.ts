@@ -1,0 +1,51 @@
+// The places of the tests: the demo's two facilities, and a third that most tokens do not name.
+
+import type { Database } from '@bay-booking/service/database';
+import { readImport } from '../../src/places/import.ts';
+import { importPlaces } from '../../src/places/import-store.ts';
+
+const bays = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `bay-${prefix}-${String(index + 1).padStart(2, '0')}`,
+    name: `Bay ${index + 1}`,
+    description: `Bay number ${index + 1}`,
+    kind: 'RangeBay',
+    bookable: true,
+  }));
+
+export const places = {
+  facilities: [
+    {
+      id: 'fac-north',
+      name: 'North Range',
+      timeZone: 'Europe/Copenhagen',
+      locations: [
+        {
+          id: 'loc-north-1',
+          name: 'North Range, ground floor',
+          bays: [
+            ...bays('n1', 10),
+            { id: 'bay-n1-99', name: 'Bay 99', description: 'Closed', kind: 'RangeBay', bookable: false },
+          ],
+        },
+        { id: 'loc-north-2', name: 'North Range, upper floor', bays: bays('n2', 5) },
+      ],
+    },
+    {
+      id: 'fac-south',
+      name: 'South Range',
+      timeZone: 'America/New_York',
+      locations: [{ id: 'loc-south-1', name: 'South Range', bays: bays('s1', 5) }],
+    },
+    {
+      id: 'fac-east',
+      name: 'East Range',
+      timeZone: 'Asia/Kathmandu',
+      locations: [{ id: 'loc-east-1', name: 'East Range', bays: bays('e1', 3) }],
+    },
+  ],
+};
+
+export function importTestPlaces(db: Database): Promise<void> {
+  return importPlaces(db, readImport(JSON.stringify(places)));
+}

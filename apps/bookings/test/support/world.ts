@@ -1,0 +1,113 @@
+// Everything a test needs: a database of its own with the places in it, an issuer, and the real application listening on a port.
+// `call` checks every answer against the OpenAPI document.
+import { connectDatabase, type Database } from '@bay-booking/service/database';
+import { type Listening, listen } from '@bay-booking/service/lifecycle';
+import { createLogger } from '@bay-booking/service/logging';
+import { createMetrics } from '@bay-booking/service/metrics';
+import { createTestDatabase } from '@bay-booking/testkit/database';
+import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
+import supertest from 'supertest';
+import { createApp, migrationsDirectory } from '../../src/app.ts';
+import { createKeyring, type Keyring } from '../../src/keyring.ts';
+import { checkAnswer } from './check-answer.ts';
+import { importTestPlaces } from './places.ts';
+
+export const baseUrl = 'https://bookings.example';
+
+export interface CallOptions {
+  readonly token?: string | null;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface World {
+  readonly url: string;
+  readonly databaseUrl: string;
+  readonly db: Database;
+  readonly issuer: TestIssuer;
+  readonly keyring: Keyring;
+  readonly logged: string[];
+  /** A token for these facilities; that of `call` unless told otherwise names fac-north and fac-south. */
+  token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
+  call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  readonly now?: () => Date;
+  readonly rateLimitPerMinute?: number;
+  readonly baseUrl?: string;
+  readonly poolMax?: number;
+  readonly issuer?: { readonly timeout?: number; readonly refreshEvery?: number; readonly slowMilliseconds?: number };
+  /** Share another world's database and issuer, as a second instance does. */
+  readonly beside?: World;
+}
+
+export async function createWorld(options: WorldOptions = {}): Promise<World> {
+  const { beside } = options;
+  const database = beside ? undefined : await createTestDatabase({ migrations: migrationsDirectory });
+  const databaseUrl = beside?.databaseUrl ?? (database?.url as string);
+  const issuer =
+    beside?.issuer ??
+    (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
+  const db = connectDatabase({ url: databaseUrl, applicationName: 'test', poolMax: options.poolMax ?? 10 });
+  if (!beside) await importTestPlaces(db);
+  const logged: string[] = [];
+  const logger = createLogger({
+    service: 'bookings',
+    level: 'info',
+    destination: { write: (line) => void logged.push(line) },
+  });
+  const keyring = createKeyring({ issuer: issuer.url, onFailure: () => {}, ...options.issuer });
+  const app = createApp({
+    config: {
+      baseUrl: options.baseUrl ?? baseUrl,
+      authIssuer: issuer.url,
+      audience: baseUrl,
+      scopeBase: 'https://bay-booking.example',
+      trustProxy: false,
+      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
+      metricsPort: undefined,
+    },
+    db,
+    keyring,
+    logger,
+    metrics: createMetrics('bookings'),
+    ...(options.now && { now: options.now }),
+  });
+  const listening: Listening = await listen(app, 0);
+  const url = `http://127.0.0.1:${listening.port}`;
+  const token = (facilities: readonly string[], claims: TokenOptions = {}) => issuer.token({ facilities, ...claims });
+  const ordinary = await token(['fac-north', 'fac-south']);
+  return {
+    url,
+    databaseUrl,
+    db,
+    issuer,
+    keyring,
+    logged,
+    token,
+    call: async (method, path, { token = ordinary, body, headers = {} } = {}) => {
+      const request = supertest(url)[method.toLowerCase() as 'get'](path).redirects(0);
+      if (token !== null) request.set('Authorization', `Bearer ${token}`);
+      for (const [name, value] of Object.entries(headers)) request.set(name, value);
+      if (body !== undefined) {
+        if (typeof body === 'string' || Buffer.isBuffer(body)) {
+          request.set('Content-Type', headers['Content-Type'] ?? 'application/json').serialize((raw) => raw as string);
+          request.send(body as string);
+        } else request.send(body as object);
+      }
+      const response = await request;
+      checkAnswer(method, path, response);
+      return response;
+    },
+    close: async () => {
+      keyring.close();
+      await listening.drain();
+      await db.destroy();
+      if (beside) return;
+      await issuer.close();
+      await database?.drop();
+    },
+  };
+}
