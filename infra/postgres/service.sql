@@ -1,8 +1,9 @@
 -- One service's database and its two roles: NAME_owner runs the migrations, NAME_service may read and write rows and nothing else.
 -- As a superuser (or a role with CREATEDB and CREATEROLE), safe to run again, which also sets new passwords:
 --   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… -f infra/postgres/service.sql "$ADMIN_URL"
+-- `-v service=bookings_service_2` makes a second login beside the first, to change the password without a pause.
 \set owner :name _owner
-\set service :name _service
+\if :{?service} \else \set service :name _service \endif
 
 select format('create role %I login', role) from unnest(array[:'owner', :'service']) role
 where not exists (select from pg_roles where rolname = role) \gexec
