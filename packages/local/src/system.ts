@@ -49,6 +49,8 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
 
   print('migrating the databases and starting the services');
   const abort = new AbortController();
+  const authReady = Promise.withResolvers<void>();
+  authReady.promise.catch(() => {});
   const startApp = async (app: AppName) => {
     const urls = await ensureDatabase(server.url, app, secrets.passwords);
     const folder = appFolder(settings, app);
@@ -56,6 +58,8 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     const commandSignal = AbortSignal.any([signal, abort.signal]);
     const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal: commandSignal };
     await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
+    // Bookings asks auth for its keys at once: started earlier, it would log a failure and wait before it asks again.
+    if (app === 'bookings') await authReady.promise;
     commandSignal.throwIfAborted();
     const service = startService({
       app,
@@ -68,6 +72,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     writePrivately(settings.dataDir, SERVICES_FILE, describeServices(stops.services));
     const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
     const ready = untilReady(port, commandSignal);
+    if (app === 'auth') ready.then(authReady.resolve, authReady.reject);
     const imported = settings.demo
       ? runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) })
       : undefined;
@@ -79,6 +84,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
   try {
     await Promise.all(apps);
   } catch (error) {
+    authReady.reject(error);
     // What the other app has under way must have come to rest before the stopping begins.
     abort.abort(error);
     await Promise.allSettled(apps);
