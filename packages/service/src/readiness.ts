@@ -46,24 +46,31 @@ async function outcome(check: Check): Promise<string> {
   }
 }
 
-/** The database answers and its schema is the one that this release was written for, neither older nor newer. */
+/**
+ * The database answers and its schema is one that this release runs on: no migration of its own is missing, and whatever a newer release
+ * has applied since is called `expand_…`, so that the instances of the release before serve on while the new ones take over.
+ */
 export function databaseCheck(db: Database, migrationsDirectory: string): Check {
   const expected = readMigrations(migrationsDirectory).then((migrations) => migrations.length);
   expected.catch(() => {});
   return async () => {
     const wanted = await expected;
-    const found = await schemaVersion(db);
-    if (found < wanted) throw new Error(`schema version ${found} is older than ${wanted}: run migrate`);
-    if (found > wanted) throw new Error(`schema version ${found} is newer than ${wanted}: this release is too old`);
+    const applied = await appliedMigrations(db);
+    if (applied.length < wanted) {
+      throw new Error(`schema version ${applied.length} is older than ${wanted}: run migrate`);
+    }
+    const breaking = applied.slice(wanted).find(({ name }) => !name.startsWith('expand_'));
+    if (breaking) {
+      throw new Error(`schema version ${breaking.version} is newer than ${wanted}: this release is too old`);
+    }
   };
 }
 
-async function schemaVersion(db: Database): Promise<number> {
+async function appliedMigrations(db: Database): Promise<readonly { version: number; name: string }[]> {
   try {
-    const [row] = await db('schema_migration').max('version as version');
-    return Number(row?.version ?? 0);
+    return await db('schema_migration').select('version', 'name').orderBy('version');
   } catch (error) {
-    if (errorCode(error) === '42P01') return 0;
+    if (errorCode(error) === '42P01') return [];
     throw new Error('database does not answer', { cause: error });
   }
 }

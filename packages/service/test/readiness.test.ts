@@ -1,0 +1,65 @@
+// Contract section 2, `GET /health/ready`: which schemas does a release serve on?
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { connectDatabase, type Database } from '../src/database.ts';
+import { migrate } from '../src/migrate.ts';
+import { databaseCheck } from '../src/readiness.ts';
+
+let database: TestDatabase;
+let db: Database;
+const folders: string[] = [];
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = connectDatabase({ url: database.url, applicationName: 'test' });
+});
+afterEach(async () => {
+  await db.destroy();
+  await database.drop();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
+});
+
+/** The migrations of a release. */
+async function release(...names: readonly string[]): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'release-'));
+  folders.push(directory);
+  for (const [index, name] of names.entries()) {
+    await writeFile(join(directory, `000${index + 1}_${name}.sql`), `create table ${name} (id int)`);
+  }
+  return directory;
+}
+
+describe('a release is ready', () => {
+  test('on its own schema', async () => {
+    const directory = await release('first', 'second');
+    await migrate({ url: database.url, directory });
+    await expect(databaseCheck(db, directory)()).resolves.toBeUndefined();
+  });
+
+  test('on what the next release has expanded, so that an upgrade takes no instance out', async () => {
+    await migrate({ url: database.url, directory: await release('first', 'expand_second', 'expand_third') });
+    await expect(databaseCheck(db, await release('first'))()).resolves.toBeUndefined();
+  });
+});
+
+describe('a release is not ready', () => {
+  test('on an empty database', async () => {
+    await expect(databaseCheck(db, await release('first'))()).rejects.toThrow(
+      'schema version 0 is older than 1: run migrate',
+    );
+  });
+
+  test('on a schema that is older', async () => {
+    await migrate({ url: database.url, directory: await release('first') });
+    const check = databaseCheck(db, await release('first', 'expand_second'));
+    await expect(check()).rejects.toThrow('schema version 1 is older than 2: run migrate');
+  });
+
+  test('on a schema that is newer in more than additions', async () => {
+    await migrate({ url: database.url, directory: await release('first', 'expand_second', 'contract_third') });
+    const check = databaseCheck(db, await release('first'));
+    await expect(check()).rejects.toThrow('schema version 3 is newer than 1: this release is too old');
+  });
+});
