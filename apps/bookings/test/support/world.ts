@@ -27,6 +27,8 @@ export interface World {
   readonly issuer: TestIssuer;
   readonly keyring: Keyring;
   readonly logged: string[];
+  /** The SQLSTATE of every statement that failed. */
+  readonly databaseErrors: string[];
   /** A token for these facilities; that of `call` unless told otherwise names fac-north and fac-south. */
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
@@ -51,6 +53,8 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     beside?.issuer ??
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
   const db = connectDatabase({ url: databaseUrl, applicationName: 'test', poolMax: options.poolMax ?? 10 });
+  const databaseErrors: string[] = [];
+  db.on('query-error', (error: { code?: string }) => databaseErrors.push(String(error.code)));
   if (!beside) await importTestPlaces(db);
   const logged: string[] = [];
   const logger = createLogger({
@@ -86,6 +90,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     issuer,
     keyring,
     logged,
+    databaseErrors,
     token,
     call: async (method, path, { token = ordinary, body, headers = {} } = {}) => {
       const request = supertest(url)[method.toLowerCase() as 'get'](path).redirects(0);

@@ -1,0 +1,74 @@
+// GET and HEAD /api/bookings/{id}. Specification, "GET /api/bookings/{id}"; contract section 7.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { codesOf, slot } from './support/bookings.ts';
+import { createWorld, type World } from './support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+const create = async () => {
+  const { body, headers } = await world.call('POST', '/api/bookings', { body: slot() });
+  return { booking: body, path: `/api/bookings/${body.id}`, etag: headers.etag as string };
+};
+
+describe('200', () => {
+  test('the booking, private and to be revalidated', async () => {
+    const { booking, path, etag } = await create();
+    const response = await world.call('GET', path);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual(booking);
+    expect(response.headers.etag).toBe(etag);
+    expect(response.headers['cache-control']).toBe('private, no-cache');
+  });
+
+  test('the id in capitals, as UUIDs may be written', async () => {
+    const { booking } = await create();
+    expect((await world.call('GET', `/api/bookings/${booking.id.toUpperCase()}`)).body).toEqual(booking);
+  });
+
+  test('HEAD: the same headers, no body', async () => {
+    const { path, etag } = await create();
+    const [got, head] = [await world.call('GET', path), await world.call('HEAD', path)];
+    expect(head.status).toBe(200);
+    expect(head.text).toBeFalsy();
+    expect(head.headers.etag).toBe(etag);
+    expect(head.headers['content-length']).toBe(got.headers['content-length']);
+  });
+
+  test('If-None-Match that names other versions', async () => {
+    const { path } = await create();
+    expect((await world.call('GET', path, { headers: { 'If-None-Match': '"x", W/"y"' } })).status).toBe(200);
+  });
+});
+
+describe('304', () => {
+  test('If-None-Match names the version: strong, weak, in a list, or *', async () => {
+    const { path, etag } = await create();
+    for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+      for (const method of ['GET', 'HEAD']) {
+        const response = await world.call(method, path, { headers: { 'If-None-Match': condition } });
+        expect(response.status).toBe(304);
+        expect(response.text).toBeFalsy();
+        expect(response.headers.etag).toBe(etag);
+      }
+    }
+  });
+
+  test('no longer, once the booking was updated', async () => {
+    const { path, etag } = await create();
+    await world.call('PUT', path, { body: slot() });
+    expect((await world.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);
+  });
+});
+
+describe('404', () => {
+  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])('%s', async (id) => {
+    const response = await world.call('GET', `/api/bookings/${id}`);
+    expect(response.status).toBe(404);
+    expect(response.body.errors).toEqual([expect.objectContaining({ code: 'ERR00404', description: 'Not found.' })]);
+    expect(codesOf(response)).toHaveLength(1);
+  });
+});

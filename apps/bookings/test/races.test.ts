@@ -1,0 +1,165 @@
+// Many at once: the database is the guard, and nobody waits in a circle. Contract section 7.
+
+import { query } from '@bay-booking/service/database';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { codesOf, slot } from './support/bookings.ts';
+import { createWorld, type World } from './support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  world.call('POST', '/api/bookings', { body, headers });
+const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+async function deadlocks(): Promise<number> {
+  const [row] = await query<{ deadlocks: string }>(
+    world.db,
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  );
+  return Number(row?.deadlocks);
+}
+
+describe('64 clients', () => {
+  test('racing for one slot, 20 rounds: one 201 and 63 BOOK00002 each', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const body = slot({ bayId: 'bay-n1-01' });
+      const answers = await Promise.all(times(64, (client) => post({ ...body, userAlias: `client ${client}` })));
+      expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+      const lost = answers.filter(({ status }) => status === 400).map(codesOf);
+      expect(lost).toEqual(times(63, () => ['BOOK00002']));
+    }
+  });
+
+  test('racing for one slot with an externalBookingId each: one 201, and the others may use theirs again', async () => {
+    const body = slot({ bayId: 'bay-n1-02' });
+    const answers = await Promise.all(times(64, (client) => post({ ...body, externalBookingId: `race-${client}` })));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 400).map(codesOf)).toEqual(times(63, () => ['BOOK00002']));
+    const [row] = await query<{ count: number }>(
+      world.db,
+      "select count(*)::int as count from booking_reference where external_booking_id like 'race-%'",
+    );
+    expect(row?.count).toBe(1);
+  });
+
+  test('with one externalBookingId on bays of two facilities: one 201 and 63 BOOK00001', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const bays = ['bay-n1-03', 'bay-n1-04', 'bay-s1-01', 'bay-s1-02'];
+      const answers = await Promise.all(
+        times(64, (client) => post(slot({ bayId: bays[client % 4] as string, externalBookingId: `same-${round}` }))),
+      );
+      expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+      expect(answers.filter(({ status }) => status === 400).map(codesOf)).toEqual(times(63, () => ['BOOK00001']));
+    }
+  });
+
+  test('with one request, repeated: one 201, all others BOOK00001 first', async () => {
+    const body = slot({ bayId: 'bay-n1-05', externalBookingId: 'repeated' });
+    const answers = await Promise.all(times(64, () => post(body)));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    for (const answer of answers.filter(({ status }) => status === 400)) {
+      expect(codesOf(answer)).toEqual(['BOOK00001', 'BOOK00002']);
+    }
+  });
+
+  test('with one Idempotency-Key: one booking, and every 201 is the same', async () => {
+    const body = slot({ bayId: 'bay-n1-06' });
+    const answers = await Promise.all(times(64, () => post(body, { 'Idempotency-Key': 'one-key' })));
+    for (const { status } of answers) expect([201, 409]).toContain(status);
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made.length).toBeGreaterThan(0);
+    expect(new Set(made.map(({ text }) => text)).size).toBe(1);
+  });
+});
+
+describe('If-Match', () => {
+  test('of 16 updates sent with the same tag one is 200 and the others 412', async () => {
+    const { body, headers } = await post(slot({ bayId: 'bay-n1-07' }));
+    const answers = await Promise.all(
+      times(16, () =>
+        world.call('PUT', `/api/bookings/${body.id}`, {
+          body: slot({ bayId: 'bay-n1-07' }),
+          headers: { 'If-Match': headers.etag as string },
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...times(15, () => 412)]);
+  });
+
+  test('of a delete and an update sent with the same tag one succeeds', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { body, headers } = await post(slot({ bayId: 'bay-n1-07', externalBookingId: `either-${round}` }));
+      const ifMatch = { 'If-Match': headers.etag as string };
+      const answers = await Promise.all([
+        world.call('PUT', `/api/bookings/${body.id}`, { body: slot({ bayId: 'bay-s1-03' }), headers: ifMatch }),
+        world.call('DELETE', `/api/bookings/${body.id}`, { headers: ifMatch }),
+      ]);
+      const statuses = answers.map(({ status }) => status);
+      expect([
+        [200, 412],
+        [404, 204],
+        [412, 204],
+      ]).toContainEqual(statuses);
+    }
+  });
+});
+
+describe('32 clients on one bay and its neighbours', () => {
+  test('creating, updating, moving and deleting: no deadlock, no 5xx, no overlap', async () => {
+    const before = await deadlocks();
+    const hot = ['bay-n2-01', 'bay-n2-01', 'bay-n2-01', 'bay-n2-02', 'bay-s1-04'];
+    const statuses = new Map<number, number>();
+    const hour = () => Date.UTC(2050, 0, 1) + Math.floor(Math.random() * 16) * 1_800_000;
+    const wish = () => {
+      const start = hour();
+      return slot({
+        bayId: hot[Math.floor(Math.random() * hot.length)] as string,
+        startDate: new Date(start).toISOString(),
+        endDate: new Date(start + 3_600_000).toISOString(),
+      });
+    };
+    const client = async (number: number): Promise<void> => {
+      const mine: string[] = [];
+      for (let step = 0; step < 30; step += 1) {
+        const dice = Math.random();
+        const id = mine.at(-1);
+        const [method, path] =
+          id === undefined || dice < 0.4
+            ? ['POST', '/api/bookings']
+            : [dice < 0.75 ? 'PUT' : 'DELETE', `/api/bookings/${id}`];
+        const body =
+          method === 'POST' && dice < 0.2 ? { ...wish(), externalBookingId: `mix-${number}-${step}` } : wish();
+        const answer = await world.call(method as string, path as string, method === 'DELETE' ? {} : { body });
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+        if (answer.status === 201) mine.push(answer.body.id);
+        if (answer.status === 204) mine.pop();
+      }
+    };
+    await Promise.all(times(32, client));
+    expect([...statuses.keys()].filter((status) => ![200, 201, 204, 400].includes(status))).toEqual([]);
+    for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
+    expect(world.databaseErrors.filter((code) => code !== '23P01')).toEqual([]);
+    // Sessions report to the view when they end, at the latest.
+    await world.db.destroy();
+    world.db.initialize();
+    expect(await deadlocks()).toBe(before);
+    const overlapping = await query(
+      world.db,
+      `select from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id and a.id < b.id
+       and a.start_date < b.end_date and b.start_date < a.end_date`,
+    );
+    expect(overlapping).toEqual([]);
+    const orphans = await query(
+      world.db,
+      `select from booking_reference r full join booking b
+       on b.id = r.booking_id and b.facility_id = r.facility_id and b.external_booking_id = r.external_booking_id
+       where (b.id is null) or (r.booking_id is null and b.external_booking_id is not null)`,
+    );
+    expect(orphans).toEqual([]);
+  });
+});
