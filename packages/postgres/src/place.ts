@@ -1,7 +1,17 @@
 // Where do the data live? In the folder that was asked for, unless the server's account cannot reach it (root with a checkout below
-// a folder that only root may enter): then in one folder per checkout under /var/lib, which a pointer file in the asked place names.
+// a folder that only root may enter): then in a folder under /var/lib, which a pointer file beside the asked place names.
 import { createHash } from 'node:crypto';
-import { chownSync, existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type Account, canWriteTo } from './account.ts';
 
@@ -37,9 +47,11 @@ export function choosePlace(requested: string, account: Account | undefined): Pl
       `user ${account.uid}, who owns ${requested}, can no longer enter it: open the folders above it (chmod a+x)`,
     );
   }
-  const folder = known ? dirname(known) : join(systemFolder(), fingerprint(requested));
+  // A new name each time: whoever removes DATA_DIR, pointer included, starts anew, and a checkout that was moved keeps its data.
+  const folder = known ? dirname(known) : mkdtempSync(join(systemFolder(), `${fingerprint(requested)}-`));
   const data = known ?? join(folder, basename(requested));
-  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o755);
   makeFolder(data, account);
   if (!canWriteTo(data, account))
     throw new Error(`user ${account.uid} can write neither to ${requested} nor to ${data}`);

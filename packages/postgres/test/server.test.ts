@@ -197,3 +197,26 @@ describe('clear messages', () => {
     expect(answer.error).toMatch(/PostgreSQL did not start: .*invalid value for parameter "max_connections": "many"/s);
   });
 });
+
+const asRoot = process.getuid?.() === 0;
+
+describe(`data below a folder that only ${asRoot ? 'root' : 'its owner'} may enter`, () => {
+  test('are kept, elsewhere when the server’s account cannot get there, and found again by the next start', async () => {
+    const closed = join(folder, 'closed');
+    mkdirSync(closed, { mode: 0o700 });
+    const inside = { dataDir: join(closed, 'postgres') };
+    const first = await launch(inside);
+    const elsewhere = first.answer.dataPath !== inside.dataDir;
+    expect(elsewhere).toBe(asRoot);
+    try {
+      await query(first.answer.url, 'create table kept (n int)');
+      await end(first.child, 'SIGTERM');
+      const second = await launch(inside);
+      expect(second.answer.dataPath).toBe(first.answer.dataPath);
+      expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+      await end(second.child, 'SIGTERM');
+    } finally {
+      if (elsewhere) rmSync(dirname(first.answer.dataPath), { recursive: true, force: true });
+    }
+  });
+});
