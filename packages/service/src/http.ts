@@ -2,7 +2,7 @@
 // Routes, limits and the look of errors belong to the application.
 import { randomUUID } from 'node:crypto';
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import type { Logger } from './logging.ts';
+import { type Logger, withoutRedaction } from './logging.ts';
 import type { Metrics } from './metrics.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -63,6 +63,7 @@ const requestIdForm = /^[A-Za-z0-9._:=+/-]{1,128}$/;
 const traceForm = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/;
 
 function observe(logger: Logger, metrics: Metrics) {
+  const accessLog = withoutRedaction(logger);
   return (request: Request, response: Response, next: NextFunction): void => {
     const started = process.hrtime.bigint();
     const given = request.get('x-request-id');
@@ -71,10 +72,13 @@ function observe(logger: Logger, metrics: Metrics) {
     response.setHeader('X-Content-Type-Options', 'nosniff');
     // W3C Trace Context: the caller's trace goes into our lines, so that both sides' logs can be read together.
     const trace = traceForm.exec(request.get('traceparent') ?? '')?.[1];
-    Object.assign(response.locals, {
+    response.locals = {
       requestId,
-      logger: logger.child({ requestId, ...(trace && { traceId: trace }) }),
-    } satisfies RequestLocals);
+      // Few requests have something to say beyond their line in the access log.
+      get logger() {
+        return logger.child({ requestId, ...(trace && { traceId: trace }) });
+      },
+    } satisfies RequestLocals;
     const path = request.path;
     response.on('close', () => {
       const duration = Number(process.hrtime.bigint() - started) / 1e9;
@@ -84,7 +88,7 @@ function observe(logger: Logger, metrics: Metrics) {
       for (const code of codes ?? []) metrics.countProblem(request.method, route, code);
       if (route === '/health/live' || route === '/health/ready' || route === '/metrics') return;
       // The path alone: a query may carry a code or a token.
-      logger.info(
+      accessLog.info(
         {
           requestId,
           ...(trace && { traceId: trace }),
