@@ -90,6 +90,8 @@ export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking_reference r using booking b where b.external_booking_id = r.external_booking_id and b.start_date >= '${createdFrom}'`,
   );
-  await client.query(`delete from booking where facility_id like 'bench-%' and start_date >= '${createdFrom}'`);
+  await client.query(
+    `delete from booking where facility_id in (select id from facility) and start_date >= '${createdFrom}'`,
+  );
   await client.query('vacuum (analyze) booking');
 }

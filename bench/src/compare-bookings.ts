@@ -18,13 +18,17 @@ export interface CompareOptions {
   readonly seconds: number;
   /** Names of operations; all of them when empty. */
   readonly only: readonly string[];
+  /** Names of floors and peers; all of them when empty. */
+  readonly among: readonly string[];
+  /** Where to put a CPU profile of the service. */
+  readonly profile: string | undefined;
   readonly log: (line: string) => void;
 }
 
 const peers = ['bare', 'fastify', 'express'];
 
 export async function compareBookings(options: CompareOptions): Promise<Sample[]> {
-  const { databaseUrl, postmaster, world, rounds, seconds, only, log } = options;
+  const { databaseUrl, postmaster, world, rounds, seconds, only, among, profile, log } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const children: Child[] = [];
   try {
@@ -41,10 +45,12 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
         targets.push({ name, ...child });
       };
       const start = { databaseUrl, issuer, core: serviceCore };
-      await add('service', startBookings(start));
-      for (const peer of peers) await add(peer, startPeer(peer, start));
+      const nodeFlags = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
+      await add('service', startBookings({ ...start, nodeFlags }));
+      const wanted = (name: string) => among.length === 0 || among.includes(name);
+      for (const peer of peers.filter(wanted)) await add(peer, startPeer(peer, start));
       const answers = await compareAnswers(targets, token, operations);
-      await add('constant', startPeer('constant', start, { answers }));
+      if (wanted('constant')) await add('constant', startPeer('constant', start, { answers }));
       const samples: Sample[] = [];
       for (const operation of operations) {
         samples.push(...(await measure({ operation, targets, rounds, seconds, postmaster, log })));

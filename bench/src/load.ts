@@ -4,7 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { migrate } from '@bay-booking/service/migrate';
 import type pg from 'pg';
 import { onDatabase } from './server.ts';
-import { baysPerFacility, baysPerLocation, bookingsPerBayAndDay, locationsPerFacility, type World } from './world.ts';
+import {
+  baysPerFacility,
+  baysPerLocation,
+  bookingsPerBayAndDay,
+  createdFrom,
+  locationsPerFacility,
+  type World,
+} from './world.ts';
 
 const migrations = fileURLToPath(new URL('../../apps/bookings/migrations', import.meta.url));
 
@@ -12,9 +19,10 @@ const migrations = fileURLToPath(new URL('../../apps/bookings/migrations', impor
 export async function loadWorld(url: string, world: World, log: (line: string) => void): Promise<void> {
   await migrate({ url, directory: migrations });
   await onDatabase(url, async (client) => {
-    const { rows } = await client.query<{ n: string }>('select count(*) as n from booking where facility_id like $1', [
-      'bench-%',
-    ]);
+    const { rows } = await client.query<{ n: string }>(
+      'select count(*) as n from booking where facility_id like $1 and start_date < $2',
+      ['bench-%', createdFrom],
+    );
     const found = Number(rows[0]?.n);
     if (found === world.bookings) return log(`the ${found} bookings are there already`);
     if (found > 0) throw new Error(`the database holds ${found} bookings of another load: use an empty one`);

@@ -102,6 +102,7 @@ export function plotOf(results: Results, operation: string): string {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="640" height="${height}" font-family="sans-serif" font-size="13">`,
+    `<title>${operation}: requests per second</title>`,
     '<rect width="100%" height="100%" fill="#ffffff"/>',
     `<text x="12" y="20" font-weight="bold">${operation}: requests per second, median and spread of the rounds</text>`,
     ...drawn,

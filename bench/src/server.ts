@@ -17,10 +17,17 @@ export interface MeasuredServer {
 export interface ServerOptions {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string | undefined;
+  /** More settings for an embedded server. */
+  readonly settings?: Record<string, string>;
   readonly log: (line: string) => void;
 }
 
-export async function startServer({ databaseUrl, dataDir, log }: ServerOptions): Promise<MeasuredServer> {
+export async function startServer({
+  databaseUrl,
+  dataDir,
+  settings = {},
+  log,
+}: ServerOptions): Promise<MeasuredServer> {
   if (databaseUrl) {
     return { database: async () => databaseUrl, pid: undefined, stop: async () => {} };
   }
@@ -29,7 +36,7 @@ export async function startServer({ databaseUrl, dataDir, log }: ServerOptions):
     dataDir: dataDir ?? fileURLToPath(new URL('../.data/postgres', import.meta.url)),
     watchdog: true,
     onProgress: log,
-    settings: { shared_buffers: `${buffers}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB' },
+    settings: { shared_buffers: `${buffers}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB', ...settings },
   });
   const pid = await onDatabase(server.url, async (client) => {
     const { rows } = await client.query<{ pid: string }>(

@@ -1,5 +1,5 @@
-// `npm run bench [-- --quick] [--only get,create] [--rounds 5] [--seconds 2] [--bookings 1000000]`: loads what is missing, compares,
-// prints one table, and leaves it with plots in bench/results/.
+// `npm run bench [-- --quick] [--only get,create] [--targets bare,fastify] [--rounds 5] [--seconds 2] [--bookings 1000000] [--profile]`: loads what is
+// missing, compares, prints one table, and leaves it with plots (and the service's CPU profile) in bench/results/.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { compareBookings } from '../compare-bookings.ts';
 import { compareGrowth } from '../compare-growth.ts';
+import { compareContention } from '../contention.ts';
 import { goalTable, judge } from '../goals.ts';
 import { loadWorld } from '../load.ts';
 import { describeMachine, pin, whatIsMissing } from '../machine.ts';
@@ -22,6 +23,8 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     bookings: { type: 'string', default: '1000000' },
+    targets: { type: 'string', default: '' },
+    profile: { type: 'boolean', default: false },
   },
 });
 const log = (line: string) => process.stderr.write(`${line}\n`);
@@ -35,6 +38,8 @@ const wants = (...names: string[]) => only.length === 0 || names.some((name) => 
 const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
 const seconds = Number(values.seconds ?? (values.quick ? 1 : 2));
 
+const resultsFolder = fileURLToPath(new URL('../../results/', import.meta.url));
+mkdirSync(resultsFolder, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
 for (const name of ['SIGINT', 'SIGTERM'] as const)
@@ -49,7 +54,20 @@ try {
   const samples: Sample[] = [];
   if (wants('get', 'create', 'create-external', 'update', 'search', 'upcoming')) {
     await loadWorld(databaseUrl, world, log);
-    samples.push(...(await compareBookings({ ...common, databaseUrl, world, only })));
+    samples.push(
+      ...(await compareBookings({
+        ...common,
+        databaseUrl,
+        world,
+        only,
+        among: values.targets.split(',').filter(Boolean),
+        profile: values.profile ? resultsFolder : undefined,
+      })),
+    );
+  }
+  if (wants('contention')) {
+    await loadWorld(databaseUrl, world, log);
+    samples.push(...(await compareContention({ ...common, databaseUrl, rounds: Math.min(3, rounds) })));
   }
   if (wants('growth') && !process.env.DATABASE_URL) {
     const worlds = [];
@@ -82,10 +100,8 @@ function publish(samples: readonly Sample[], heading: string): void {
     '\n\n',
   );
   process.stdout.write(`${text}\n`);
-  const target = fileURLToPath(new URL('../../results/', import.meta.url));
-  mkdirSync(target, { recursive: true });
-  writeFileSync(join(target, 'latest.md'), `${text}\n`);
+  writeFileSync(join(resultsFolder, 'latest.md'), `${text}\n`);
   for (const operation of operations) {
-    writeFileSync(join(target, `${operation.replaceAll(' ', '-')}.svg`), plotOf(results, operation));
+    writeFileSync(join(resultsFolder, `${operation.replaceAll(' ', '-')}.svg`), plotOf(results, operation));
   }
 }

@@ -1,0 +1,64 @@
+// `npm run shapes -w bench -- --bookings N [--requests 100] [--only alias]`: every endpoint and filter on a loaded database, for a tenant
+// of one facility and one of a hundred.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createTestIssuer } from '@bay-booking/testkit/issuer';
+import { baseUrl, scope, startBookings } from '../bookings-service.ts';
+import { inOneDay } from '../compare-bookings.ts';
+import { loadWorld } from '../load.ts';
+import { describeMachine } from '../machine.ts';
+import { onDatabase, startServer } from '../server.ts';
+import { findSources } from '../shape-list.ts';
+import { measureShapes, type ShapeResult, shapeTable } from '../shapes.ts';
+import { worldOf } from '../world.ts';
+
+const { values } = parseArgs({
+  options: {
+    bookings: { type: 'string', default: '1000000' },
+    requests: { type: 'string', default: '100' },
+    only: { type: 'string' },
+  },
+});
+const log = (line: string) => process.stderr.write(`${line}\n`);
+const server = await startServer({
+  databaseUrl: process.env.DATABASE_URL,
+  dataDir: process.env.DATA_DIR,
+  settings: { shared_preload_libraries: 'pg_stat_statements' },
+  log,
+});
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.once(name, () => void server.stop().then(() => process.exit(1)));
+const issuer = await createTestIssuer({ audience: baseUrl });
+try {
+  const world = worldOf(Number(values.bookings), 250);
+  const databaseUrl = await server.database(`bookings_${world.bookings}`);
+  await loadWorld(databaseUrl, world, log);
+  const service = await startBookings({ databaseUrl, issuer, core: undefined });
+  const results: ShapeResult[] = [];
+  try {
+    await onDatabase(databaseUrl, async (client) => {
+      await client.query('create extension if not exists pg_stat_statements');
+      for (const count of [1, Math.min(100, world.facilities)]) {
+        const sources = await findSources(client, world, count);
+        const token = await issuer.token({ facilities: sources.facilities, scope, exp: inOneDay() });
+        const tenant = count === 1 ? 'one facility' : `${count} facilities`;
+        const common = { client, url: service.url, token, tenant, sources, only: values.only, log };
+        results.push(...(await measureShapes({ ...common, requests: Number(values.requests) })));
+      }
+    });
+  } finally {
+    await service.stop();
+  }
+  const text = `${describeMachine()}; ${world.bookings} bookings\n\n${shapeTable(results)}\n`;
+  process.stdout.write(text);
+  const folder = fileURLToPath(new URL('../../results/', import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(`${folder}shapes-${world.bookings}.md`, text);
+} catch (error) {
+  log(Error.isError(error) ? (error.stack ?? error.message) : String(error));
+  process.exitCode = 1;
+} finally {
+  await issuer.close();
+  await server.stop();
+}

@@ -1,0 +1,112 @@
+// Which searches must stay fast however many bookings there are? Every endpoint and every filter, first and deep pages; a shape is a way
+// to make up addresses from ids that exist.
+import type pg from 'pg';
+import { bayId, baysPerFacility, facilityIds, locationId, locationsPerFacility, type World } from './world.ts';
+
+export interface Sources {
+  readonly ids: readonly string[];
+  readonly externalIds: readonly string[];
+  readonly correlationIds: readonly string[];
+  readonly aliases: readonly string[];
+  readonly facilities: readonly string[];
+  readonly bays: number;
+  readonly locations: number;
+  readonly today: string;
+}
+
+export interface Shape {
+  readonly name: string;
+  readonly path: (sources: Sources) => string;
+  /** Which page of how many; the first unless given. */
+  readonly page?: (pageCount: number) => number;
+}
+
+const random = (below: number): number => Math.floor(Math.random() * below);
+const some = (list: readonly string[], count: number): string[] =>
+  Array.from({ length: count }, () => list[random(list.length)] ?? '');
+const oneBay = ({ bays }: Sources): string => bayId(1 + random(bays));
+const oneLocation = ({ locations }: Sources): string => locationId(1 + random(locations));
+const fullDay = ({ today }: Sources): string => `startDate=${today}T00:00:00.000Z&endDate=${today}T23:59:59.999Z`;
+const oneHour = ({ today }: Sources): string => `startDate=${today}T12:00:00.000Z&endDate=${today}T13:00:00.000Z`;
+const deep = (pageCount: number): number => Math.max(1, Math.floor(pageCount * 0.9));
+const search = '/api/bookings?pageSize=50';
+
+export const shapes: readonly Shape[] = [
+  { name: 'booking by id', path: ({ ids }) => `/api/bookings/${some(ids, 1)}` },
+  { name: 'location and day', path: (s) => `${search}&locationIds=${oneLocation(s)}&${fullDay(s)}` },
+  {
+    name: 'location and day, last page',
+    path: (s) => `${search}&locationIds=${oneLocation(s)}&${fullDay(s)}`,
+    page: (count) => count,
+  },
+  { name: 'location', path: (s) => `${search}&locationIds=${oneLocation(s)}` },
+  { name: 'location, deep page', path: (s) => `${search}&locationIds=${oneLocation(s)}`, page: deep },
+  { name: 'location, active', path: (s) => `${search}&locationIds=${oneLocation(s)}&isActive=true` },
+  { name: 'location, inactive', path: (s) => `${search}&locationIds=${oneLocation(s)}&isActive=false` },
+  { name: '5 bays', path: (s) => `${search}&bayIds=${Array.from({ length: 5 }, () => oneBay(s)).join(',')}` },
+  {
+    name: '5 bays, overlapping an hour',
+    path: (s) => `${search}&bayIds=${Array.from({ length: 5 }, () => oneBay(s)).join(',')}&${oneHour(s)}`,
+  },
+  { name: '200 ids', path: ({ ids }) => `${search}&ids=${some(ids, 200).join(',')}` },
+  {
+    name: '200 external ids',
+    path: ({ externalIds }) => `${search}&externalBookingIds=${some(externalIds, 200).join(',')}`,
+  },
+  {
+    name: '500 external ids',
+    path: ({ externalIds }) => `${search}&externalBookingIds=${some(externalIds, 500).join(',')}`,
+  },
+  {
+    name: '50 correlation ids',
+    path: ({ correlationIds }) => `${search}&correlationIds=${some(correlationIds, 50).join(',')}`,
+  },
+  { name: 'alias', path: ({ aliases }) => `${search}&userAlias=${some(aliases, 1)}` },
+  { name: 'alias, active', path: ({ aliases }) => `${search}&userAlias=${some(aliases, 1)}&isActive=true` },
+  { name: 'all, overlapping an hour', path: (s) => `${search}&${oneHour(s)}` },
+  { name: 'all, from now on', path: (s) => `${search}&startDate=${s.today}T12:00:00.000Z` },
+  { name: 'all, until now', path: (s) => `${search}&endDate=${s.today}T12:00:00.000Z` },
+  { name: 'all, active', path: () => `${search}&isActive=true` },
+  { name: 'all, inactive', path: () => `${search}&isActive=false` },
+  { name: 'all', path: () => search },
+  { name: 'all, second page', path: () => search, page: (count) => Math.min(2, count) },
+  { name: 'all, deep page', path: () => search, page: deep },
+  { name: 'all, last page', path: () => search, page: (count) => count },
+  { name: 'upcoming of a bay', path: (s) => `/api/bays/${oneBay(s)}/upcoming-bookings?pageSize=10` },
+  {
+    name: 'upcoming of a bay today',
+    path: (s) => `/api/bays/${oneBay(s)}/upcoming-bookings?pageSize=10&todayOnly=true`,
+  },
+  {
+    name: 'upcoming of a bay, last page',
+    path: (s) => `/api/bays/${oneBay(s)}/upcoming-bookings?pageSize=10`,
+    page: (count) => count,
+  },
+  { name: 'locations', path: () => '/api/booking-locations?pageSize=500' },
+  { name: 'location by id', path: (s) => `/api/booking-locations/${oneLocation(s)}` },
+  { name: 'bays of a location', path: (s) => `/api/booking-bays?locationId=${oneLocation(s)}` },
+  { name: 'bays', path: () => '/api/booking-bays?pageSize=50' },
+];
+
+export async function findSources(client: pg.Client, world: World, facilityCount: number): Promise<Sources> {
+  const facilities = facilityIds(facilityCount);
+  const column = async (name: string): Promise<string[]> => {
+    const { rows } = await client.query<{ value: string }>(
+      `select b.${name}::text as value from facility f cross join lateral (
+         select * from booking where facility_id = f.id and ${name} is not null order by md5(id::text) limit $2) b
+       where f.id = any($1)`,
+      [facilities, Math.ceil(2000 / facilityCount)],
+    );
+    return rows.map(({ value }) => value);
+  };
+  return {
+    facilities,
+    ids: await column('id'),
+    externalIds: await column('external_booking_id'),
+    correlationIds: await column('correlation_id'),
+    aliases: await column('user_alias'),
+    bays: Math.min(world.bays, facilityCount * baysPerFacility),
+    locations: facilityCount * locationsPerFacility,
+    today: new Date().toISOString().slice(0, 10),
+  };
+}

@@ -1,0 +1,156 @@
+// How long does each shape take, one client after the other, over HTTP and in PostgreSQL? And does any of them read the whole table?
+import { Agent, get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { markdown } from './report.ts';
+import { type Shape, type Sources, shapes } from './shape-list.ts';
+import { digits, median, percentile } from './statistics.ts';
+
+export interface ShapeResult {
+  readonly tenant: string;
+  readonly shape: string;
+  /** Milliseconds, over HTTP. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Milliseconds a request spends in PostgreSQL's executor, on average, and the slowest statement. */
+  readonly database: number;
+  readonly slowest: number;
+  readonly statements: number;
+  readonly rowsRead: number;
+  readonly sequentialScans: number;
+  readonly total: number;
+}
+
+export interface ShapeOptions {
+  readonly client: pg.Client;
+  readonly url: string;
+  readonly token: string;
+  readonly tenant: string;
+  readonly sources: Sources;
+  readonly requests: number;
+  readonly only: string | undefined;
+  readonly log: (line: string) => void;
+}
+
+export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[]> {
+  const results: ShapeResult[] = [];
+  for (const shape of shapes) {
+    if (options.only && !shape.name.includes(options.only)) continue;
+    const result = await measureShape(options, shape);
+    options.log(`${result.tenant}, ${result.shape}: p50 ${digits(result.p50)} ms, p99 ${digits(result.p99)} ms`);
+    results.push(result);
+  }
+  return results;
+}
+
+const warmUp = 15;
+
+async function measureShape(
+  { client, url, token, tenant, sources, requests }: ShapeOptions,
+  shape: Shape,
+): Promise<ShapeResult> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  const ask = (path: string) => request(agent, `${url}${path}`, token);
+  const first = await ask(shape.path(sources));
+  const page = shape.page?.(first.pageCount ?? 1);
+  const path = () => `${shape.path(sources)}${page === undefined ? '' : `&page=${page}`}`;
+  for (let n = 0; n < warmUp; n++) await ask(path());
+  await flush(() => ask(path()));
+  await client.query('select pg_stat_statements_reset()');
+  const before = await tableReads(client);
+  const times: number[] = [];
+  for (let n = 0; n < requests; n++) {
+    const address = path();
+    const started = performance.now();
+    await ask(address);
+    times.push(performance.now() - started);
+  }
+  const spent = await timeInDatabase(client);
+  await flush(() => ask(path()));
+  const after = await tableReads(client);
+  agent.destroy();
+  return {
+    tenant,
+    shape: shape.name,
+    p50: median(times),
+    p99: percentile(times, 0.99),
+    database: spent.total / requests,
+    slowest: spent.slowest,
+    statements: spent.calls / requests,
+    rowsRead: (after.rows - before.rows) / (requests + 4),
+    sequentialScans: after.scans - before.scans,
+    total: first.total ?? Number.NaN,
+  };
+}
+
+/** A session reports its counts with the first statement that ends a second after the last report. */
+async function flush(ask: () => Promise<unknown>): Promise<void> {
+  await sleep(1_100);
+  await Promise.all([ask(), ask(), ask(), ask()]);
+}
+
+async function tableReads(client: pg.Client): Promise<{ rows: number; scans: number }> {
+  const { rows } = await client.query(
+    "select seq_scan, seq_tup_read + coalesce(idx_tup_fetch, 0) as rows from pg_stat_user_tables where relname = 'booking'",
+  );
+  return { rows: Number(rows[0].rows), scans: Number(rows[0].seq_scan) };
+}
+
+async function timeInDatabase(client: pg.Client): Promise<{ total: number; slowest: number; calls: number }> {
+  const { rows } = await client.query(
+    `select sum(total_exec_time) as total, max(max_exec_time) as slowest, sum(calls) as calls from pg_stat_statements
+     where dbid = (select oid from pg_database where datname = current_database()) and query not like '%pg_stat%'`,
+  );
+  return { total: Number(rows[0].total), slowest: Number(rows[0].slowest), calls: Number(rows[0].calls) };
+}
+
+interface Answer {
+  readonly total?: number;
+  readonly pageCount?: number;
+}
+
+function request(agent: Agent, url: string, token: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = get(url, { agent, headers: { Authorization: `Bearer ${token}` }, timeout: 30_000 }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve(JSON.parse(text));
+        else reject(new Error(`${response.statusCode} from ${url.slice(0, 200)}: ${text.slice(0, 300)}`));
+      });
+    });
+    sent.on('timeout', () => sent.destroy(new Error(`no answer within 30 s from ${url.slice(0, 200)}`)));
+    sent.on('error', reject);
+  });
+}
+
+export function shapeTable(results: readonly ShapeResult[]): string {
+  const head = [
+    'tenant',
+    'shape',
+    'matches',
+    'p50 ms',
+    'p99 ms',
+    'in PostgreSQL ms',
+    'slowest ms',
+    'statements',
+    'rows read',
+    'seq scans',
+  ];
+  const rows = results.map((r) => [
+    r.tenant,
+    r.shape,
+    Number.isFinite(r.total) ? String(r.total) : '',
+    digits(r.p50),
+    digits(r.p99),
+    digits(r.database),
+    digits(r.slowest),
+    digits(r.statements),
+    digits(r.rowsRead),
+    String(r.sequentialScans),
+  ]);
+  return markdown(head, rows);
+}
