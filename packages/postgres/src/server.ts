@@ -81,8 +81,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       recovered,
       ended,
       stop: async () => {
+        child.ref();
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
-        watchdog?.dismiss();
+        await ended;
+        await watchdog?.dismiss();
         owner.release();
         for (const folder of remove) rmSync(folder, { recursive: true, force: true });
       },

@@ -3,7 +3,8 @@
 import { spawn } from 'node:child_process';
 
 export interface Watchdog {
-  dismiss(): void;
+  /** Waits until it is gone, so that not even a zombie stays behind. */
+  dismiss(): Promise<void>;
 }
 
 // A zombie answers kill -0, and where nobody reaps it, it would for ever.
@@ -28,9 +29,18 @@ export function watchOver(pid: number, remove: string[]): Watchdog {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  child.on('error', () => {});
   child.stdin.on('error', () => {});
   child.unref();
   (child.stdin as unknown as { unref?: () => void }).unref?.();
-  return { dismiss: () => void child.kill('SIGKILL') };
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  return {
+    dismiss: async () => {
+      child.ref();
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
 }
