@@ -67,7 +67,11 @@ let output: ReturnType<typeof pino.destination> | undefined;
 function standardOutput(): DestinationStream {
   if (!output) {
     const opened = pino.destination({ dest: 1, sync: true, minLength: 4_096, periodicFlush: flushEvery });
-    process.once('exit', () => opened.flushSync());
+    process.once('exit', () => {
+      // With a reader that is gone flushSync would try for ever; flush notices, and makes it do nothing.
+      opened.flush();
+      opened.flushSync();
+    });
     output = opened;
   }
   return output;
