@@ -17,8 +17,8 @@ export interface HttpOptions {
 
 /** What the base leaves in `response.locals`; `route` is the template of the matched route, set by whoever matches it. */
 export interface RequestLocals {
-  requestId: string;
-  logger: Logger;
+  readonly requestId: string;
+  readonly logger: Logger;
   route?: string;
   /** The codes of the faults that the answer names, set by whoever writes it: counted and logged. */
   codes?: readonly string[];
@@ -62,6 +62,26 @@ function metricsHandler({ registry }: Metrics): RequestHandler {
 const requestIdForm = /^[A-Za-z0-9._:=+/-]{1,128}$/;
 const traceForm = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/;
 
+// Few requests have something to say beyond their line in the access log, so that their logger is made when asked for. A class, since
+// an accessor of an object literal makes a hidden class per request, which only a full garbage collection takes away.
+class Locals implements RequestLocals {
+  readonly requestId: string;
+  readonly #bindings: Readonly<Record<string, string>>;
+  readonly #logger: Logger;
+  route?: string;
+  codes?: readonly string[];
+
+  constructor(requestId: string, bindings: Readonly<Record<string, string>>, logger: Logger) {
+    this.requestId = requestId;
+    this.#bindings = bindings;
+    this.#logger = logger;
+  }
+
+  get logger(): Logger {
+    return this.#logger.child(this.#bindings);
+  }
+}
+
 function observe(logger: Logger, metrics: Metrics) {
   const accessLog = withoutRedaction(logger);
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -72,13 +92,7 @@ function observe(logger: Logger, metrics: Metrics) {
     response.setHeader('X-Content-Type-Options', 'nosniff');
     // W3C Trace Context: the caller's trace goes into our lines, so that both sides' logs can be read together.
     const trace = traceForm.exec(request.get('traceparent') ?? '')?.[1];
-    response.locals = {
-      requestId,
-      // Few requests have something to say beyond their line in the access log.
-      get logger() {
-        return logger.child({ requestId, ...(trace && { traceId: trace }) });
-      },
-    } satisfies RequestLocals;
+    response.locals = new Locals(requestId, { requestId, ...(trace && { traceId: trace }) }, logger);
     const path = request.path;
     response.on('close', () => {
       const duration = Number(process.hrtime.bigint() - started) / 1e9;
