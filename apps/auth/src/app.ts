@@ -6,9 +6,6 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express } from 'express';
-import { interactionPolicy } from 'oidc-provider';
-import { createSignIn } from './accounts/sign-in.ts';
-import { createAccountStore } from './accounts/store.ts';
 import { createArtifactStore } from './adapter.ts';
 import { createAudit } from './audit/audit.ts';
 import { startCleanUp } from './clean-up.ts';
@@ -17,15 +14,14 @@ import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { allowPublicDocuments } from './cors.ts';
 import { createFacilityStore } from './facilities/store.ts';
-import { countFailuresIn } from './guard/failure-counter.ts';
-import { createSignInGuard } from './guard/sign-in-guard.ts';
+import { providerPages } from './interaction/provider-pages.ts';
 import { createKeyStore } from './keys.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
+import { createPeople } from './people.ts';
 import { redirectPostedAuthorization } from './posted-authorization.ts';
 import { claimsOf, createProvider, lifetimes, routes } from './provider.ts';
 import { hostProvider } from './provider-host.ts';
-import { plainPages } from './provider-pages.ts';
 import { pinPublicAddress } from './public-address.ts';
 import { createScopeTable } from './scopes.ts';
 import { createUserinfo } from './userinfo.ts';
@@ -60,10 +56,8 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const scopes = createScopeTable(config.scopeBase);
   const audit = countEvents(createAudit({ db, logger }), metrics);
   collectDatabaseMetrics(metrics, { primary: db });
-  const accounts = createAccountStore({ db });
   const facilities = createFacilityStore({ db });
   const clients = createClientStore({ db, audit });
-  const signIn = createSignIn({ accounts, guard: createSignInGuard(countFailuresIn(db)), audit });
   const artifacts = createArtifactStore({
     db,
     findClient: async (id) => {
@@ -71,6 +65,9 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       return client && providerMetadata(client, scopes.bookings);
     },
   });
+
+  const people = createPeople({ db, config, logger, audit, provider: () => host.provider(), artifacts, scopes });
+  const { accounts } = people;
 
   const host = await hostProvider({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
@@ -85,14 +82,15 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           clients,
           facilities,
           findAccount: accounts.findById,
-          signIn: signIn.signIn,
+          signIn: people.signIn,
           whoIs: async () => {
             throw new Error('no social provider is configured');
           },
           findOrCreateBySocial: accounts.findOrCreateBySocial,
           isSocialProvider: () => false,
-          policy: interactionPolicy.base(),
-          pages: plainPages,
+          policy: people.policy,
+          loadExistingGrant: people.loadExistingGrant,
+          pages: providerPages,
           audit,
           logger,
         },
@@ -128,6 +126,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       },
     }),
   );
+  app.use(people.routes);
   app.use((request, response) => {
     response.locals.route = routeTemplate(request.path);
     host.handle(request, response);
@@ -136,10 +135,14 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   return {
     app,
     refreshKeys: host.refresh,
-    settle: audit.settled,
+    settle: async () => {
+      await people.settle();
+      await audit.settled();
+    },
     close: async () => {
       host.close();
       stopCleanUp();
+      await people.close();
       await audit.settled();
       if (!given) await db.destroy();
     },

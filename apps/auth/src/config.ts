@@ -17,6 +17,7 @@ import {
   trustProxy,
   url,
 } from '@bay-booking/service/config';
+import { defaultSignInLimits } from './guard/sign-in-guard.ts';
 
 const origin = (value: string): string => {
   const address = httpUrl(value);
@@ -68,6 +69,14 @@ const fields = {
   smtpUrl: optional('SMTP_URL', url('smtp:', 'smtps:')),
   mail: optional('MAIL', oneOf('on', 'off'), 'on'),
   mailFrom: optional('MAIL_FROM', text),
+  lockoutAccountFailures: optional('LOCKOUT_ACCOUNT_FAILURES', integer(3, 1_000), defaultSignInLimits.accountFailures),
+  lockoutAddressFailures: optional(
+    'LOCKOUT_ADDRESS_FAILURES',
+    integer(3, 1_000_000),
+    defaultSignInLimits.addressFailures,
+  ),
+  lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), defaultSignInLimits.lockout),
+  lockoutSlowDown: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), defaultSignInLimits.slowDown),
   databasePoolMax: optional('DATABASE_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DATABASE_PREPARED_STATEMENTS', flag, true),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
@@ -90,6 +99,12 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     return Object.freeze({
       ...read,
       production,
+      signInLimits: {
+        accountFailures: read.lockoutAccountFailures,
+        addressFailures: read.lockoutAddressFailures,
+        lockout: read.lockoutSeconds,
+        slowDown: read.lockoutSlowDown,
+      },
       /** Development alone lets implicit clients have `http://localhost` redirect URIs. */
       development: loopback && !production,
       // Beside a local issuer stands the local Bookings API; elsewhere its address cannot be guessed, but what the scopes are named

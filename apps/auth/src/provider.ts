@@ -16,6 +16,7 @@ import { registerClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
 import { isImplicitToken, registerImplicit } from './implicit.ts';
+import { sessionTtl } from './interaction/browser-session.ts';
 import { mayInspect, registerTokenStatus } from './introspection.ts';
 import { registerEvents } from './provider-events.ts';
 import { type ProviderPages, showPage } from './provider-pages.ts';
@@ -36,7 +37,6 @@ export const lifetimes = {
   code: 60,
   idToken: 3600,
   interaction: 3600,
-  session: 14 * 24 * 3600,
   grant: 365 * 24 * 3600,
 };
 
@@ -70,6 +70,7 @@ export interface ProviderDependencies {
   readonly findOrCreateBySocial: SocialGrantOptions['findOrCreateBySocial'];
   readonly isSocialProvider: (name: string) => boolean;
   readonly policy: interactionPolicy.DefaultPolicy;
+  readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
   readonly pages: ProviderPages;
   readonly audit: Audit;
   readonly logger: Logger;
@@ -101,7 +102,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       IdToken: lifetimes.idToken,
       RefreshToken: settings.refreshTokenTtl,
       Interaction: lifetimes.interaction,
-      Session: lifetimes.session,
+      Session: sessionTtl,
       Grant: (_ctx, grant) =>
         (grant as { expiresIn?: number }).expiresIn ?? Math.max(lifetimes.grant, settings.refreshTokenTtl),
     },
@@ -114,6 +115,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       }
       return { accountId: account.id, claims: () => claimsOf(account) };
     },
+    loadExistingGrant: dependencies.loadExistingGrant,
     interactions: { policy: dependencies.policy, url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
     extraParams: {
       [idpParameter]: createRequestCheck({ scopes, isSocialProvider: dependencies.isSocialProvider }),
@@ -178,6 +180,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerAnswers(provider, {
     routes,
     issuer: settings.issuer,
+    scopes: scopes.all,
     logger,
     renderNotFound: (ctx) =>
       showPage(ctx, pages.error({ status: 404, error: 'not_found', description: 'There is no such page.' }), 404),

@@ -181,6 +181,23 @@ export function createAccountStore({ db }: { db: Database }) {
       ]);
     },
 
+    /**
+     * Whoever has the mailed link owns the address. If nobody had proven that before, the account may have been made by a stranger in the
+     * owner's name: then the stranger's social identities go.
+     */
+    async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
+      await query(
+        db,
+        `with strangers as (
+           delete from social_identity s using account a
+            where a.id = $1 and s.account_id = a.id and not a.email_verified and lower(a.email) = lower($3))
+         update account set password_hash = $2, updated_at = now(),
+                email = coalesce(email, $3), email_verified = email_verified or lower(coalesce(email, $3)) = lower($3)
+          where id = $1`,
+        [accountId, passwordHash, email],
+      );
+    },
+
     async setName(accountId: string, name: string): Promise<void> {
       await query(db, 'update account set name = $2, updated_at = now() where id = $1', [accountId, clean(name)]);
     },

@@ -1,0 +1,40 @@
+// How does a page become HTML? Eta templates in views/, whose values are escaped unless a template says otherwise, and one style sheet
+// under an address that changes with its content.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Eta } from 'eta';
+
+const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+const eta = new Eta({ views: file('./views'), cache: true, autoEscape: true, autoTrim: false });
+
+export interface Asset {
+  readonly path: string;
+  readonly type: string;
+  readonly content: Buffer;
+}
+
+function readAsset(name: string, type: string): Asset {
+  const content = readFileSync(file(name));
+  const digest = createHash('sha256').update(content).digest('base64url').slice(0, 12);
+  return { path: `/assets/${digest}/${name.replace('./', '')}`, type, content };
+}
+
+export const assets = {
+  styles: readAsset('./site.css', 'text/css; charset=utf-8'),
+  icon: readAsset('./icon.svg', 'image/svg+xml'),
+};
+
+/** Of whoever is signed in, what every page shows: a name, and how to sign out. */
+export interface PageFrame {
+  readonly title: string;
+  readonly signedIn?: { readonly name: string; readonly csrf: string; readonly portal?: boolean } | undefined;
+  /** `wide` for lists; forms stay narrow. */
+  readonly width?: 'narrow' | 'wide';
+}
+
+export const renderPage = (view: string, data: object, frame: PageFrame): string =>
+  eta.render(`./${view}`, { ...data, frame, assets });
+
+export const renderMail = (letter: object): string => eta.render('./mail', letter);

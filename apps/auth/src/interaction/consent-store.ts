@@ -1,0 +1,65 @@
+// What may which application do in somebody's name? The SQL of consent, and of the grants made from it, for the provider to remember and
+// for the account's owner to take back.
+import { type Database, query } from '@bay-booking/service/database';
+
+export interface ConnectedClient {
+  readonly clientId: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly since: Date;
+}
+
+export type ConsentStore = ReturnType<typeof createConsentStore>;
+
+export function createConsentStore({ db }: { db: Database }) {
+  return {
+    async scopesOf(accountId: string, clientId: string): Promise<readonly string[]> {
+      const [row] = await query<{ scopes: readonly string[] }>(
+        db,
+        'select scopes from consent where account_id = $1 and client_id = $2',
+        [accountId, clientId],
+      );
+      return row?.scopes ?? [];
+    },
+
+    async remember(accountId: string, clientId: string, scopes: readonly string[]): Promise<void> {
+      await query(
+        db,
+        `insert into consent (account_id, client_id, scopes) values ($1, $2, $3)
+         on conflict (account_id, client_id) do update set scopes = excluded.scopes, updated_at = now()`,
+        [accountId, clientId, scopes],
+      );
+    },
+
+    /** Consents on pages, and grants without one (a native application that asks for tokens by itself). */
+    connected: (accountId: string): Promise<readonly ConnectedClient[]> =>
+      query<ConnectedClient>(
+        db,
+        `with granted as (
+           select client_id, min(created_at) as since from oidc_artifact
+            where model = 'Grant' and account_id = $1 and client_id is not null and (expires_at is null or expires_at > now())
+            group by client_id)
+         select c.id as "clientId", coalesce(c.metadata ->> 'client_name', c.name, c.id) as name,
+                coalesce(k.scopes, '{}') as scopes, least(k.created_at, g.since) as since
+           from client c
+           left join consent k on k.client_id = c.id and k.account_id = $1
+           left join granted g on g.client_id = c.id
+          where k.client_id is not null or g.client_id is not null
+          order by name, c.id limit 200`,
+        [accountId],
+      ),
+
+    /** Everything that the client holds of this account ends: the consent, its grants, codes and tokens. */
+    async revoke(accountId: string, clientId: string): Promise<void> {
+      await db.transaction(async (tx) => {
+        await query(tx, 'delete from consent where account_id = $1 and client_id = $2', [accountId, clientId]);
+        await query(
+          tx,
+          `delete from oidc_artifact where account_id = $1 and client_id = $2
+              and model in ('Grant', 'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')`,
+          [accountId, clientId],
+        );
+      });
+    },
+  };
+}

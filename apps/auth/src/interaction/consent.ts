@@ -1,0 +1,101 @@
+// What becomes of somebody's decision about scopes? A new grant with what was ticked and, written down as refused, what was not: else the
+// provider would ask again at once. A refusal lasts as long as the session, what was granted is remembered (specification, "Scopes" rule 3).
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { ScopeTable } from '../scopes.ts';
+import type { ConsentStore } from './consent-store.ts';
+
+export interface ScopeOnPage {
+  readonly name: string;
+  readonly title: string;
+  readonly detail: string;
+  /** May not be declined, so it has no checkbox. */
+  readonly needed: boolean;
+}
+
+const texts: Readonly<Record<string, readonly [title: string, detail: string]>> = {
+  openid: ['Know who you are', 'A number that stands for you at this service.'],
+  profile: ['See your profile', 'Your name and user name.'],
+  email: ['See your e-mail address', 'And whether it is confirmed.'],
+  roles: ['See your roles', 'What you are at driving ranges, such as player or range owner.'],
+  offline_access: ['Stay connected', 'Keep access while you are away, until you take it back in your account.'],
+};
+
+/** What a driving-range application cannot do without (specification, "Scopes" rule 4). */
+const neededAtRange = ['profile', 'roles'];
+
+export function describeScopes(requested: readonly string[], scopes: ScopeTable, clientKind: string): ScopeOnPage[] {
+  const custom: Readonly<Record<string, readonly [string, string]>> = {
+    [scopes.play]: ['Play at driving ranges', 'See bays and targets, start and end play sessions, follow your shots.'],
+    [scopes.bookings]: ['Manage bookings', 'See, make, change and cancel bookings at the facilities you manage.'],
+  };
+  return requested.map((name) => {
+    const [title, detail] = custom[name] ?? texts[name] ?? [name, ''];
+    const atRange = clientKind === 'driving-range' && [...neededAtRange, scopes.play].includes(name);
+    return { name, title, detail, needed: name === 'openid' || atRange };
+  });
+}
+
+export interface Decision {
+  readonly accountId: string;
+  readonly clientId: string;
+  readonly requested: readonly string[];
+  readonly granted: readonly string[];
+}
+
+export interface ConsentOptions {
+  readonly provider: () => Provider;
+  readonly consents: ConsentStore;
+  readonly scopes: ScopeTable;
+  readonly audience: string;
+}
+
+export function createConsent({ provider, consents, scopes, audience }: ConsentOptions) {
+  const makeGrant = async ({
+    accountId,
+    clientId,
+    granted,
+    refused,
+  }: {
+    accountId: string;
+    clientId: string;
+    granted: readonly string[];
+    refused: readonly string[];
+  }) => {
+    const Grant = provider().Grant;
+    const grant = new Grant({ accountId, clientId });
+    const custom = (names: readonly string[]) => names.filter((name) => scopes.custom.includes(name)).join(' ');
+    const openid = (names: readonly string[]) => names.filter((name) => !scopes.custom.includes(name)).join(' ');
+    if (openid(granted)) grant.addOIDCScope(openid(granted));
+    if (custom(granted)) grant.addResourceScope(audience, custom(granted));
+    if (openid(refused)) grant.rejectOIDCScope(openid(refused));
+    if (custom(refused)) grant.rejectResourceScope(audience, custom(refused));
+    await grant.save();
+    return grant;
+  };
+
+  return {
+    /** Answers the new grant's id. A grant remembers refusals for ever, so a decision never changes an old one. */
+    async decide({ accountId, clientId, requested, granted }: Decision): Promise<string> {
+      const before = await consents.scopesOf(accountId, clientId);
+      const remembered = [...new Set([...before.filter((scope) => !requested.includes(scope)), ...granted])];
+      const refused = requested.filter((scope) => !granted.includes(scope));
+      await consents.remember(accountId, clientId, remembered);
+      const grant = await makeGrant({ accountId, clientId, granted: remembered, refused });
+      return grant.jti;
+    },
+
+    /** `loadExistingGrant` of the provider: this session's grant, else one made from what the account consented to before. */
+    async load(ctx: KoaContextWithOIDC) {
+      const { client, session, account, result } = ctx.oidc;
+      if (!client || !session || !account) return undefined;
+      const { clientId } = client;
+      const { accountId } = account;
+      const grantId = result?.consent?.grantId ?? session.grantIdFor(clientId);
+      const existing = grantId ? await provider().Grant.find(grantId) : undefined;
+      if (existing && existing.accountId === accountId && existing.clientId === clientId) return existing;
+      const granted = await consents.scopesOf(accountId, clientId);
+      if (granted.length === 0) return undefined;
+      return makeGrant({ accountId, clientId, granted, refused: [] });
+    },
+  };
+}

@@ -1,0 +1,35 @@
+// Where does somebody sign in, and what comes after? Within an authorization request, or at this server's own pages with a way back.
+import type { Request, Response } from 'express';
+import type { Account } from '../accounts/store.ts';
+
+export interface ProviderLink {
+  readonly name: string;
+  readonly title: string;
+  readonly href: string;
+}
+
+export interface Place {
+  /** Addresses of the forms, which are those of their pages too. */
+  readonly signIn: string;
+  readonly register: string;
+  readonly cancel?: string | undefined;
+  readonly clientName?: string | undefined;
+  readonly providers: readonly ProviderLink[];
+  /** What form tokens belong to. */
+  readonly belongsTo: string;
+  readonly formAction: readonly string[];
+  readonly hint?: string | undefined;
+  /** Somebody is signed in but should say so again. */
+  readonly again?: Account | undefined;
+  readonly finish: (request: Request, response: Response, done: FinishedSignIn) => Promise<void>;
+}
+
+export interface FinishedSignIn {
+  readonly account: Account;
+  readonly signedInAt: number;
+  readonly acr?: string | undefined;
+  readonly amr: readonly string[];
+}
+
+/** Undefined when the request has been answered. */
+export type FindPlace = (request: Request, response: Response) => Promise<Place | undefined>;

@@ -1,0 +1,188 @@
+// Signing in with a password and registering, wherever it happens (contract section 5). The answer to a wrong sign-in never says whether
+// the account exists; registering signs in at once.
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { passwordFault } from '../accounts/password-policy.ts';
+import { hashPassword } from '../accounts/passwords.ts';
+import type { SignIn } from '../accounts/sign-in.ts';
+import type { Account, AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { AddressLimit } from '../guard/address-limit.ts';
+import { field, rawField } from '../html/form-body.ts';
+import type { Site } from '../html/site.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import { isEmailAddress } from './email-address.ts';
+import type { FindPlace, Place } from './place.ts';
+
+export interface SignInPagesOptions {
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly accounts: AccountStore;
+  readonly signIn: SignIn['signIn'];
+  readonly registrations: AddressLimit;
+  readonly sendVerification: (account: Account) => Promise<void>;
+  readonly audit: Audit;
+}
+
+interface Fault {
+  readonly field?: string;
+  readonly text: string;
+}
+
+export type SignInPages = ReturnType<typeof createSignInPages>;
+
+/** "in 15 minutes", as people say it. */
+export const inWords = (seconds: number): string =>
+  seconds < 60 ? `${seconds} seconds` : seconds < 120 ? 'a minute' : `${Math.ceil(seconds / 60)} minutes`;
+
+export function createSignInPages(options: SignInPagesOptions) {
+  const { site, sessions, accounts, audit } = options;
+
+  const showSignIn = (
+    request: Request,
+    response: Response,
+    place: Place,
+    { faults = [], username, status = 200 }: { faults?: readonly Fault[]; username?: string; status?: number } = {},
+  ) =>
+    site.show(
+      request,
+      response,
+      'sign-in',
+      {
+        place,
+        faults,
+        errors: byField(faults),
+        username: username ?? place.again?.username ?? place.hint,
+        again: Boolean(place.again),
+        onlyProviders: Boolean(place.again && !place.again.passwordHash),
+      },
+      page(place, faults, place.again ? 'Confirm that it is you' : 'Sign in', status),
+    );
+
+  const showRegister = (
+    request: Request,
+    response: Response,
+    place: Place,
+    { faults = [], values = {}, status = 200 }: { faults?: readonly Fault[]; values?: object; status?: number } = {},
+  ) =>
+    site.show(
+      request,
+      response,
+      'register',
+      { place, faults, errors: byField(faults), values },
+      page(place, faults, 'Create an account', status),
+    );
+
+  const finish = async (
+    request: Request,
+    response: Response,
+    place: Place,
+    account: Account,
+    how: { acr?: string; amr: readonly string[] },
+  ): Promise<void> => {
+    const { signedInAt } = await sessions.start(request, response, { account, ...how });
+    audit.record({
+      kind: 'sign-in.succeeded',
+      accountId: account.id,
+      address: request.ip,
+      detail: { method: how.acr ?? how.amr.join(' ') },
+    });
+    await place.finish(request, response, { account, signedInAt, ...how });
+  };
+
+  const submitSignIn = async (request: Request, response: Response, place: Place): Promise<void> => {
+    const username = field(request, 'username');
+    const password = rawField(request, 'password');
+    const missing: Fault[] = [
+      ...(username ? [] : [{ field: 'username', text: 'Enter your e-mail address or user name.' }]),
+      ...(password ? [] : [{ field: 'password', text: 'Enter your password.' }]),
+    ];
+    if (missing.length > 0) return showSignIn(request, response, place, { faults: missing, username, status: 400 });
+    const outcome = await options.signIn({ username, password, address: request.ip ?? '' });
+    if ('account' in outcome) return finish(request, response, place, outcome.account, { amr: ['pwd'] });
+    if (outcome.refused === 'locked') {
+      response.setHeader('Retry-After', String(outcome.retryAfter));
+      const text = `Too many sign-ins have failed. Wait ${inWords(outcome.retryAfter)} and try again, or reset your password.`;
+      return showSignIn(request, response, place, { faults: [{ text }], username, status: 429 });
+    }
+    const text = 'That user name and password do not match.';
+    return showSignIn(request, response, place, { faults: [{ field: 'username', text }], username, status: 400 });
+  };
+
+  const submitRegister = async (request: Request, response: Response, place: Place): Promise<void> => {
+    const name = field(request, 'name');
+    const username = field(request, 'username');
+    const password = rawField(request, 'password');
+    const values = { name, username };
+    const faults = registrationFaults({ name, username, password });
+    if (faults.length > 0) return showRegister(request, response, place, { faults, values, status: 400 });
+    const wait = await options.registrations.use(request.ip ?? '');
+    if (wait > 0) {
+      response.setHeader('Retry-After', String(wait));
+      const text = `Too many accounts have been created from here. Wait ${inWords(wait)} and try again.`;
+      return showRegister(request, response, place, { faults: [{ text }], values, status: 429 });
+    }
+    const account = await accounts.create({
+      username,
+      name,
+      email: username,
+      passwordHash: await hashPassword(password),
+    });
+    if (!account) {
+      const text = 'There is an account with this address already. Sign in, or reset its password.';
+      return showRegister(request, response, place, { faults: [{ field: 'username', text }], values, status: 409 });
+    }
+    audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip });
+    await options.sendVerification(account);
+    return finish(request, response, place, account, { amr: ['pwd'] });
+  };
+
+  const at =
+    (
+      findPlace: FindPlace,
+      work: (request: Request, response: Response, place: Place) => Promise<void>,
+    ): RequestHandler =>
+    async (request, response) => {
+      const place = await findPlace(request, response);
+      if (place) await work(request, response, place);
+    };
+
+  return {
+    showSignIn,
+    finish,
+
+    /** `/sign-in` and `/register` below wherever it is mounted. */
+    routes(findPlace: FindPlace, belongsTo: (request: Request) => string): Router {
+      const router = Router({ mergeParams: true });
+      router.get('/sign-in', at(findPlace, showSignIn));
+      router.post('/sign-in', ...site.form(belongsTo, at(findPlace, submitSignIn)));
+      router.get('/register', at(findPlace, showRegister));
+      router.post('/register', ...site.form(belongsTo, at(findPlace, submitRegister)));
+      return router;
+    },
+  };
+}
+
+function registrationFaults({ name, username, password }: Record<'name' | 'username' | 'password', string>): Fault[] {
+  const faults: Fault[] = [];
+  if (name === '') faults.push({ field: 'name', text: 'Enter your name.' });
+  else if (name.length > 100) faults.push({ field: 'name', text: 'Use 100 characters at most.' });
+  if (!isEmailAddress(username)) {
+    faults.push({ field: 'username', text: 'Enter an e-mail address, such as name@example.com.' });
+  }
+  const fault = passwordFault(password, [name, username]);
+  if (fault) faults.push({ field: 'password', text: fault });
+  return faults;
+}
+
+export function byField(faults: readonly Fault[]): Record<string, string> {
+  return Object.fromEntries(faults.filter((fault) => fault.field).map((fault) => [fault.field, fault.text]));
+}
+
+const page = (place: Place, faults: readonly Fault[], title: string, status: number) => ({
+  title: faults.length > 0 ? `Error: ${title}` : title,
+  status,
+  belongsTo: place.belongsTo,
+  formAction: place.formAction,
+});
+
+export type { Fault };

@@ -1,0 +1,112 @@
+// Composition of the people's side: accounts, guards, mail, sessions and every page. app.ts mounts its routes and hands its rules to the
+// provider.
+import type { Database } from '@bay-booking/service/database';
+import type { Logger } from '@bay-booking/service/logging';
+import { type RequestHandler, Router } from 'express';
+import type { Provider } from 'oidc-provider';
+import { createAccountMail } from './accounts/account-mail.ts';
+import { createOneTimeLinks } from './accounts/one-time-links.ts';
+import { createSignIn } from './accounts/sign-in.ts';
+import { createAccountStore } from './accounts/store.ts';
+import type { ArtifactStore } from './adapter.ts';
+import type { Audit } from './audit/audit.ts';
+import { idpParameter } from './authorization-request.ts';
+import type { AuthConfig } from './config.ts';
+import { limitUse } from './guard/address-limit.ts';
+import { countFailuresIn } from './guard/failure-counter.ts';
+import { addressKey, nameKey } from './guard/keys.ts';
+import { createSignInGuard } from './guard/sign-in-guard.ts';
+import { createFormTokens } from './html/form-token.ts';
+import { assetRoutes } from './html/routes.ts';
+import { createSite } from './html/site.ts';
+import { createBrowserSessions } from './interaction/browser-session.ts';
+import { createConsent } from './interaction/consent.ts';
+import { createConsentStore } from './interaction/consent-store.ts';
+import { ownRoutes } from './interaction/own-routes.ts';
+import { createInteractionPolicy } from './interaction/policy.ts';
+import { recoveryRoutes } from './interaction/recovery-routes.ts';
+import { interactionRoutes } from './interaction/routes.ts';
+import { createSessionStore } from './interaction/session-store.ts';
+import { createSignInPages } from './interaction/sign-in-pages.ts';
+import { openPostOffice } from './mail/post-office.ts';
+import { createMailStore } from './mail/store.ts';
+import type { ScopeTable } from './scopes.ts';
+
+export interface PeopleOptions {
+  readonly db: Database;
+  readonly config: AuthConfig;
+  readonly logger: Logger;
+  readonly audit: Audit;
+  readonly provider: () => Provider;
+  readonly artifacts: ArtifactStore;
+  readonly scopes: ScopeTable;
+}
+
+export type People = ReturnType<typeof createPeople>;
+
+export function createPeople({ db, config, logger, audit, provider, artifacts, scopes }: PeopleOptions) {
+  const accounts = createAccountStore({ db });
+  const count = countFailuresIn(db);
+  const { signIn } = createSignIn({ accounts, guard: createSignInGuard(count, config.signInLimits), audit });
+  const hour = 3600;
+  const registrations = limitUse(count, { name: 'register', limit: 30, window: hour }, addressKey);
+  const resets = limitUse(count, { name: 'reset', limit: 30, window: hour }, addressKey);
+  const perRecipient = limitUse(count, { name: 'mail', limit: 5, window: hour }, nameKey);
+
+  const postOffice = openPostOffice({
+    store: createMailStore({ db }),
+    smtpUrl: config.smtpUrl,
+    on: config.mail === 'on',
+    from: config.mailFrom,
+    logger,
+  });
+  const links = createOneTimeLinks({ db });
+  const mail = createAccountMail({ issuer: config.issuer, links, accounts, postOffice, perRecipient, audit, logger });
+
+  const sessionStore = createSessionStore({ db });
+  const sessions = createBrowserSessions({
+    provider,
+    accounts,
+    store: sessionStore,
+    revokeGrant: artifacts.revokeGrant,
+  });
+  const tokens = createFormTokens({ provider, keys: config.cookieKeys, origin: config.issuer });
+  const site = createSite({ sessions, tokens });
+  const consents = createConsentStore({ db });
+  const consent = createConsent({ provider, consents, scopes, audience: config.bookingsAudience });
+  const providerLinks = () => [];
+  const pages = createSignInPages({
+    site,
+    sessions,
+    accounts,
+    signIn,
+    registrations,
+    sendVerification: mail.sendVerification,
+    audit,
+  });
+
+  const router = Router();
+  router.use(assetRoutes());
+  router.use(
+    interactionRoutes({ provider, site, pages, decide: consent.decide, scopes, idpParameter, providerLinks, audit }),
+  );
+  router.use(ownRoutes({ site, sessions, pages, providerLinks, audit }));
+  router.use(
+    recoveryRoutes({ site, accounts, links, mail, resets, signOutEverywhere: sessionStore.endEverything, audit }),
+  );
+
+  return {
+    accounts,
+    signIn,
+    policy: createInteractionPolicy(idpParameter),
+    loadExistingGrant: consent.load,
+    routes: router as RequestHandler,
+    settle: async (): Promise<void> => {
+      await mail.settled();
+    },
+    close: async (): Promise<void> => {
+      await mail.settled();
+      await postOffice.close();
+    },
+  };
+}
