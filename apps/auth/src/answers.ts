@@ -18,6 +18,8 @@ export interface Routes {
 export interface AnswerOptions {
   readonly routes: Routes;
   readonly issuer: string;
+  /** Every scope there is; the library knows those of OpenID Connect alone. */
+  readonly scopes: readonly string[];
   readonly logger: Logger;
   readonly renderNotFound: (ctx: KoaContextWithOIDC) => void | Promise<void>;
 }
@@ -26,7 +28,10 @@ export interface AnswerOptions {
 const jwksMaxAge = 15;
 const retryAfter = '2';
 
-export function registerAnswers(provider: Provider, { routes, issuer, logger, renderNotFound }: AnswerOptions): void {
+export function registerAnswers(
+  provider: Provider,
+  { routes, issuer, scopes, logger, renderNotFound }: AnswerOptions,
+): void {
   const machine = new Set([routes.token, routes.introspection, routes.revocation]);
   const readableByOrigin = new Set([routes.token, routes.revocation]);
   const discovery = new Set(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']);
@@ -57,7 +62,8 @@ export function registerAnswers(provider: Provider, { routes, issuer, logger, re
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discovery.has(ctx.path) && ctx.status === 200) {
-      const body = ctx.body as { response_types_supported: readonly string[] };
+      const body = ctx.body as { response_types_supported: readonly string[]; scopes_supported: readonly string[] };
+      body.scopes_supported = scopes;
       body.response_types_supported = publishedResponseTypes(body.response_types_supported);
       ctx.set('Cache-Control', 'public, max-age=60');
     }

@@ -4,7 +4,7 @@ import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import { allowedScopes, effectiveScopes, type RegisteredClient } from './clients/registered.ts';
 import { isImplicitToken, rewriteTokenRequest } from './implicit.ts';
 import type { Next } from './provider-types.ts';
-import { findScopeFault, offlineAccess, type ScopeTable } from './scopes.ts';
+import { findScopeFault, type ScopeTable } from './scopes.ts';
 
 /** The parameter, ours alone, that carries the social provider asked for by `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
@@ -55,8 +55,9 @@ export function createRequestCheck({ scopes, isSocialProvider }: RequestRules) {
       issuesIdToken: givesCode || (responseType.includes('id_token') && !isImplicitToken(responseType)),
     });
     if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
-    // The library takes offline_access out unless prompt=consent; here it is a scope like any other, which consent asks for.
-    if (requested.includes(offlineAccess)) params.scope = requested.join(' ');
+    // The library takes offline_access out unless prompt=consent; here it is a scope like any other where there is a code, and none
+    // where there is not.
+    params.scope = requested.join(' ');
     if (idp !== undefined && !isSocialProvider(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');
     }

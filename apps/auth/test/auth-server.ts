@@ -5,6 +5,7 @@ import { connectDatabase, type Database } from '@bay-booking/service/database';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
+import { afterAll } from '@jest/globals';
 import { type AuthApp, createApp } from '../src/app.ts';
 import { createClientCheck } from '../src/clients/check.ts';
 import { readAuthConfig } from '../src/config.ts';
@@ -12,6 +13,7 @@ import { importDocument } from '../src/import.ts';
 import type { ImportDocument } from '../src/import-document.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
 import { createScopeTable } from '../src/scopes.ts';
+import { openGate } from './database-gate.ts';
 import { demoDocument } from './demo-document.ts';
 
 export const scopeBase = 'https://bay-booking.example';
@@ -56,11 +58,21 @@ export interface AuthServer {
     readonly auth: AuthApp;
     readonly close: () => Promise<void>;
   }>;
+  /** The database is away for the service, whose connections are cut, until it is mended. */
+  readonly cutDatabase: () => Promise<void>;
+  readonly mendDatabase: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
+/** Whatever a failing test left open would keep jest from ending. */
+const open = new Set<() => Promise<void>>();
+afterAll(async () => {
+  for (const close of open) await close();
+});
+
 export async function startAuthServer(environment: Record<string, string> = {}): Promise<AuthServer> {
   const database = await createTestDatabase({ migrations: migrationsDirectory });
+  const gate = await openGate(database.url);
   const log: string[] = [];
   const logger = createLogger({
     service: 'auth',
@@ -79,7 +91,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
     const port = await listenOn(server);
     const origin = `http://127.0.0.1:${port}`;
     const config = readAuthConfig({
-      DATABASE_URL: database.url,
+      DATABASE_URL: gate.url,
       ISSUER: issuer ?? origin,
       COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
       KEY_ENCRYPTION_KEY: encryptionKey,
@@ -101,6 +113,15 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   await load(demoDocument(scopes));
   const first = await start();
   const others: { close: () => Promise<void> }[] = [];
+  const closeAll = async (): Promise<void> => {
+    if (!open.delete(closeAll)) return;
+    for (const other of others) await other.close().catch(() => {});
+    await first.close();
+    await gate.cut();
+    await db.destroy();
+    await database.drop();
+  };
+  open.add(closeAll);
   return {
     ...first,
     db,
@@ -118,12 +139,9 @@ export async function startAuthServer(environment: Record<string, string> = {}):
       others.push(other);
       return other;
     },
-    close: async () => {
-      for (const other of others) await other.close().catch(() => {});
-      await first.close();
-      await db.destroy();
-      await database.drop();
-    },
+    cutDatabase: gate.cut,
+    mendDatabase: gate.mend,
+    close: closeAll,
   };
 }
 

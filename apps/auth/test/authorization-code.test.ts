@@ -1,0 +1,377 @@
+// Specification, "Authorization code flow", "Scopes" and "Refresh"; contract section 6.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import * as openid from 'openid-client';
+import { type AuthServer, answerOf, audience, basic, scopes, startAuthServer } from './auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, owner, passThrough, pkce, returned, webCallback } from './flows.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
+
+const web = basic('demo-web', 'demo-web-secret');
+const request = (more: Record<string, string> = {}) => ({
+  response_type: 'code',
+  client_id: 'demo-web',
+  redirect_uri: webCallback,
+  scope: scopes.play,
+  state: 'af0ifjsldkj',
+  ...more,
+});
+const code = async (more: Record<string, string> = {}): Promise<string> => {
+  const { code: found } = await authorize(server, request(more));
+  expect(found).toBeDefined();
+  return String(found);
+};
+const redeem = async (form: Record<string, string>, headers: Record<string, string> = web) =>
+  answerOf(
+    await server.post(
+      '/connect/token',
+      { grant_type: 'authorization_code', redirect_uri: webCallback, ...form },
+      headers,
+    ),
+  );
+const refresh = async (token: unknown, headers = web, more: Record<string, string> = {}) =>
+  answerOf(
+    await server.post(
+      '/connect/token',
+      { grant_type: 'refresh_token', refresh_token: String(token), ...more },
+      headers,
+    ),
+  );
+const userinfo = async (token: unknown) =>
+  fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${token}` } });
+
+describe('the redirect', () => {
+  test('carries query code and scope', async () => {
+    const found = await authorize(server, request());
+    expect(found).toEqual({
+      code: expect.any(String),
+      scope: scopes.play,
+      state: 'af0ifjsldkj',
+      iss: server.origin,
+    });
+  });
+
+  test('carries an error instead of a code, with the state', async () => {
+    const browser = openBrowser(server);
+    const { url } = await browser.open(authorizeUrl(server, request({ prompt: 'none' })));
+    expect(url.href).toMatch(/^http:\/\/localhost:4010\/callback\?/);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({ error: 'login_required', state: 'af0ifjsldkj' });
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['an unknown scope', { scope: `${scopes.play} phone` }, 'invalid_scope'],
+    ['no scope', { scope: '' }, 'invalid_scope'],
+    ['profile without openid', { scope: `profile ${scopes.play}` }, 'invalid_scope'],
+    ['email and roles without openid', { scope: `email roles ${scopes.play}` }, 'invalid_scope'],
+    ['an unknown response type', { response_type: 'magic' }, 'unsupported_response_type'],
+    ['a response type of other clients', { response_type: 'token' }, 'invalid_request'],
+    ['a signed request object', { request: 'e30.e30.' }, 'request_not_supported'],
+    ['a request object elsewhere', { request_uri: 'https://evil.example/r' }, 'request_uri_not_supported'],
+    ['a social provider that is not known', { acr_values: 'idp:nobody' }, 'invalid_request'],
+    ['a resource that is not ours', { resource: 'https://other.example' }, 'invalid_target'],
+    ['an unknown prompt', { prompt: 'dance' }, 'invalid_request'],
+    ['PKCE by the plain method', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }, 'invalid_request'],
+  ])('of a request with %s carries the error', async (_title, more, error) => {
+    const { url } = await openBrowser(server).open(authorizeUrl(server, request(more)));
+    expect(url.href.startsWith(webCallback)).toBe(true);
+    expect(returned({ url } as never)).toMatchObject({ error, state: 'af0ifjsldkj' });
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['an unknown client', { client_id: 'nobody' }],
+    ['a redirect URI that is not registered', { redirect_uri: 'http://localhost:4010/callback/more' }],
+    ['a redirect URI with another query', { redirect_uri: `${webCallback}?next=1` }],
+  ])('of a request with %s goes nowhere: a page says so', async (_title, more) => {
+    const page = await openBrowser(server).open(authorizeUrl(server, request(more)));
+    expect(page.status).toBe(400);
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+    expect(page.html).toMatch(/<html lang="en"/);
+    expect(page.html).not.toMatch(/(src|href)="(https?:)?\/\/(?!localhost|127)/);
+  });
+
+  test('is the same for POST /connect/authorize', async () => {
+    const posted = await server.post('/connect/authorize', request());
+    expect(posted.status).toBe(303);
+    const browser = openBrowser(server);
+    const page = await browser.open(new URL(posted.headers.get('location') ?? '', server.origin));
+    expect(returned(await passThrough(browser, page))).toMatchObject({ code: expect.any(String) });
+  });
+
+  test('can be a form_post', async () => {
+    const browser = openBrowser(server);
+    const page = await passThrough(
+      browser,
+      await browser.open(authorizeUrl(server, request({ response_mode: 'form_post' }))),
+    );
+    expect(page.forms[0]).toMatchObject({ action: webCallback, method: 'post' });
+    const fields = Object.fromEntries((page.forms[0]?.fields ?? []).map(({ name, value }) => [name, value]));
+    expect(fields).toMatchObject({ code: expect.any(String), scope: scopes.play, state: 'af0ifjsldkj' });
+  });
+});
+
+describe('the exchange', () => {
+  test.each<[string, Record<string, string>, Record<string, string>]>([
+    ['the Basic scheme', {}, web],
+    ['the body', { client_id: 'demo-web', client_secret: 'demo-web-secret' }, {}],
+  ])('with client credentials in %s returns the token response', async (_title, form, headers) => {
+    const response = await server.post(
+      '/connect/token',
+      { grant_type: 'authorization_code', code: await code(), redirect_uri: webCallback, ...form },
+      headers,
+    );
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(await answerOf(response)).toEqual({
+      status: 200,
+      access_token: expect.any(String),
+      expires_in: 3600,
+      token_type: 'Bearer',
+      scope: scopes.play,
+    });
+  });
+
+  test('returns a refresh_token if offline_access was granted, without prompt=consent and without openid', async () => {
+    const found = await authorize(server, request({ scope: `offline_access ${scopes.play}` }));
+    expect(found.scope).toBe(`offline_access ${scopes.play}`);
+    const tokens = await redeem({ code: String(found.code) });
+    expect(tokens).toMatchObject({ refresh_token: expect.any(String), scope: `offline_access ${scopes.play}` });
+    expect(tokens).not.toHaveProperty('id_token');
+    const claims = decodeJwt(String(tokens.access_token));
+    expect(claims).toMatchObject({ iss: server.origin, aud: audience, sub: 'acc-player', client_id: 'demo-web' });
+    expect(claims.scope).toBe(scopes.play);
+    expect(claims.auth_time).toEqual(expect.any(Number));
+    const again = await refresh(tokens.refresh_token);
+    expect(again).toMatchObject({ status: 200, refresh_token: expect.any(String) });
+    expect(again.refresh_token).not.toBe(tokens.refresh_token);
+  });
+
+  test('of openid and custom scopes returns an id_token with the claims of the granted scopes and a JWT access token', async () => {
+    const all = `openid profile email roles ${scopes.play} ${scopes.bookings}`;
+    const found = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { who: owner });
+    const tokens = await redeem({ code: String(found.code) });
+    expect(tokens.scope).toBe(all);
+    const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
+    const { payload } = await jwtVerify(String(tokens.id_token), keys, { issuer: server.origin, audience: 'demo-web' });
+    expect(payload).toMatchObject({
+      sub: 'acc-owner-north',
+      name: 'Olivia North',
+      preferred_username: 'owner@north.example',
+      email: 'owner@north.example',
+      email_verified: true,
+      roles: ['range-owner'],
+      nonce: 'n-0S6_WzA2Mj',
+    });
+    const access = await jwtVerify(String(tokens.access_token), keys, {
+      issuer: server.origin,
+      audience,
+      typ: 'at+jwt',
+    });
+    expect(access.payload).toMatchObject({ sub: 'acc-owner-north', facilities: ['fac-north'] });
+  });
+
+  test('of openid alone returns an id_token of its claims alone', async () => {
+    const tokens = await redeem({ code: await code({ scope: 'openid' }) });
+    const claims = decodeJwt(String(tokens.id_token));
+    expect(claims).not.toHaveProperty('name');
+    expect(claims).not.toHaveProperty('email');
+    expect(claims).not.toHaveProperty('roles');
+    expect(await (await userinfo(tokens.access_token)).json()).toEqual({ sub: 'acc-player' });
+  });
+
+  test('{scope_base}/golf/bookings carries no facility for a user without a role', async () => {
+    const tokens = await redeem({ code: await code({ scope: scopes.bookings }) });
+    expect(decodeJwt(String(tokens.access_token)).facilities).toEqual([]);
+  });
+
+  test.each<[string, () => Promise<Record<string, string>>]>([
+    ['a made-up code', async () => ({ code: 'made-up' })],
+    ['another redirect_uri', async () => ({ code: await code(), redirect_uri: 'http://localhost:4010/other' })],
+    ['PKCE’s verifier missing', async () => ({ code: await code(pkce.challenge) })],
+    ['PKCE’s verifier wrong', async () => ({ code: await code(pkce.challenge), code_verifier: 'x'.repeat(43) })],
+    ['a verifier where no challenge was', async () => ({ code: await code(), code_verifier: pkce.verifier })],
+  ])('with %s is invalid_grant', async (_title, form) => {
+    expect(await redeem(await form())).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test('of another client’s code is invalid_grant', async () => {
+    const answer = await redeem({ code: await code() }, basic('demo-range', 'demo-range-secret'));
+    expect(answer).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test('of a code after 60 s is invalid_grant', async () => {
+    const old = await code();
+    const { rows } = await server.db.raw(
+      `update oidc_artifact set payload = payload || jsonb_build_object('exp', (payload ->> 'exp')::int - 60), expires_at = expires_at - interval '60 s'
+        where model = 'AuthorizationCode' and consumed_at is null and expires_at - created_at <= interval '60 s' returning expires_at > now() as live`,
+    );
+    expect(rows).toContainEqual({ live: false });
+    expect(await redeem({ code: old })).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test('a replayed code revokes every token of its grant', async () => {
+    const used = await code({ scope: `openid offline_access ${scopes.play}` });
+    const tokens = await redeem({ code: used });
+    expect((await userinfo(tokens.access_token)).status).toBe(200);
+    expect(await redeem({ code: used })).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect((await userinfo(tokens.access_token)).status).toBe(401);
+  });
+
+  test('of 32 parallel redemptions of one code exactly one wins, 20 rounds', async () => {
+    const browser = openBrowser(server);
+    for (let round = 0; round < 20; round += 1) {
+      const { code: one } = await authorize(server, request(), { browser });
+      const answers = await Promise.all(Array.from({ length: 32 }, () => redeem({ code: String(one) })));
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+      expect(answers.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
+    }
+  });
+});
+
+describe('refresh', () => {
+  test('narrowed to openid yields an access token for userinfo alone, narrowed to a custom scope one without openid', async () => {
+    const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
+    const narrow = await refresh(tokens.refresh_token, web, { scope: scopes.play });
+    expect(decodeJwt(String(narrow.access_token)).scope).toBe(scopes.play);
+    expect((await userinfo(narrow.access_token)).status).toBe(403);
+    expect(narrow).not.toHaveProperty('id_token');
+    const identity = await refresh(narrow.refresh_token, web, { scope: 'openid email' });
+    expect(identity.scope).toBe('openid email');
+    expect(await (await userinfo(identity.access_token)).json()).toEqual({
+      sub: 'acc-player',
+      email: 'player@example.com',
+      email_verified: true,
+    });
+  });
+
+  test('a replayed refresh token closes userinfo to the JWTs of its grant at once', async () => {
+    const tokens = await redeem({ code: await code({ scope: `openid offline_access ${scopes.play}` }) });
+    const next = await refresh(tokens.refresh_token);
+    expect((await userinfo(next.access_token)).status).toBe(200);
+    await refresh(tokens.refresh_token);
+    expect((await userinfo(next.access_token)).status).toBe(401);
+    expect((await userinfo(tokens.access_token)).status).toBe(401);
+  });
+});
+
+describe('public clients', () => {
+  const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
+
+  test('use PKCE (S256)', async () => {
+    const without = await openBrowser(server).open(authorizeUrl(server, request(spa)));
+    expect(returned(without)).toMatchObject({ error: 'invalid_request' });
+    const { code: found } = await authorize(server, request({ ...spa, ...pkce.challenge }));
+    const tokens = await redeem({ ...spa, code: String(found), code_verifier: pkce.verifier }, {});
+    expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer' });
+  });
+
+  test('unless registered pkce: "optional", as the specification shows it', async () => {
+    for (const redirect_uri of [
+      'http://localhost:4010/native',
+      'com.example.demo:/callback',
+      'http://127.0.0.1:51004/callback',
+    ]) {
+      const native = { client_id: 'demo-native', redirect_uri };
+      const { code: found } = await authorize(server, request({ ...native, scope: `offline_access ${scopes.play}` }));
+      const tokens = await redeem({ ...native, code: String(found) }, {});
+      expect(tokens).toMatchObject({ status: 200, refresh_token: expect.any(String) });
+      const again = await answerOf(
+        await server.post('/connect/token', {
+          grant_type: 'refresh_token',
+          refresh_token: String(tokens.refresh_token),
+          client_id: 'demo-native',
+        }),
+      );
+      expect(again).toMatchObject({ status: 200, refresh_token: expect.any(String) });
+    }
+  });
+
+  test('a challenge that was sent must be answered, optional or not', async () => {
+    const native = { client_id: 'demo-native', redirect_uri: 'http://localhost:4010/native' };
+    const { code: found } = await authorize(server, request({ ...native, ...pkce.challenge }));
+    expect(await redeem({ ...native, code: String(found) }, {})).toMatchObject({ error: 'invalid_grant' });
+  });
+});
+
+describe('OpenID Connect', () => {
+  test('openid-client drives the flow: PKCE, state, nonce, iss, id_token, userinfo, refresh', async () => {
+    const config = await openid.discovery(
+      new URL(server.origin),
+      'demo-web',
+      'demo-web-secret',
+      openid.ClientSecretBasic('demo-web-secret'),
+      { execute: [openid.allowInsecureRequests] },
+    );
+    const verifier = openid.randomPKCECodeVerifier();
+    const state = openid.randomState();
+    const nonce = openid.randomNonce();
+    const start = openid.buildAuthorizationUrl(config, {
+      redirect_uri: webCallback,
+      scope: `openid profile email offline_access ${scopes.play}`,
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    });
+    const browser = openBrowser(server);
+    const { url } = await passThrough(browser, await browser.open(start));
+    const tokens = await openid.authorizationCodeGrant(config, url, {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      expectedNonce: nonce,
+      idTokenExpected: true,
+    });
+    const claims = await openid.fetchUserInfo(config, tokens.access_token, String(tokens.claims()?.sub));
+    expect(claims).toMatchObject({ sub: 'acc-player', name: 'Pat Player', email: 'player@example.com' });
+    const again = await openid.refreshTokenGrant(config, String(tokens.refresh_token));
+    expect(again.claims()?.sub).toBe('acc-player');
+  });
+
+  test('prompt=login asks again, max_age tells when, login_hint and ui_locales and unknown parameters do no harm', async () => {
+    const browser = openBrowser(server);
+    await authorize(server, request({ scope: 'openid' }), { browser });
+    const again = await browser.open(authorizeUrl(server, request({ scope: 'openid', prompt: 'login' })));
+    expect(again.title).toMatch(/^Sign in/);
+    const { code: found } = await authorize(
+      server,
+      request({ scope: 'openid', max_age: '10000', login_hint: 'player@example.com', ui_locales: 'da en', extra: 'x' }),
+      { browser },
+    );
+    const tokens = await redeem({ code: String(found) });
+    expect(decodeJwt(String(tokens.id_token)).auth_time).toEqual(expect.any(Number));
+    // An id_token_hint of the same user is answered at once.
+    const hinted = await authorize(
+      server,
+      request({ scope: 'openid', prompt: 'none', id_token_hint: String(tokens.id_token) }),
+      { browser },
+    );
+    expect(hinted).toMatchObject({ code: expect.any(String) });
+  });
+
+  test('acr_values=1 2 with openid succeeds', async () => {
+    expect(await authorize(server, request({ scope: 'openid', acr_values: '1 2' }))).toHaveProperty('code');
+  });
+
+  test('a client may have its id_tokens signed ES256', async () => {
+    await server.load({
+      clients: [
+        {
+          client_id: 'es',
+          client_secret: 'es-secret',
+          redirect_uris: ['https://es.example/cb'],
+          id_token_signed_response_alg: 'ES256',
+          scope: 'openid',
+        },
+      ],
+    });
+    const es = { client_id: 'es', redirect_uri: 'https://es.example/cb' };
+    const { code: found } = await authorize(server, request({ ...es, scope: 'openid' }));
+    const tokens = await redeem({ ...es, code: String(found) }, basic('es', 'es-secret'));
+    const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
+    const { protectedHeader } = await jwtVerify(String(tokens.id_token), keys, { audience: 'es' });
+    expect(protectedHeader.alg).toBe('ES256');
+  });
+});

@@ -1,0 +1,266 @@
+// Contract section 6: endpoints, metadata, keys, CORS, and errors that are RFC 6749 whatever the client says it accepts.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import * as openid from 'openid-client';
+import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(server.origin + path, { headers, redirect: 'manual' });
+const pat = {
+  grant_type: 'client_credentials',
+  client_id: 'demo-pat-north',
+  client_secret: 'demo-pat-north-secret',
+  scope: scopes.bookings,
+};
+
+describe('discovery', () => {
+  test.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
+    '%s names the endpoints and what is supported, and nothing that is off',
+    async (path) => {
+      const response = await get(path);
+      expect(response.status).toBe(200);
+      const metadata = await response.json();
+      expect(metadata).toEqual({
+        issuer: server.origin,
+        authorization_endpoint: `${server.origin}/connect/authorize`,
+        token_endpoint: `${server.origin}/connect/token`,
+        userinfo_endpoint: `${server.origin}/connect/userinfo`,
+        jwks_uri: `${server.origin}/connect/jwks`,
+        introspection_endpoint: `${server.origin}/connect/introspect`,
+        revocation_endpoint: `${server.origin}/connect/revocation`,
+        end_session_endpoint: `${server.origin}/connect/endsession`,
+        scopes_supported: ['openid', 'profile', 'email', 'roles', 'offline_access', scopes.play, scopes.bookings],
+        response_types_supported: ['code', 'token', 'id_token token', 'id_token'],
+        response_modes_supported: ['form_post', 'fragment', 'query'],
+        grant_types_supported: expect.arrayContaining([
+          'authorization_code',
+          'implicit',
+          'refresh_token',
+          'client_credentials',
+          'password',
+          'social_access_token',
+        ]),
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: expect.arrayContaining(['ES256', 'RS256']),
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+        claims_supported: expect.arrayContaining(['sub', 'name', 'email', 'email_verified', 'roles']),
+        claim_types_supported: ['normal'],
+        claims_parameter_supported: false,
+        request_uri_parameter_supported: false,
+        authorization_response_iss_parameter_supported: true,
+      });
+    },
+  );
+
+  test('openid-client discovers it under both algorithms', async () => {
+    for (const algorithm of ['oidc', 'oauth2'] as const) {
+      const config = await openid.discovery(new URL(server.origin), 'demo-web', undefined, openid.None(), {
+        algorithm,
+        execute: [openid.allowInsecureRequests],
+      });
+      expect(config.serverMetadata().issuer).toBe(server.origin);
+    }
+  });
+
+  test('addresses follow ISSUER, whatever Host or forwarding headers a request carries', async () => {
+    const response = await get('/.well-known/openid-configuration', {
+      'X-Forwarded-Host': 'evil.example',
+      'X-Forwarded-Proto': 'https',
+    });
+    expect(JSON.stringify(await response.json())).not.toContain('evil.example');
+  });
+
+  test('the keys may be cached for a short while', async () => {
+    const response = await get('/connect/jwks');
+    expect(response.headers.get('cache-control')).toMatch(/max-age=\d+/);
+    const { keys } = (await response.json()) as { keys: Record<string, string>[] };
+    expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES256', 'RS256']);
+    for (const key of keys) for (const secret of ['d', 'p', 'q', 'k']) expect(key).not.toHaveProperty(secret);
+  });
+});
+
+describe('CORS', () => {
+  test.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/connect/jwks'])(
+    '%s answers any origin, without credentials',
+    async (path) => {
+      const response = await get(path, { Origin: 'https://anything.example' });
+      expect(response.headers.get('access-control-allow-origin')).toBe('*');
+      expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+      expect(response.status).toBe(200);
+    },
+  );
+
+  test('userinfo answers any origin, preflight included', async () => {
+    const response = await get('/connect/userinfo', { Origin: 'https://anything.example' });
+    expect(response.status).toBe(401);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    const preflight = await fetch(`${server.origin}/connect/userinfo`, {
+      method: 'OPTIONS',
+      headers: {
+        Origin: 'https://anything.example',
+        'Access-Control-Request-Method': 'GET',
+        'Access-Control-Request-Headers': 'authorization',
+      },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('authorization');
+  });
+
+  test.each(['/connect/token', '/connect/revocation'])(
+    '%s answers the origins of the client’s registered redirect URIs, and no other',
+    async (path) => {
+      const form = { grant_type: 'authorization_code', code: 'x', token: 'x', client_id: 'demo-spa' };
+      const own = await server.post(path, form, { Origin: 'http://localhost:4010' });
+      expect(own.headers.get('access-control-allow-origin')).toBe('http://localhost:4010');
+      expect(own.headers.get('access-control-allow-credentials')).toBeNull();
+      for (const Origin of ['https://evil.example', 'null', 'http://localhost:4011']) {
+        const foreign = await server.post(path, form, { Origin });
+        expect(foreign.headers.get('access-control-allow-origin')).toBeNull();
+      }
+      const preflight = await fetch(server.origin + path, {
+        method: 'OPTIONS',
+        headers: { Origin: 'http://localhost:4010', 'Access-Control-Request-Method': 'POST' },
+      });
+      expect(preflight.status).toBe(204);
+    },
+  );
+});
+
+describe('errors of the token endpoint are RFC 6749', () => {
+  test('JSON, never cached, also where the client would rather have HTML', async () => {
+    const response = await server.post('/connect/token', { ...pat, scope: 'x' }, { Accept: 'text/html' });
+    expect(response.status).toBe(400);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(Object.keys((await response.json()) as object).sort()).toEqual(['error', 'error_description', 'scope']);
+  });
+
+  test.each<[string, Record<string, string>, number, string]>([
+    ['an unknown grant type', { ...pat, grant_type: 'magic' }, 400, 'unsupported_grant_type'],
+    ['no grant type', { client_id: pat.client_id, client_secret: pat.client_secret }, 400, 'invalid_request'],
+    ['no client', { grant_type: 'client_credentials' }, 400, 'invalid_request'],
+    ['no code', { grant_type: 'authorization_code', client_id: 'demo-spa' }, 400, 'invalid_request'],
+    [
+      'a bad code',
+      {
+        grant_type: 'authorization_code',
+        client_id: 'demo-spa',
+        code: 'bad',
+        redirect_uri: 'http://localhost:4010/spa',
+      },
+      400,
+      'invalid_grant',
+    ],
+    [
+      'a bad refresh token',
+      { grant_type: 'refresh_token', client_id: 'demo-spa', refresh_token: 'bad' },
+      400,
+      'invalid_grant',
+    ],
+    ['a public client with a secret', { ...pat, client_id: 'demo-spa' }, 401, 'invalid_client'],
+    ['a confidential client without one', { ...pat, client_secret: '' }, 401, 'invalid_client'],
+    ['a NUL in the client id', { ...pat, client_id: 'a\0b' }, 401, 'invalid_client'],
+    [
+      'a NUL in a token',
+      { grant_type: 'refresh_token', client_id: 'demo-spa', refresh_token: '\0' },
+      400,
+      'invalid_grant',
+    ],
+  ])('%s', async (_title, form, status, error) => {
+    const response = await server.post('/connect/token', form);
+    expect(response.headers.get('www-authenticate') !== null).toBe(status === 401);
+    expect(await answerOf(response)).toMatchObject({ status, error, error_description: expect.any(String) });
+  });
+
+  test('a body that is no form, or too long, is invalid_request', async () => {
+    const url = `${server.origin}/connect/token`;
+    const json = await fetch(url, {
+      method: 'POST',
+      body: JSON.stringify(pat),
+      headers: { 'Content-Type': 'application/json' },
+    });
+    expect(await answerOf(json)).toMatchObject({ status: 400, error: 'invalid_request' });
+    const long = await server.post('/connect/token', { ...pat, padding: 'x'.repeat(100_000) });
+    expect(await answerOf(long)).toMatchObject({ status: 400, error: 'invalid_request' });
+  });
+
+  test('GET is 405 with Allow', async () => {
+    const response = await get('/connect/token');
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toContain('POST');
+    expect(await response.json()).toMatchObject({ error: 'invalid_request' });
+  });
+
+  test('an unknown path is a page that loads nothing from elsewhere', async () => {
+    const response = await get('/nowhere', { Accept: 'text/html' });
+    expect(response.status).toBe(404);
+    const html = await response.text();
+    expect(html).toMatch(/<html lang="en">/);
+    expect(html).not.toMatch(/(src|href)="(https?:)?\/\//);
+  });
+});
+
+describe('health', () => {
+  test('live and ready', async () => {
+    expect((await get('/health/live')).status).toBe(200);
+    const ready = await get('/health/ready');
+    expect(await ready.json()).toEqual({ status: 'ready', checks: { database: 'ok', signingKeys: 'ok' } });
+  });
+
+  test('metrics count by route template', async () => {
+    await server.post('/connect/token', pat);
+    const text = await (await get('/metrics')).text();
+    expect(text).toMatch(/route="\/connect\/token"/);
+    expect(text).not.toContain('/nowhere');
+  });
+});
+
+test('RATE_LIMIT_PER_MINUTE holds one client back with 429 and Retry-After, and no other', async () => {
+  const limited = await startAuthServer({ RATE_LIMIT_PER_MINUTE: '3' });
+  const statuses: number[] = [];
+  for (let request = 0; request < 8; request += 1) statuses.push((await limited.post('/connect/token', pat)).status);
+  expect(statuses.slice(0, 3)).toEqual([200, 200, 200]);
+  expect(statuses).toContain(429);
+  // Guessing at a client's secret does not use up what the client may ask.
+  const refused = await limited.post('/connect/token', { ...pat, client_secret: 'wrong' });
+  expect(refused.status).toBe(401);
+  const last = await limited.post('/connect/token', pat);
+  if (last.status === 429) expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
+  const other = await limited.post('/connect/token', {
+    grant_type: 'password',
+    client_id: 'demo-native',
+    username: 'player@example.com',
+    password: 'demo-player-pass',
+    scope: scopes.play,
+  });
+  expect(other.status).toBe(200);
+  await limited.close();
+});
+
+describe('while the database is away', () => {
+  test('the token endpoint answers 503 temporarily_unavailable with Retry-After, keys and metadata go on, and nothing inner is told', async () => {
+    const away = await startAuthServer();
+    await away.cutDatabase();
+    const response = await away.post('/connect/token', pat);
+    const text = await response.text();
+    expect({ status: response.status, body: JSON.parse(text) }).toEqual({
+      status: 503,
+      body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
+    });
+    expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(text).not.toMatch(/select|connect|knex|at .*\(/i);
+    expect((await fetch(`${away.origin}/connect/jwks`)).status).toBe(200);
+    expect((await fetch(`${away.origin}/.well-known/openid-configuration`)).status).toBe(200);
+    expect((await fetch(`${away.origin}/health/live`)).status).toBe(200);
+    expect((await fetch(`${away.origin}/health/ready`)).status).toBe(503);
+    await away.mendDatabase();
+    expect((await away.post('/connect/token', pat)).status).toBe(200);
+    await away.close();
+  });
+});

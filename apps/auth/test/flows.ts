@@ -1,0 +1,40 @@
+// The flows with a person in them, as a client and a browser play them together.
+import type { AuthServer } from './auth-server.ts';
+import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
+
+export const player = { username: 'player@example.com', password: 'demo-player-pass' };
+export const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
+export const webCallback = 'http://localhost:4010/callback';
+export const allow = { name: 'decision', value: 'allow' };
+
+/** RFC 7636, appendix B. */
+export const pkce = {
+  challenge: { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' },
+  verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+};
+
+export const openBrowser = (server: AuthServer): FormBrowser => openFormBrowser([server.origin]);
+
+export const authorizeUrl = (server: AuthServer, params: Record<string, string>): string =>
+  `${server.origin}/connect/authorize?${new URLSearchParams(params)}`;
+
+/** Signs in and allows everything, as far as that is asked; answers where the browser ends up. */
+export async function passThrough(browser: FormBrowser, page: Page, who = player): Promise<Page> {
+  let current = page;
+  if (current.title.startsWith('Sign in')) current = await browser.send(current, who);
+  if (current.title.startsWith('Allow')) current = await browser.send(current, {}, allow);
+  return current;
+}
+
+/** The parameters that the client finds at its redirect URI. */
+export function returned({ url }: Page): Record<string, string> {
+  return Object.fromEntries(url.hash ? new URLSearchParams(url.hash.slice(1)) : url.searchParams);
+}
+
+export async function authorize(
+  server: AuthServer,
+  params: Record<string, string>,
+  { browser = openBrowser(server), who = player } = {},
+): Promise<Record<string, string>> {
+  return returned(await passThrough(browser, await browser.open(authorizeUrl(server, params)), who));
+}

@@ -1,0 +1,192 @@
+// Specification, "Implicit flow" and "Scopes" rule 2; contract section 6.
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import * as openid from 'openid-client';
+import { type AuthServer, answerOf, audience, scopes, startAuthServer } from './auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, passThrough, returned } from './flows.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
+
+const spa = 'http://localhost:4010/spa';
+const request = (more: Record<string, string> = {}) => ({
+  response_type: 'token',
+  client_id: 'demo-spa',
+  redirect_uri: spa,
+  scope: scopes.play,
+  state: 'st-1',
+  ...more,
+});
+const landing = async (more: Record<string, string>, browser = openBrowser(server)) =>
+  (await passThrough(browser, await browser.open(authorizeUrl(server, request(more))))).url;
+
+describe('response_type=token', () => {
+  test('redirects with the fragment access_token, token_type Bearer, expires_in and scope', async () => {
+    const url = await landing({});
+    expect(url.search).toBe('');
+    const found = returned({ url } as never);
+    expect(found).toEqual({
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: '3600',
+      scope: scopes.play,
+      state: 'st-1',
+      iss: server.origin,
+    });
+    const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
+    const { payload } = await jwtVerify(String(found.access_token), keys, { audience, typ: 'at+jwt' });
+    expect(payload).toMatchObject({ sub: 'acc-player', client_id: 'demo-spa', scope: scopes.play });
+  });
+
+  test('leaves no code behind, in the answer or in the database', async () => {
+    const { rows: before } = await server.db.raw(`select id from oidc_artifact where model = 'AuthorizationCode'`);
+    const url = await landing({ scope: scopes.bookings });
+    expect(url.href).not.toContain('code=');
+    const { rows: after } = await server.db.raw(`select id from oidc_artifact where model = 'AuthorizationCode'`);
+    expect(after).toEqual(before);
+  });
+
+  test('asked as `code token` gives exactly what `token` gives', async () => {
+    const found = returned({ url: await landing({ response_type: 'code token' }) } as never);
+    expect(Object.keys(found).sort()).toEqual(['access_token', 'expires_in', 'iss', 'scope', 'state', 'token_type']);
+  });
+
+  test('yields no refresh token: offline_access is not granted', async () => {
+    for (const prompt of ['', 'consent']) {
+      const found = await authorize(
+        server,
+        request({ scope: `offline_access ${scopes.play}`, ...(prompt && { prompt }) }),
+      );
+      expect(found.scope).toBe(scopes.play);
+      expect(found).not.toHaveProperty('refresh_token');
+    }
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['openid, since no id_token is issued', { scope: `openid ${scopes.play}` }, 'invalid_scope'],
+    ['profile', { scope: `profile ${scopes.play}` }, 'invalid_scope'],
+    ['openid alone', { scope: 'openid' }, 'invalid_scope'],
+    ['an unknown scope', { scope: 'phone' }, 'invalid_scope'],
+    ['no scope', { scope: '' }, 'invalid_scope'],
+    [
+      'response_mode=query, where a token would end in logs',
+      { response_mode: 'query', scope: 'phone' },
+      'invalid_scope',
+    ],
+    ['a social provider that is not known', { acr_values: 'idp:nobody' }, 'invalid_request'],
+    ['prompt=none and nobody signed in', { prompt: 'none' }, 'login_required'],
+  ])('with %s: the error is in the fragment', async (_title, more, error) => {
+    const url = await landing(more);
+    expect(url.search).toBe('');
+    expect(returned({ url } as never)).toMatchObject({ error, state: 'st-1' });
+  });
+
+  test('denied by the user: access_denied in the fragment', async () => {
+    const browser = openBrowser(server);
+    const { url } = await browser.send(await browser.open(authorizeUrl(server, request())), {}, 'Cancel');
+    expect(url.search).toBe('');
+    expect(returned({ url } as never)).toMatchObject({ error: 'access_denied', state: 'st-1' });
+  });
+
+  test('of a client that is not registered for it is refused', async () => {
+    const url = await landing({ client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback' });
+    expect(returned({ url } as never)).toMatchObject({ error: 'invalid_request' });
+  });
+
+  test('needs no PKCE, although the same client’s code does', async () => {
+    expect(returned({ url: await landing({ response_type: 'code' }) } as never)).toMatchObject({
+      error: 'invalid_request',
+      error_description: expect.stringContaining('PKCE'),
+    });
+    expect(returned({ url: await landing({}) } as never)).toHaveProperty('access_token');
+  });
+
+  test('openid-client’s peer for it: the fragment reads as RFC 6749 section 4.2.2', async () => {
+    const found = returned({ url: await landing({}) } as never);
+    expect(found.token_type?.toLowerCase()).toBe('bearer');
+    expect(Number(found.expires_in)).toBe(3600);
+  });
+});
+
+describe('response_type=id_token token', () => {
+  test('answers both, the id_token with the claims of the granted scopes, nonce and at_hash', async () => {
+    const all = `openid profile roles ${scopes.play}`;
+    const url = await landing({ response_type: 'id_token token', scope: all, nonce: 'n-1' });
+    const found = returned({ url } as never);
+    expect(found).toMatchObject({ scope: all, token_type: 'Bearer', expires_in: '3600', state: 'st-1' });
+    const claims = decodeJwt(String(found.id_token));
+    const half = createHash('sha256').update(String(found.access_token)).digest().subarray(0, 16);
+    expect(claims).toMatchObject({
+      iss: server.origin,
+      aud: 'demo-spa',
+      sub: 'acc-player',
+      name: 'Pat Player',
+      roles: ['player'],
+      nonce: 'n-1',
+      at_hash: half.toString('base64url'),
+    });
+    const userinfo = await fetch(`${server.origin}/connect/userinfo`, {
+      headers: { Authorization: `Bearer ${found.access_token}` },
+    });
+    expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player' });
+  });
+
+  test('without nonce, or without openid, is refused in the fragment', async () => {
+    for (const more of [{ scope: `openid ${scopes.play}` }, { scope: scopes.play, nonce: 'n' }]) {
+      const url = await landing({ response_type: 'id_token token', ...more });
+      expect(url.search).toBe('');
+      expect(returned({ url } as never)).toMatchObject({ error: expect.stringMatching(/^invalid_/), state: 'st-1' });
+    }
+  });
+
+  test('openid-client takes it', async () => {
+    const config = await openid.discovery(new URL(server.origin), 'demo-spa', undefined, openid.None(), {
+      execute: [openid.allowInsecureRequests, openid.useIdTokenResponseType],
+    });
+    await server.load({
+      clients: [
+        {
+          client_id: 'id-only',
+          token_endpoint_auth_method: 'none',
+          redirect_uris: ['https://id.example/cb'],
+          response_types: ['id_token'],
+          grant_types: ['implicit'],
+          scope: 'openid email',
+        },
+      ],
+    });
+    const idOnly = await openid.discovery(new URL(server.origin), 'id-only', undefined, openid.None(), {
+      execute: [openid.allowInsecureRequests, openid.useIdTokenResponseType],
+    });
+    expect(config.serverMetadata().response_types_supported).toContain('id_token token');
+    const nonce = openid.randomNonce();
+    const start = openid.buildAuthorizationUrl(idOnly, {
+      redirect_uri: 'https://id.example/cb',
+      scope: 'openid email',
+      nonce,
+    });
+    const browser = openBrowser(server);
+    const { url } = await passThrough(browser, await browser.open(start));
+    const claims = await openid.implicitAuthentication(idOnly, url, nonce);
+    expect(claims).toMatchObject({ sub: 'acc-player', email: 'player@example.com' });
+  });
+});
+
+describe('redirect URIs of implicit clients', () => {
+  test('on http and localhost are for development alone', async () => {
+    const production = await startAuthServer({ ISSUER: 'https://id.example.com' });
+    const page = await fetch(`${production.origin}/connect/authorize?${new URLSearchParams(request())}`, {
+      redirect: 'manual',
+    });
+    expect(page.status).toBe(400);
+    const refused = await answerOf(
+      await production.post('/connect/token', { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' }),
+    );
+    expect(refused.status).toBeGreaterThanOrEqual(400);
+    await production.close();
+  });
+});

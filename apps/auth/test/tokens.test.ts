@@ -1,0 +1,253 @@
+// Userinfo, introspection and revocation; sign-out started by a client. OpenID Connect Core section 5.3, RFC 7662, RFC 7009,
+// RP-Initiated Logout 1.0; contract section 6.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import * as openid from 'openid-client';
+import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, passThrough, webCallback } from './flows.ts';
+import type { FormBrowser } from './form-browser.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
+
+const web = basic('demo-web', 'demo-web-secret');
+const tokensFor = async (scope: string, browser: FormBrowser = openBrowser(server)) => {
+  const { code } = await authorize(
+    server,
+    { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope },
+    { browser },
+  );
+  const answer = await answerOf(
+    await server.post(
+      '/connect/token',
+      { grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback },
+      web,
+    ),
+  );
+  return Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, String(value)])) as Record<
+    'access_token' | 'refresh_token' | 'id_token',
+    string
+  >;
+};
+const userinfo = (headers: Record<string, string>, init: RequestInit = {}) =>
+  fetch(`${server.origin}/connect/userinfo`, { headers, ...init });
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+
+describe('userinfo', () => {
+  test.each<[string, string]>([
+    ['a JWT', `openid profile email roles ${scopes.play}`],
+    ['an opaque token', 'openid profile email roles'],
+  ])('answers for %s with openid, by GET, by POST and by a token in the body', async (_title, scope) => {
+    const { access_token: token } = await tokensFor(scope);
+    const claims = {
+      sub: 'acc-player',
+      name: 'Pat Player',
+      preferred_username: 'player@example.com',
+      email: 'player@example.com',
+      email_verified: true,
+      roles: ['player'],
+    };
+    const answers = [
+      await userinfo(bearer(token)),
+      await userinfo(bearer(token), { method: 'POST' }),
+      await userinfo({}, { method: 'POST', body: new URLSearchParams({ access_token: token }) }),
+    ];
+    for (const response of answers) {
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(response.headers.get('access-control-allow-origin')).toBe('*');
+      expect(await response.json()).toEqual(claims);
+    }
+  });
+
+  test('answers the claims of the granted scopes alone', async () => {
+    const { access_token: token } = await tokensFor(`openid email ${scopes.play}`);
+    expect(await (await userinfo(bearer(token))).json()).toEqual({
+      sub: 'acc-player',
+      email: 'player@example.com',
+      email_verified: true,
+    });
+  });
+
+  test('without a token is 401 with a bare challenge', async () => {
+    for (const response of [await userinfo({}), await userinfo({}, { method: 'POST' })]) {
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toBe(`Bearer realm="${server.origin}"`);
+    }
+  });
+
+  test('refuses a bad, altered, foreign or id_token with 401 invalid_token and WWW-Authenticate', async () => {
+    const { access_token: token, id_token: idToken } = await tokensFor(`openid ${scopes.play}`);
+    const [header, payload, signature] = token.split('.');
+    const altered = Buffer.from(JSON.stringify({ ...decodeJwt(token), sub: 'acc-owner-north' })).toString('base64url');
+    for (const bad of ['made-up', `${header}.${altered}.${signature}`, `${header}.${payload}.`, idToken, 'a.b.c']) {
+      const response = await userinfo(bearer(bad));
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
+      expect(await response.json()).toMatchObject({ error: 'invalid_token' });
+    }
+  });
+
+  test('refuses a token without openid with 403 insufficient_scope', async () => {
+    const { access_token: token } = await tokensFor(scopes.play);
+    const response = await userinfo(bearer(token));
+    expect(response.status).toBe(403);
+    expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
+  });
+
+  test('refuses a token sent twice, in the query, or by another scheme', async () => {
+    const { access_token: token } = await tokensFor(`openid ${scopes.play}`);
+    const twice = await userinfo(bearer(token), {
+      method: 'POST',
+      body: new URLSearchParams({ access_token: token }),
+    });
+    expect(twice.status).toBe(400);
+    const query = await fetch(`${server.origin}/connect/userinfo?access_token=${token}`);
+    expect(query.status).toBe(400);
+    expect((await userinfo({ Authorization: `Basic ${token}` })).status).toBe(401);
+  });
+
+  test('refuses a JWT of a revoked grant, and of a disabled account, at once', async () => {
+    const first = await tokensFor(`openid offline_access ${scopes.play}`);
+    await server.post('/connect/revocation', { token: first.refresh_token }, web);
+    expect((await userinfo(bearer(first.access_token))).status).toBe(401);
+    const second = await tokensFor(`openid ${scopes.play}`);
+    await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: new Date() });
+    expect((await userinfo(bearer(second.access_token))).status).toBe(401);
+    await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: null });
+    expect((await userinfo(bearer(second.access_token))).status).toBe(200);
+  });
+});
+
+describe('introspection', () => {
+  const introspect = async (token: string, headers: Record<string, string> = web) =>
+    answerOf(await server.post('/connect/introspect', { token }, headers));
+
+  test('of a JWT, an opaque and a refresh token says active, whose and for what', async () => {
+    const all = `openid offline_access ${scopes.play}`;
+    const { access_token: jwt, refresh_token: refresh } = await tokensFor(all);
+    expect(await introspect(jwt)).toMatchObject({
+      active: true,
+      sub: 'acc-player',
+      client_id: 'demo-web',
+      iss: server.origin,
+      scope: `openid ${scopes.play}`,
+      token_type: 'Bearer',
+      exp: expect.any(Number),
+    });
+    expect(await introspect(refresh)).toMatchObject({ active: true, client_id: 'demo-web' });
+    const { access_token: opaque } = await tokensFor('openid');
+    expect(await introspect(opaque)).toMatchObject({ active: true, sub: 'acc-player', scope: 'openid' });
+  });
+
+  test('says no more than inactive of a revoked, made-up or foreign one', async () => {
+    const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
+    const range = basic('demo-range', 'demo-range-secret');
+    expect(await introspect(jwt, range)).toEqual({ status: 200, active: false });
+    expect(await introspect(refresh, range)).toEqual({ status: 200, active: false });
+    await server.post('/connect/revocation', { token: refresh }, web);
+    for (const token of [jwt, refresh, 'made-up', 'a.b.c']) {
+      expect(await introspect(token)).toEqual({ status: 200, active: false });
+    }
+  });
+
+  test('demands client authentication', async () => {
+    const response = await server.post('/connect/introspect', { token: 'x', client_id: 'demo-web' });
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+  });
+
+  test('openid-client introspects and revokes', async () => {
+    const config = await openid.discovery(new URL(server.origin), 'demo-web', 'demo-web-secret', undefined, {
+      execute: [openid.allowInsecureRequests],
+    });
+    const { access_token: token } = await tokensFor(scopes.play);
+    expect((await openid.tokenIntrospection(config, token)).active).toBe(true);
+    await openid.tokenRevocation(config, token);
+    expect((await openid.tokenIntrospection(config, token)).active).toBe(false);
+  });
+});
+
+describe('revocation', () => {
+  const revoke = (token: string, headers: Record<string, string> = web) =>
+    server.post('/connect/revocation', { token }, headers);
+  const refresh = async (token: string) =>
+    answerOf(await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, web));
+
+  test('of a refresh token ends its grant', async () => {
+    const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
+    expect((await revoke(tokens.refresh_token)).status).toBe(200);
+    expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test('of a JWT access token ends its grant', async () => {
+    const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
+    expect((await revoke(tokens.access_token)).status).toBe(200);
+    expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect((await userinfo(bearer(tokens.access_token))).status).toBe(401);
+  });
+
+  test('of a token that nobody knows is 200, of another client’s token changes nothing', async () => {
+    expect((await revoke('made-up')).status).toBe(200);
+    const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
+    const range = basic('demo-range', 'demo-range-secret');
+    await revoke(tokens.refresh_token, range);
+    await revoke(tokens.access_token, range);
+    expect((await userinfo(bearer(tokens.access_token))).status).toBe(200);
+    expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
+  });
+
+  test('of a personal access token’s JWT says that it cannot be revoked', async () => {
+    const pat = { client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret' };
+    const form = { grant_type: 'client_credentials', scope: scopes.bookings, ...pat };
+    const { access_token: token } = await answerOf(await server.post('/connect/token', form));
+    const answer = await answerOf(await server.post('/connect/revocation', { token: String(token), ...pat }));
+    expect(answer).toMatchObject({ status: 400, error: 'unsupported_token_type' });
+  });
+});
+
+describe('sign-out started by a client', () => {
+  const end = (params: Record<string, string>) => `${server.origin}/connect/endsession?${new URLSearchParams(params)}`;
+  const signedOut = 'http://localhost:4010/signed-out';
+  const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
+
+  test('asks, ends the session and goes back to the registered address with the state', async () => {
+    const browser = openBrowser(server);
+    const { id_token: hint } = await tokensFor('openid', browser);
+    const page = await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut, state: 'bye' }));
+    expect(page.html).toMatch(/<html lang="en"/);
+    const back = await browser.send(page, {}, { name: 'logout', value: 'yes' });
+    expect(back.url.href).toBe(`${signedOut}?state=bye`);
+    expect((await browser.open(authorizeUrl(server, request))).title).toMatch(/^Sign in/);
+  });
+
+  test('may be declined, and then the session stays', async () => {
+    const browser = openBrowser(server);
+    const { id_token: hint } = await tokensFor('openid', browser);
+    const page = await browser.open(end({ id_token_hint: hint }));
+    const stay = page.forms.flatMap(({ buttons }) => buttons).find(({ name }) => name !== 'logout');
+    await browser.send(page, {}, stay?.text ?? 'Stay');
+    const again = await browser.open(authorizeUrl(server, { ...request, prompt: 'none' }));
+    expect(again.url.origin).toBe('http://localhost:4010');
+  });
+
+  test('without a hint shows that one is signed out', async () => {
+    const browser = openBrowser(server);
+    await passThrough(browser, await browser.open(authorizeUrl(server, request)));
+    const page = await browser.send(await browser.open(end({})), {}, { name: 'logout', value: 'yes' });
+    expect(page.status).toBe(200);
+    expect(page.title).toMatch(/signed out/i);
+  });
+
+  test('goes to no address that is not registered', async () => {
+    const { id_token: hint } = await tokensFor('openid');
+    const page = await openBrowser(server).open(
+      end({ id_token_hint: hint, post_logout_redirect_uri: 'https://evil.example/' }),
+    );
+    expect(page.status).toBe(400);
+  });
+});
