@@ -1,0 +1,147 @@
+// The OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3) and "RP-initiated logout" (OpenID Connect RP-Initiated
+// Logout 1.0), module by module under the suite's names; docs/conformance.md is the table.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { generateKeyPair, SignJWT } from 'jose';
+import type { AuthServer } from '../auth-server.ts';
+import type { FormBrowser, Page } from '../form-browser.ts';
+import {
+  createRelyingParty,
+  newBrowser,
+  postLogoutRedirectUri,
+  redirectUri,
+  startForRelyingParty,
+} from './relying-party.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startForRelyingParty();
+});
+afterAll(() => server.close());
+
+const metadataOf = async (from: AuthServer): Promise<Record<string, unknown>> => {
+  const response = await fetch(`${from.origin}/.well-known/openid-configuration`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+  return (await response.json()) as Record<string, unknown>;
+};
+
+describe('oidcc-config-certification-test-plan', () => {
+  test('oidcc-discovery-endpoint-verification', async () => {
+    const issuer = 'https://id.bay-booking.example';
+    const secure = await startForRelyingParty({ ISSUER: issuer });
+    const metadata = await metadataOf(secure);
+    expect(metadata).toMatchObject({
+      issuer,
+      response_types_supported: expect.arrayContaining(['code', 'id_token', 'id_token token']),
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: expect.arrayContaining(['RS256']),
+      grant_types_supported: expect.arrayContaining(['authorization_code', 'implicit', 'refresh_token']),
+      claims_supported: expect.arrayContaining(['sub', 'name', 'email']),
+      scopes_supported: expect.arrayContaining(['openid']),
+      code_challenge_methods_supported: expect.any(Array),
+      claims_parameter_supported: false,
+      request_uri_parameter_supported: false,
+    });
+    expect(metadata.id_token_signing_alg_values_supported).not.toContain('none');
+    for (const [name, value] of Object.entries(metadata)) {
+      if (/_endpoint$|_uri$/.test(name)) expect(value).toMatch(/^https:\/\/id\.bay-booking\.example\//);
+    }
+    for (const scope of metadata.scopes_supported as string[]) expect(scope).toMatch(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
+    const path = new URL(String(metadata.jwks_uri)).pathname;
+    const { keys } = (await (await fetch(secure.origin + path)).json()) as { keys: Record<string, string>[] };
+    expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length);
+    for (const key of keys) {
+      expect(key).toMatchObject({ kid: expect.any(String), kty: expect.any(String), use: 'sig' });
+      for (const secret of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(key).not.toHaveProperty(secret);
+    }
+    await secure.close();
+  });
+});
+
+test('oidcc-idtoken-unsigned: no client can be registered for id_tokens without a signature', async () => {
+  const client = { client_id: 'rp-unsigned', client_secret: 'x'.repeat(40), redirect_uris: [redirectUri] };
+  await expect(server.load({ clients: [{ ...client, id_token_signed_response_alg: 'none' }] })).rejects.toThrow(
+    /id_token_signed_response_alg/,
+  );
+});
+
+describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
+  const signIn = async () => {
+    const rp = createRelyingParty(server, { responseType: 'code' });
+    const browser = newBrowser(server);
+    const tokens = await rp.accept(await rp.authorize({}, { browser }));
+    return { rp, browser, hint: tokens.idToken };
+  };
+  const end = (browser: FormBrowser, params: Record<string, string>): Promise<Page> =>
+    browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
+  const confirm = (browser: FormBrowser, page: Page): Promise<Page> => browser.send(page, {}, 'Sign out');
+  const isSignedOut = async ({ rp, browser }: Awaited<ReturnType<typeof signIn>>): Promise<void> =>
+    rp.refused(await rp.authorize({ prompt: 'none' }, { browser }), /^login_required$/);
+
+  test('oidcc-rp-initiated-logout-discovery-endpoint-verification', async () => {
+    expect(await metadataOf(server)).toMatchObject({ end_session_endpoint: `${server.origin}/connect/endsession` });
+  });
+
+  test.each([
+    ['oidcc-rp-initiated-logout', { state: 's'.repeat(128) }],
+    ['oidcc-rp-initiated-logout-no-state', {}],
+  ])('%s: back at the relying party with its state, signed out', async (_name, state) => {
+    const visit = await signIn();
+    const asked = await end(visit.browser, {
+      id_token_hint: visit.hint,
+      post_logout_redirect_uri: postLogoutRedirectUri,
+      ...state,
+    });
+    const back = await confirm(visit.browser, asked);
+    expect(back.url.href).toBe(`${postLogoutRedirectUri}${'state' in state ? `?state=${state.state}` : ''}`);
+    await isSignedOut(visit);
+  });
+
+  test.each([
+    ['oidcc-rp-initiated-logout-no-params', () => ({})],
+    ['oidcc-rp-initiated-logout-no-post-logout-redirect-uri', (hint: string) => ({ id_token_hint: hint, state: 'st' })],
+    ['oidcc-rp-initiated-logout-only-state', () => ({ state: 'st' })],
+  ])('%s: signed out, on a page that says so', async (_name, params) => {
+    const visit = await signIn();
+    const page = await confirm(visit.browser, await end(visit.browser, params(visit.hint)));
+    expect({ status: page.status, title: page.title, origin: page.url.origin }).toEqual({
+      status: 200,
+      title: expect.stringMatching(/signed out/i),
+      origin: server.origin,
+    });
+    await isSignedOut(visit);
+  });
+
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+  const withoutSignature = async (hint: string): Promise<string> => `${encode({ alg: 'none' })}.${hint.split('.')[1]}.`;
+  const signedBySomebodyElse = async (hint: string): Promise<string> => {
+    const { privateKey } = await generateKeyPair('RS256');
+    const claims = JSON.parse(Buffer.from(hint.split('.')[1] ?? '', 'base64url').toString());
+    const { kid } = JSON.parse(Buffer.from(hint.split('.')[0] ?? '', 'base64url').toString());
+    return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid }).sign(privateKey);
+  };
+
+  test.each([
+    ['oidcc-rp-initiated-logout-bad-post-logout-redirect-uri', async (hint: string) => hint, 'https://rp.example/evil'],
+    [
+      'oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri',
+      async (hint: string) => hint,
+      `${postLogoutRedirectUri}?foo=bar`,
+    ],
+    ['oidcc-rp-initiated-logout-modified-id-token-hint', withoutSignature, postLogoutRedirectUri],
+    ['oidcc-rp-initiated-logout-bad-id-token-hint', signedBySomebodyElse, postLogoutRedirectUri],
+  ])('%s: an error page, nobody is sent back or signed out', async (_name, hintOf, uri) => {
+    const { rp, browser, hint } = await signIn();
+    const params = { id_token_hint: await hintOf(hint), post_logout_redirect_uri: uri, state: 'st' };
+    const page = await end(browser, params);
+    expect(page.status).toBe(400);
+    await rp.accept(await rp.authorize({ prompt: 'none' }, { browser }));
+  });
+
+  test('oidcc-rp-initiated-logout-no-id-token-hint: the end user is asked, and nobody is sent back', async () => {
+    const visit = await signIn();
+    const asked = await end(visit.browser, { post_logout_redirect_uri: postLogoutRedirectUri, state: 'st' });
+    expect(asked).toMatchObject({ status: 200, title: expect.stringMatching(/sign out/i) });
+    expect((await confirm(visit.browser, asked)).url.origin).toBe(server.origin);
+  });
+});

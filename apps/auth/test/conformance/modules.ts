@@ -1,0 +1,223 @@
+// The modules of the OpenID conformance plans "basic", "implicit" and "form post", by the suite's own names: each is what the suite's
+// public description of that name demands. docs/conformance.md says which plan runs which, and with what result.
+import { expect } from '@jest/globals';
+import type { AuthServer } from '../auth-server.ts';
+import type { FormBrowser } from '../form-browser.ts';
+import { type Answer, newBrowser, type RelyingParty, redirectUri, secondClient, type Tokens } from './relying-party.ts';
+
+type Module = (rp: RelyingParty) => Promise<void>;
+
+/** An authorization request that has to succeed whatever parameter it carries. */
+const succeeds =
+  (params: Record<string, string>, options: { post?: boolean } = {}): Module =>
+  async (rp) => {
+    await rp.accept(await rp.authorize(params, options));
+  };
+
+/** Scope claims are in the id_token and, where there is an access token, at userinfo (OpenID Connect Core section 5.4). */
+const returnsClaims =
+  (params: Record<string, string>, claims: Record<string, unknown>): Module =>
+  async (rp) => {
+    const tokens = await rp.accept(await rp.authorize(params));
+    expect(tokens.claims).toMatchObject(claims);
+    if (tokens.accessToken === undefined) return;
+    expect(await rp.userinfo(tokens.accessToken)).toEqual({ status: 200, sub: tokens.claims.sub, ...claims });
+  };
+
+const profile = { name: 'Pat Player', preferred_username: 'player@example.com' };
+const email = { email: 'player@example.com', email_verified: true };
+
+/** What waiting would do, without waiting: everything in the database is `seconds` older. */
+async function age(server: AuthServer, seconds: number): Promise<void> {
+  await server.db.raw(
+    `update oidc_artifact set expires_at = expires_at - make_interval(secs => ?),
+       consumed_at = consumed_at - make_interval(secs => ?),
+       payload = case when payload ? 'loginTs'
+         then jsonb_set(payload, '{loginTs}', to_jsonb((payload ->> 'loginTs')::int - ?::int)) else payload end`.replace(
+      "payload ? '",
+      "payload \\? '",
+    ),
+    [seconds, seconds, seconds],
+  );
+}
+
+/** Signs in, lets time go by, and asks again in the same browser. */
+async function twice(
+  rp: RelyingParty,
+  first: Record<string, string>,
+  second: Record<string, string> | ((tokens: Tokens) => Record<string, string>),
+  between = 2,
+): Promise<{ before: Tokens; answer: Answer }> {
+  const browser: FormBrowser = newBrowser(rp.server);
+  const before = await rp.accept(await rp.authorize(first, { browser }));
+  if (between > 0) await age(rp.server, between);
+  const params = typeof second === 'function' ? second(before) : second;
+  return { before, answer: await rp.authorize(params, { browser }) };
+}
+
+async function sameEndUser(rp: RelyingParty, before: Tokens, answer: Answer): Promise<Tokens> {
+  expect(answer.seen).toEqual([]);
+  const after = await rp.accept(answer);
+  expect(after.claims.sub).toBe(before.claims.sub);
+  return after;
+}
+
+const requestObject = (claims: object): string =>
+  `${[{ alg: 'none' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
+
+const userinfoAnswers =
+  (init: (accessToken: string) => RequestInit): Module =>
+  async (rp) => {
+    const { accessToken = '', claims } = await rp.accept(await rp.authorize({ scope: 'openid profile' }));
+    expect(await rp.userinfo(accessToken, init(accessToken))).toEqual({ status: 200, sub: claims.sub, ...profile });
+  };
+
+const codeReuse =
+  (seconds: number): Module =>
+  async (rp) => {
+    const answer = await rp.authorize();
+    const { accessToken } = await rp.accept(answer);
+    if (seconds > 0) await age(rp.server, seconds);
+    const again = await rp.redeem(answer.params.get('code') ?? '');
+    expect(again).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await rp.userinfo(accessToken)).toMatchObject({ status: 401, error: 'invalid_token' });
+  };
+
+export const modules = {
+  'oidcc-server': async (rp) => {
+    const answer = await rp.authorize();
+    expect(answer.seen[0]).toBe('sign-in');
+    const { accessToken, claims } = await rp.accept(answer);
+    if (accessToken) expect(await rp.userinfo(accessToken)).toEqual({ status: 200, sub: claims.sub });
+  },
+  'oidcc-server-client-secret-post': succeeds({}),
+  'oidcc-response-type-missing': async (rp) => {
+    const params = rp.requestOf();
+    const { response_type: _, response_mode: __, ...rest } = params;
+    const browser = newBrowser(rp.server);
+    const page = await browser.open(`${rp.server.origin}/connect/authorize?${new URLSearchParams(rest)}`);
+    expect(page.status === 0 ? page.url.searchParams.get('error') : page.html).toContain('invalid_request');
+  },
+  'oidcc-idtoken-signature': succeeds({}),
+  'oidcc-userinfo-get': userinfoAnswers((token) => ({ headers: { Authorization: `Bearer ${token}` } })),
+  'oidcc-userinfo-post-header': userinfoAnswers((token) => ({
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+  })),
+  'oidcc-userinfo-post-body': userinfoAnswers((token) => ({
+    method: 'POST',
+    headers: {},
+    body: new URLSearchParams({ access_token: token }),
+  })),
+  'oidcc-ensure-request-without-nonce-succeeds-for-code-flow': async (rp) => {
+    await rp.accept(await rp.authorize({ nonce: undefined }));
+  },
+  'oidcc-ensure-request-without-nonce-fails': async (rp) =>
+    rp.refused(await rp.authorize({ nonce: undefined }), 'invalid_request'),
+  'oidcc-scope-profile': returnsClaims({ scope: 'openid profile' }, profile),
+  'oidcc-scope-email': returnsClaims({ scope: 'openid email' }, email),
+  'oidcc-scope-address': async (rp) => rp.refused(await rp.authorize({ scope: 'openid address' }), 'invalid_scope'),
+  'oidcc-scope-phone': async (rp) => rp.refused(await rp.authorize({ scope: 'openid phone' }), 'invalid_scope'),
+  'oidcc-scope-all': async (rp) => {
+    await returnsClaims({ scope: 'openid profile email roles' }, { ...profile, ...email, roles: ['player'] })(rp);
+    rp.refused(await rp.authorize({ scope: 'openid profile email address phone' }), 'invalid_scope');
+  },
+  'oidcc-alternate-happy-flow': async (rp) => {
+    const reversed = Object.entries(rp.requestOf({ scope: 'email openid' })).reverse();
+    const names = reversed.map(([name]) => name);
+    expect(names.indexOf('scope')).toBeLessThan(names.indexOf('client_id'));
+    const tokens = await rp.accept(
+      await rp.authorize({
+        ...Object.fromEntries(Object.keys(rp.requestOf()).map((name) => [name, undefined])),
+        ...Object.fromEntries(reversed),
+      }),
+    );
+    expect(tokens.claims).toMatchObject(email);
+  },
+  'oidcc-display-page': succeeds({ display: 'page' }),
+  'oidcc-display-popup': succeeds({ display: 'popup' }),
+  'oidcc-prompt-login': async (rp) => {
+    const { before, answer } = await twice(rp, { max_age: '15000' }, { prompt: 'login', max_age: '15000' });
+    expect(answer.seen).toEqual(['sign-in']);
+    const { claims } = await rp.accept(answer);
+    expect(claims.sub).toBe(before.claims.sub);
+    // The session was made two seconds older than the first id_token says: only a new sign-in is later than that.
+    expect(Number(claims.auth_time)).toBeGreaterThan(Number(before.claims.auth_time) - 2);
+  },
+  'oidcc-prompt-none-not-logged-in': async (rp) => {
+    const answer = await rp.authorize({ prompt: 'none', state: 's'.repeat(128) });
+    rp.refused(answer, /^(login|interaction|consent|account_selection)_required$/);
+  },
+  'oidcc-prompt-none-logged-in': async (rp) => {
+    const { before, answer } = await twice(rp, {}, { prompt: 'none' });
+    await sameEndUser(rp, before, answer);
+  },
+  'oidcc-max-age-1': async (rp) => {
+    const { before, answer } = await twice(rp, {}, { max_age: '1' });
+    expect(answer.seen).toEqual(['sign-in']);
+    const { claims } = await rp.accept(answer);
+    expect(claims.sub).toBe(before.claims.sub);
+    expect(Number(claims.auth_time)).toBeGreaterThan(Date.now() / 1000 - 60);
+  },
+  'oidcc-max-age-10000': async (rp) => {
+    const { before, answer } = await twice(rp, { max_age: '15000' }, { max_age: '10000' }, 0);
+    const after = await sameEndUser(rp, before, answer);
+    expect(after.claims.auth_time).toEqual(expect.any(Number));
+    expect(after.claims.auth_time).toBe(before.claims.auth_time);
+  },
+  'oidcc-ensure-request-with-unknown-parameter-succeeds': succeeds({ extra: 'foobar' }),
+  'oidcc-id-token-hint': async (rp) => {
+    const { before, answer } = await twice(rp, {}, ({ idToken }) => ({ prompt: 'none', id_token_hint: idToken }));
+    await sameEndUser(rp, before, answer);
+  },
+  'oidcc-login-hint': succeeds({ login_hint: 'buffy@rp.example' }),
+  'oidcc-ui-locales': succeeds({ ui_locales: 'se' }),
+  'oidcc-claims-locales': succeeds({ claims_locales: 'se' }),
+  'oidcc-ensure-request-with-acr-values-succeeds': succeeds({ acr_values: '1 2' }),
+  'oidcc-codereuse': codeReuse(0),
+  'oidcc-codereuse-30seconds': codeReuse(30),
+  'oidcc-ensure-registered-redirect-uri': async (rp) => {
+    const { page, via } = await rp.authorize({ redirect_uri: 'https://rp.example/unregistered' });
+    expect({ via, status: page.status }).toEqual({ via: undefined, status: 400 });
+    expect(page.html).toContain('redirect_uri');
+  },
+  'oidcc-ensure-post-request-succeeds': succeeds({}, { post: true }),
+  'oidcc-request-uri-unsigned-supported-correctly-or-rejected-as-unsupported': async (rp) =>
+    rp.refused(await rp.authorize({ request_uri: 'https://rp.example/request.jwt' }), 'request_uri_not_supported'),
+  'oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported': async (rp) =>
+    rp.refused(await rp.authorize({ request: requestObject(rp.requestOf()) }), 'request_not_supported'),
+  'oidcc-ensure-request-object-with-redirect-uri': async (rp) => {
+    const request = requestObject(rp.requestOf());
+    const { page, via } = await rp.authorize({ request, redirect_uri: `${redirectUri}/other` });
+    expect({ via, status: page.status }).toEqual({ via: undefined, status: 400 });
+    expect(page.html).toContain('redirect_uri');
+  },
+  'oidcc-claims-essential': async (rp) => {
+    const place = rp.variant.responseType === 'id_token' ? 'id_token' : 'userinfo';
+    await succeeds({ claims: JSON.stringify({ [place]: { name: { essential: true } } }) })(rp);
+  },
+  'oidcc-refresh-token': async (rp) => {
+    const scope = 'openid offline_access';
+    const first = await rp.accept(await rp.authorize({ scope, prompt: 'consent' }));
+    expect(first.refreshToken).toMatch(/^[\x20-\x7e]+$/);
+    const second = await rp.refresh(String(first.refreshToken));
+    expect(second).toMatchObject({ status: 200, access_token: expect.any(String), refresh_token: expect.any(String) });
+    expect(second.access_token).not.toBe(first.accessToken);
+    const claims = await rp.judgeIdToken(String(second.id_token), { nonce: first.claims.nonce as string });
+    for (const claim of ['iss', 'sub', 'aud', 'auth_time']) expect(claims[claim]).toEqual(first.claims[claim]);
+    expect(await rp.userinfo(String(second.access_token))).toMatchObject({ status: 200, sub: claims.sub });
+    expect(await rp.refresh(String(second.refresh_token), secondClient)).toMatchObject({
+      status: 400,
+      error: 'invalid_grant',
+    });
+  },
+  'oidcc-ensure-request-with-valid-pkce-succeeds': async (rp) => {
+    const answer = await rp.authorize({
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      code_challenge_method: 'S256',
+    });
+    await rp.accept(answer, { code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' });
+  },
+} satisfies Record<string, Module>;
+
+export type ModuleName = keyof typeof modules;
