@@ -159,12 +159,21 @@ async function storeAccount(tx: Database, account: ImportedAccount): Promise<voi
 /** False when a confidential client has no secret, neither in the file nor from before. */
 async function storeClient(tx: Database, client: ClientToStore): Promise<boolean> {
   const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
-  await tx.raw(
-    `insert into client (id, kind, pkce, metadata, scope, account_id, name) values (?, ?, ?, ?::jsonb, ?, ?, ?)
+  const { rows: changed } = await tx.raw<{ rows: { made: boolean }[] }>(
+    `insert into client as c (id, kind, pkce, metadata, scope, account_id, name) values (?, ?, ?, ?::jsonb, ?, ?, ?)
      on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
-       scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, disabled_at = null, expires_at = null`,
+       scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, disabled_at = null, expires_at = null
+     where (c.kind, c.pkce, c.metadata, c.scope, c.account_id, c.name, c.disabled_at, c.expires_at) is distinct from
+       (excluded.kind, excluded.pkce, excluded.metadata, excluded.scope, excluded.account_id, excluded.name, null, null)
+     returning xmax = 0 as made`,
     [id, kind, pkce, jsonText(metadata), scope, accountId, name],
   );
+  if (changed[0]) {
+    await tx.raw(
+      "insert into audit_event (kind, client_id, account_id, detail) values (?, ?, ?, jsonb_build_object('by', 'import'))",
+      [changed[0].made ? 'client.created' : 'client.changed', id, accountId],
+    );
+  }
   if (metadata.token_endpoint_auth_method === 'none') {
     await tx.raw('delete from client_secret where client_id = ?', [id]);
     return true;

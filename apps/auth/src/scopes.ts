@@ -17,7 +17,7 @@ export const offlineAccess = 'offline_access';
 /** Claims of the id_token and of userinfo, by scope. */
 export const claimsOfScopes = {
   openid: ['sub'],
-  profile: ['name', 'preferred_username', 'updated_at'],
+  profile: ['name', 'preferred_username'],
   email: ['email', 'email_verified'],
   roles: ['roles'],
 };

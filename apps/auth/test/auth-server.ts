@@ -21,9 +21,9 @@ export const scopes = createScopeTable(scopeBase);
 export const audience = 'http://localhost:4001';
 export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 
-/** Looks again and again, for what the server does without being waited for; fails when nothing has come after five seconds. */
+/** Looks again and again, for what the server does without being waited for; fails when nothing has come after twenty seconds. */
 export async function eventually<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  const limit = Date.now() + 5_000;
+  const limit = Date.now() + 20_000;
   for (;;) {
     const found = await look();
     if (found) return found;

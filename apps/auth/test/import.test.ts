@@ -188,6 +188,20 @@ describe('an upsert', () => {
     expect(await server.db('membership').where({ account_id: 'acc-roles' })).toHaveLength(1);
   });
 
+  test('what it changes of clients is in the audit trail, once', async () => {
+    const client = {
+      client_id: 'audited',
+      client_secret: 's',
+      redirect_uris: ['https://c.example/cb'],
+      scope: 'openid',
+    };
+    await load({ clients: [client] });
+    await load({ clients: [client] });
+    await load({ clients: [{ ...client, scope: 'openid email' }] });
+    const rows = await server.db('audit_event').where({ client_id: 'audited' }).orderBy('id').select('kind');
+    expect(rows).toEqual([{ kind: 'client.created' }, { kind: 'client.changed' }]);
+  });
+
   test('a new secret takes the place of the old, and one that is left out stays', async () => {
     const client = { client_id: 'pat-new', accountId: 'acc-bot-north' };
     await load({ clients: [{ ...client, client_secret: 'one' }] });

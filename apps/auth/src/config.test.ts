@@ -1,0 +1,88 @@
+import { ConfigError } from '@bay-booking/service/config';
+import { describe, expect, test } from '@jest/globals';
+import { readAuthConfig } from './config.ts';
+
+const key = Buffer.alloc(32, 1).toString('base64');
+const least = {
+  DATABASE_URL: 'postgres://auth@localhost/auth',
+  ISSUER: 'http://localhost:4000',
+  COOKIE_KEYS: 'a-cookie-key-of-32-characters-or-more',
+  KEY_ENCRYPTION_KEY: key,
+};
+const faultsOf = (environment: Record<string, string | undefined>): readonly string[] => {
+  try {
+    readAuthConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+};
+
+describe('the configuration', () => {
+  test('needs DATABASE_URL, ISSUER, COOKIE_KEYS and KEY_ENCRYPTION_KEY, and has defaults for the rest', () => {
+    expect(readAuthConfig(least)).toMatchObject({
+      port: 4000,
+      scopeBase: 'https://bay-booking.example',
+      bookingsAudience: 'http://localhost:4001',
+      accessTokenTtl: 3600,
+      refreshTokenTtl: 2_592_000,
+      rateLimitPerMinute: 0,
+      development: true,
+    });
+  });
+
+  test('tells every fault at once, by variable name, and repeats no secret', () => {
+    const faults = faultsOf({
+      ISSUER: 'ftp://id',
+      COOKIE_KEYS: 'too-short-and-secret',
+      KEY_ENCRYPTION_KEY: 'short-and-secret',
+      PORT: '70000',
+      ACCESS_TOKEN_TTL: 'soon',
+      NODE_ENV: 'production',
+    });
+    const named = faults.map((fault) => fault.split(' ')[0]);
+    expect(named.sort()).toEqual([
+      'ACCESS_TOKEN_TTL',
+      'COOKIE_KEYS',
+      'DATABASE_URL',
+      'ISSUER',
+      'KEY_ENCRYPTION_KEY',
+      'PORT',
+      'SMTP_URL',
+    ]);
+    expect(faults.join()).not.toContain('secret');
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['one of several COOKIE_KEYS too short', { COOKIE_KEYS: `${least.COOKIE_KEYS},short` }, 'COOKIE_KEYS'],
+    ['31 bytes', { KEY_ENCRYPTION_KEY: Buffer.alloc(31).toString('base64') }, 'KEY_ENCRYPTION_KEY'],
+    ['33 bytes', { KEY_ENCRYPTION_KEY: Buffer.alloc(33).toString('base64') }, 'KEY_ENCRYPTION_KEY'],
+    ['no base64', { KEY_ENCRYPTION_KEY: '!'.repeat(44) }, 'KEY_ENCRYPTION_KEY'],
+    ['an issuer with a path', { ISSUER: 'https://id.example.com/auth' }, 'ISSUER'],
+    ['an issuer with a query', { ISSUER: 'https://id.example.com/?x' }, 'ISSUER'],
+    ['a scope base with a space', { SCOPE_BASE: 'https://a b' }, 'SCOPE_BASE'],
+    ['a negative limit', { RATE_LIMIT_PER_MINUTE: '-1' }, 'RATE_LIMIT_PER_MINUTE'],
+  ])('refuses %s', (_title, environment, variable) => {
+    expect(faultsOf({ ...least, ...environment })).toEqual([expect.stringMatching(new RegExp(`^${variable} `))]);
+  });
+
+  test('with NODE_ENV=production refuses to start without SMTP_URL unless MAIL=off', () => {
+    const production = { ...least, ISSUER: 'https://id.example.com', NODE_ENV: 'production' };
+    expect(faultsOf(production)).toEqual([expect.stringMatching(/^SMTP_URL /)]);
+    expect(faultsOf({ ...production, MAIL: 'off' })).toEqual([]);
+    expect(faultsOf({ ...production, SMTP_URL: 'smtp://mail.example.com' })).toEqual([]);
+  });
+
+  test('takes an issuer with or without a slash at its end, and several cookie keys', () => {
+    const { issuer, cookieKeys, development, bookingsAudience } = readAuthConfig({
+      ...least,
+      ISSUER: 'https://id.example.com/',
+      COOKIE_KEYS: `${'n'.repeat(32)}, ${'o'.repeat(40)}`,
+    });
+    expect(issuer).toBe('https://id.example.com');
+    expect(cookieKeys).toEqual(['n'.repeat(32), 'o'.repeat(40)]);
+    expect(development).toBe(false);
+    expect(bookingsAudience).toBe('https://bay-booking.example');
+  });
+});

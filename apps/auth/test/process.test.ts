@@ -1,0 +1,142 @@
+// Contract section 2: the service and its commands as processes, from an empty database to SIGTERM.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { encryptionKey, eventually, scopeBase, scopes } from './auth-server.ts';
+import { demoDocument } from './demo-document.ts';
+
+const folder = new URL('..', import.meta.url).pathname;
+let database: TestDatabase;
+let port: number;
+let environment: Record<string, string>;
+const children = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  port = (probe.address() as AddressInfo).port;
+  probe.close();
+  environment = {
+    PATH: process.env.PATH ?? '',
+    DATABASE_URL: database.url,
+    ISSUER: `http://localhost:${port}`,
+    PORT: String(port),
+    COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
+    KEY_ENCRYPTION_KEY: encryptionKey,
+    SCOPE_BASE: scopeBase,
+    KEY_PUBLISH_DELAY: '1',
+  };
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await database.drop();
+});
+
+function start(file: string, args: readonly string[] = [], env: Record<string, string> = environment) {
+  const child = spawn(process.execPath, [`src/${file}`, ...args], { cwd: folder, env });
+  children.add(child);
+  const output = { out: '', err: '' };
+  child.stdout.on('data', (chunk) => {
+    output.out += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    output.err += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => {
+    children.delete(child);
+    return { code: code as number, ...output };
+  });
+  return { child, output, ended };
+}
+const run = (file: string, args: readonly string[] = [], env = environment) => start(file, args, env).ended;
+
+describe('from an empty database', () => {
+  test('the service runs unready until the schema is there, and then gets ready by itself', async () => {
+    const { child, output, ended } = start('main.ts');
+    await eventually(async () => (await health('live').catch(() => undefined)) === 200);
+    expect(await health('ready')).toBe(503);
+    expect((await fetch(`http://localhost:${port}/connect/jwks`)).status).toBe(503);
+
+    const [first, second] = await Promise.all([run('commands/migrate.ts'), run('commands/migrate.ts')]);
+    expect([first.code, second.code]).toEqual([0, 0]);
+    await eventually(async () => (await health('ready')) === 200);
+
+    const { child: importing, ended: imported } = start('commands/import.ts', ['-']);
+    importing.stdin?.end(JSON.stringify(demoDocument(scopes)));
+    expect(await imported).toMatchObject({
+      code: 0,
+      out: 'imported 2 facilities, 3 accounts, 5 clients\n',
+      err: '',
+    });
+
+    const before = await kidOfNewToken();
+    const rotated = await run('commands/keys.ts', ['rotate']);
+    expect(rotated.code).toBe(0);
+    expect(rotated.out.split('\n').filter((line) => line.includes('next'))).toHaveLength(2);
+    await eventually(async () => (await kidOfNewToken()) !== before);
+    const listed = await run('commands/keys.ts', ['list']);
+    expect(listed.out).toMatch(new RegExp(`ES256 +retired +${before} `));
+
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ code: 0, err: '' });
+    for (const line of output.out.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('level');
+  }, 60_000);
+});
+
+describe('a command', () => {
+  test('import: bad input names the path of each fault, exit code 1', async () => {
+    const { child, ended } = start('commands/import.ts', ['-']);
+    child.stdin?.end('{"facilities":[{"id":7}]}');
+    const { code, err } = await ended;
+    expect(code).toBe(1);
+    expect(err).toContain('facilities[0].id: must be string');
+    expect(err).toContain('facilities[0].name: is missing');
+  });
+
+  test.each([
+    ['keys.ts', []],
+    ['keys.ts', ['turn']],
+    ['import.ts', []],
+  ] as const)('%s %j: says how it is used, exit code 1', async (file, args) => {
+    const { code, err } = await run(`commands/${file}`, args);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^usage: npm run /);
+  });
+
+  test('the service: every configuration fault at once, exit code 1', async () => {
+    const { code, err } = await run('main.ts', [], { PATH: environment.PATH as string, PORT: 'x' });
+    expect(code).toBe(1);
+    for (const variable of ['DATABASE_URL', 'ISSUER', 'COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'PORT']) {
+      expect(err).toMatch(new RegExp(`^ *${variable} `, 'm'));
+    }
+  });
+
+  test('the service: another KEY_ENCRYPTION_KEY than the database’s is told by name, exit code 1', async () => {
+    const { code, err } = await run('main.ts', [], {
+      ...environment,
+      KEY_ENCRYPTION_KEY: Buffer.alloc(32, 9).toString('base64'),
+    });
+    expect(code).toBe(1);
+    expect(err).toMatch(/^KEY_ENCRYPTION_KEY does not open/);
+  });
+});
+
+const health = async (kind: string): Promise<number> => (await fetch(`http://localhost:${port}/health/${kind}`)).status;
+
+async function kidOfNewToken(): Promise<string> {
+  const response = await fetch(`http://localhost:${port}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: 'demo-pat-north',
+      client_secret: 'demo-pat-north-secret',
+      scope: scopes.bookings,
+    }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid;
+}
