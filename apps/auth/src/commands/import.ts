@@ -1,5 +1,6 @@
 // npm run import -w apps/auth -- FILE: facilities, accounts and clients from a JSON file, `-` for standard input (contract section 2).
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { httpUrl, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database';
@@ -13,12 +14,16 @@ import { createScopeTable } from '../scopes.ts';
 runMain(async () => {
   const [file, ...rest] = process.argv.slice(2);
   if (!file || rest.length > 0) throw new Error('usage: npm run import -w apps/auth -- FILE (or - for standard input)');
+  // npm runs this in apps/auth; the path was typed elsewhere.
+  const givenFrom = process.env.INIT_CWD ?? process.cwd();
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
-  const document = readImportDocument(file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8'));
+  const document = readImportDocument(
+    file === '-' ? await readAll(process.stdin) : await readFile(resolve(givenFrom, file), 'utf8'),
+  );
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth import',
