@@ -113,7 +113,7 @@ function searchOf(url: string): string {
 function acceptsJson(request: Request): boolean {
   const { accept } = request.headers;
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
-  return request.accepts(['application/json']) !== false;
+  return request.accepts(['application/json', 'application/json; charset=utf-8']) !== false;
 }
 
 /** What no path took, and what any handler threw: always the one envelope, never an inner detail. */

@@ -101,6 +101,9 @@ const passing = new Set([
   '57014',
   '25P03',
   '25006',
+  // A server that lets nobody into the database for now, or does not know it (yet).
+  '3D000',
+  '55000',
   'XX000',
   'ECONNREFUSED',
   'ECONNRESET',
@@ -123,7 +126,7 @@ export function errorCode(error: unknown): string | undefined {
  */
 export function isUnavailable(error: unknown): boolean {
   const code = errorCode(error);
-  if (code !== undefined) return passing.has(code) || /^(08|53|57P)/.test(code);
+  if (code !== undefined) return passing.has(code) || /^(08|28|53|57P)/.test(code);
   if (!Error.isError(error)) return false;
   return (
     error.name === 'KnexTimeoutError' ||

@@ -40,8 +40,8 @@ export function mergeSearch(
   body: { readonly endDate?: string },
   found: readonly Fault[] = [],
 ): Search {
-  const { page = 1, pageSize, startDate, ...filters } = query;
-  const endDate = query.endDate ?? body.endDate;
+  const { page = 1, pageSize, startDate, endDate: endDateInQuery, ...filters } = query;
+  const endDate = endDateInQuery ?? body.endDate;
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = filters;
   const [start, end] = [parsed(startDate), parsed(endDate)];
   const faults = [...found];

@@ -11,7 +11,7 @@ export interface Slot {
   readonly endDate: string;
 }
 
-export function slot(fields: Partial<Slot> & Record<string, unknown> = {}): Slot {
+export function slot(fields: Readonly<Record<string, unknown>> = {}): Slot {
   const start = first + made++ * 7_200_000;
   return {
     bayId: 'bay-n1-10',

@@ -81,7 +81,10 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
   });
   const listening: Listening = await listen(app, 0);
   const url = `http://127.0.0.1:${listening.port}`;
-  const token = (facilities: readonly string[], claims: TokenOptions = {}) => issuer.token({ facilities, ...claims });
+  // Good for as long as a test may turn its clock.
+  const exp = Math.floor(Date.UTC(2099, 0) / 1000);
+  const token = (facilities: readonly string[], claims: TokenOptions = {}) =>
+    issuer.token({ facilities, exp, ...claims });
   const ordinary = await token(['fac-north', 'fac-south']);
   return {
     url,
@@ -115,4 +118,17 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
       await database?.drop();
     },
   };
+}
+
+const others: World[] = [];
+
+/** A world for one test, which `closeOthers` closes however the test ends. */
+export async function another(options: WorldOptions = {}): Promise<World> {
+  const world = await createWorld(options);
+  others.push(world);
+  return world;
+}
+
+export async function closeOthers(): Promise<void> {
+  await Promise.all(others.splice(0).map((world) => world.close()));
 }

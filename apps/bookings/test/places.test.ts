@@ -1,0 +1,141 @@
+// GET /api/booking-locations, /api/booking-locations/{id} and /api/booking-bays. Specification, sections of those names; contract section 7.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readImport } from '../src/places/import.ts';
+import { importPlaces } from '../src/places/import-store.ts';
+import { codesOf, slot } from './support/bookings.ts';
+import { baseUrl, createWorld, type World } from './support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+const get = (path: string, token?: string) => world.call('GET', path, token ? { token } : {});
+const idsOf = ({ body }: { body: { items: { id: string }[] } }) => body.items.map(({ id }) => id);
+
+describe('GET /api/booking-locations', () => {
+  test('200: the locations of the token’s facilities, by name, then id', async () => {
+    const response = await get('/api/booking-locations');
+    expect(response.status).toBe(200);
+    expect(response.body.items).toEqual(
+      [
+        ['loc-north-1', 'North Range, ground floor'],
+        ['loc-north-2', 'North Range, upper floor'],
+        ['loc-south-1', 'South Range'],
+      ].map(([id, name]) => ({
+        id,
+        name,
+        _links: {
+          self: { method: 'GET', href: `${baseUrl}/api/booking-locations/${id}` },
+          bays: { method: 'GET', href: `${baseUrl}/api/booking-bays?locationId=${id}` },
+        },
+      })),
+    );
+    expect(response.body).toMatchObject({ page: 1, pageSize: 500, pageCount: 1, total: 3 });
+  });
+
+  test('200: ids and facilityIds narrow, alone and together', async () => {
+    expect(idsOf(await get('/api/booking-locations?ids=loc-north-2,loc-south-1,loc-east-1'))).toEqual([
+      'loc-north-2',
+      'loc-south-1',
+    ]);
+    expect(idsOf(await get('/api/booking-locations?facilityIds=fac-north&facilityIds=fac-east'))).toEqual([
+      'loc-north-1',
+      'loc-north-2',
+    ]);
+    expect(idsOf(await get('/api/booking-locations?facilityIds=fac-south&ids=loc-north-1'))).toEqual([]);
+  });
+
+  test('200: pages that keep the filters', async () => {
+    const { body } = await get('/api/booking-locations?facilityIds=fac-north&pageSize=1&page=2');
+    expect(body.items.map(({ id }: { id: string }) => id)).toEqual(['loc-north-2']);
+    expect(body).toMatchObject({ total: 2, pageCount: 2 });
+    expect(body._links.prev.href).toBe(`${baseUrl}/api/booking-locations?facilityIds=fac-north&page=1&pageSize=1`);
+  });
+
+  test('400: ERR00002', async () => {
+    const response = await get('/api/booking-locations?ids=&page=x');
+    expect(response.status).toBe(400);
+    expect(codesOf(response)).toEqual(['ERR00002', 'ERR00002']);
+  });
+});
+
+describe('GET /api/booking-locations/{id}', () => {
+  test('200: the location', async () => {
+    const { status, body } = await get('/api/booking-locations/loc-south-1');
+    expect(status).toBe(200);
+    expect(body).toEqual((await get('/api/booking-locations?ids=loc-south-1')).body.items[0]);
+  });
+
+  test.each(['loc-nowhere', 'loc-east-1', '%00', 'x'.repeat(300)])('404: %s', async (id) => {
+    const response = await get(`/api/booking-locations/${id}`);
+    expect(response.status).toBe(404);
+    expect(codesOf(response)).toEqual(['ERR00404']);
+  });
+});
+
+describe('GET /api/booking-bays', () => {
+  test('200: the bays of a location, by name, then id, with an empty _links', async () => {
+    const response = await get('/api/booking-bays?locationId=loc-north-1');
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ page: 1, pageSize: 1000, pageCount: 1, total: 11 });
+    expect(response.body.items[0]).toEqual({
+      id: 'bay-n1-01',
+      name: 'Bay 1',
+      description: 'Bay number 1',
+      kind: 'RangeBay',
+      location: { id: 'loc-north-1', name: 'North Range, ground floor' },
+      _links: {},
+    });
+    const names = response.body.items.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(names.toSorted());
+  });
+
+  test('200: without locationId every bay of the token’s facilities', async () => {
+    const { body } = await get('/api/booking-bays');
+    expect(body.total).toBe(21);
+    expect(body._links.self.href).toBe(`${baseUrl}/api/booking-bays?page=1&pageSize=1000`);
+  });
+
+  test.each(['loc-nowhere', 'loc-east-1'])(
+    '200: nothing for a location that the token does not reach: %s',
+    async (id) => {
+      const { status, body } = await get(`/api/booking-bays?locationId=${id}`);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ items: [], total: 0, pageCount: 0 });
+    },
+  );
+
+  test('400: ERR00002 for a locationId that is empty or given twice', async () => {
+    for (const query of ['locationId=', 'locationId=a&locationId=b']) {
+      expect(codesOf(await get(`/api/booking-bays?${query}`))).toEqual(['ERR00002']);
+    }
+  });
+});
+
+describe('an import in another process', () => {
+  test('is seen within seconds, and a new bay can be booked at once', async () => {
+    expect(codesOf(await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-new' }) }))).toEqual([
+      'ERR00012',
+    ]);
+    const places = (bookable: boolean) => [
+      {
+        id: 'fac-north',
+        name: 'North Range',
+        timeZone: 'Europe/Copenhagen',
+        locations: [{ id: 'loc-new', name: 'Annex', bays: [{ id: 'bay-new', name: 'New', bookable }] }],
+      },
+    ];
+    const load = (bookable: boolean) =>
+      importPlaces(world.db, readImport(JSON.stringify({ facilities: places(bookable) })));
+    await load(true);
+    expect((await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-new' }) })).status).toBe(201);
+    const searched = await world.call('GET', '/api/bookings?locationIds=loc-new');
+    expect(searched.body.total).toBe(1);
+    await load(false);
+    expect(codesOf(await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-new' }) }))).toEqual([
+      'BOOK00003',
+    ]);
+  });
+});

@@ -1,0 +1,319 @@
+// GET /api/bookings. Specification, "GET /api/bookings (list and search)"; contract section 7.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { codesOf } from './support/bookings.ts';
+import { baseUrl, createWorld, type World } from './support/world.ts';
+
+let world: World;
+const now = new Date('2030-06-15T12:00:00.000Z');
+const made = new Map<string, { id: string; externalBookingId: string }>();
+
+/** Name, bay, start and end on the hours and minutes of 15 June 2030, and who. */
+const bookings: [name: string, bayId: string, start: string, end: string, alias: string, correlation: string][] = [
+  ['past', 'bay-n1-01', '08:00', '09:00', 'Ann', 'session-a'],
+  ['ending', 'bay-n1-01', '11:00', '12:00', 'Ann', 'session-a'],
+  ['running', 'bay-n1-02', '11:30', '12:30', 'Bob', 'session-b'],
+  ['next', 'bay-n1-01', '13:00', '14:00', 'Ann', 'session-b'],
+  ['later', 'bay-n1-01', '14:00', '15:00', 'Cid', 'session-c'],
+  ['instant', 'bay-n1-03', '13:00', '13:00', 'Dee', 'session-c'],
+  ['upstairs', 'bay-n2-01', '13:00', '14:00', 'Ann', 'session-d'],
+  ['south', 'bay-s1-01', '13:00', '14:00', 'Eve', 'session-d'],
+];
+
+beforeAll(async () => {
+  let clock = new Date('2030-06-15T00:00:00Z');
+  world = await createWorld({ now: () => clock });
+  for (const [name, bayId, start, end, userAlias, correlationId] of bookings) {
+    const times = { startDate: `2030-06-15T${start}:00Z`, endDate: `2030-06-15T${end}:00Z` };
+    const body = { bayId, userAlias, correlationId, externalBookingId: `ext-${name}`, ...times };
+    const response = await world.call('POST', '/api/bookings', { body });
+    expect(response.status).toBe(201);
+    made.set(name, response.body);
+  }
+  const east = await world.token(['fac-east']);
+  const body = {
+    bayId: 'bay-e1-01',
+    userAlias: 'Ann',
+    externalBookingId: 'ext-east',
+    correlationId: 'session-a',
+    startDate: '2030-06-15T13:00:00Z',
+    endDate: '2030-06-15T14:00:00Z',
+  };
+  expect((await world.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
+  clock = now;
+});
+afterAll(() => world.close());
+
+const search = (query: string, options: { body?: unknown; headers?: Record<string, string> } = {}) =>
+  world.call('GET', `/api/bookings${query}`, options);
+
+async function found(query: string, options: { body?: unknown } = {}): Promise<string[]> {
+  const response = await search(query, options);
+  expect(response.status).toBe(200);
+  const names = response.body.items.map(({ externalBookingId }: { externalBookingId: string }) =>
+    externalBookingId.slice(4),
+  );
+  expect(response.body.total).toBe(names.length);
+  return names;
+}
+const idOf = (name: string): string => made.get(name)?.id as string;
+const all = ['past', 'ending', 'running', ...simultaneous(), 'later'];
+/** Those that start at 13:00, by id. */
+function simultaneous(): string[] {
+  return ['next', 'instant', 'upstairs', 'south'];
+}
+
+describe('200', () => {
+  test('every booking of the token’s facilities, by startDate, then id, with self alone as link', async () => {
+    const response = await search('');
+    const items: { id: string; startDate: string; _links: object }[] = response.body.items;
+    expect(items).toHaveLength(bookings.length);
+    const keys = items.map(({ startDate, id }) => `${startDate} ${id}`);
+    expect(keys).toEqual(keys.toSorted());
+    for (const { id, _links } of items) {
+      expect(_links).toEqual({ self: { method: 'GET', href: `${baseUrl}/api/bookings/${id}` } });
+    }
+    const page = { method: 'GET', href: `${baseUrl}/api/bookings?page=1&pageSize=200` };
+    expect(response.body).toMatchObject({ page: 1, pageSize: 200, pageCount: 1, total: 8 });
+    expect(response.body._links).toEqual({ self: page, first: page, last: page });
+    expect(response.headers.link).toBe(
+      ['self', 'first', 'last'].map((relation) => `<${page.href}>; rel="${relation}"`).join(', '),
+    );
+  });
+
+  test('ids repeated, bracketed or comma-separated; an id that is no UUID matches nothing', async () => {
+    const [a, b] = [idOf('past'), idOf('south')];
+    for (const query of [`?ids=${a}&ids=${b}`, `?ids[]=${a}&ids[]=${b}`, `?ids=${a},${b}`, `?ids=${a}%2C${b}`]) {
+      expect(await found(query)).toEqual(['past', 'south']);
+    }
+    expect(await found(`?ids=${a},nonsense`)).toEqual(['past']);
+    expect(await found('?ids=nonsense')).toEqual([]);
+  });
+
+  test('externalBookingIds, correlationIds, bayIds, userAlias', async () => {
+    expect(await found('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
+    expect((await found('?correlationIds=session-a&correlationIds=session-c')).sort()).toEqual(
+      ['past', 'ending', 'instant', 'later'].sort(),
+    );
+    expect(await found('?bayIds=bay-n1-02,bay-nowhere')).toEqual(['running']);
+    expect((await found('?userAlias=Ann')).sort()).toEqual(['ending', 'next', 'past', 'upstairs']);
+    expect(await found('?userAlias=ann')).toEqual([]);
+  });
+
+  test('filters narrow each other', async () => {
+    expect(await found('?userAlias=Ann&correlationIds=session-a&isActive=false')).toEqual(['past', 'ending']);
+    expect(await found('?locationIds=loc-north-1&bayIds=bay-n2-01')).toEqual([]);
+    expect(await found('?locationIds=loc-north-2&bayIds=bay-n2-01,bay-n1-01&isActive=true')).toEqual(['upstairs']);
+    expect(await found(`?ids=${idOf('past')}&isActive=true`)).toEqual([]);
+  });
+
+  test('isActive=true: endDate is after now; false: it is not', async () => {
+    const active = ['running', ...simultaneous(), 'later'];
+    expect((await found('?isActive=true')).sort()).toEqual(active.toSorted());
+    expect(await found('?isActive=false')).toEqual(['past', 'ending']);
+    expect((await found('?isActive=true&locationIds=loc-north-1')).sort()).toEqual(
+      ['running', 'next', 'instant', 'later'].sort(),
+    );
+  });
+
+  test('locationIds: the bookings of these locations, 50 a page', async () => {
+    const response = await search('?locationIds=loc-north-2,loc-south-1');
+    expect(response.body).toMatchObject({ total: 2, pageSize: 50 });
+    expect(await found('?locationIds=loc-nowhere')).toEqual([]);
+    expect(await found('?locationIds=loc-east-1')).toEqual([]);
+  });
+
+  test('with locationIds the dates select bookings that start and end within the interval', async () => {
+    const within = (from: string, to: string) =>
+      found(`?locationIds=loc-north-1&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
+    expect(await within('11:00', '12:00')).toEqual(['ending']);
+    expect(await within('11:00', '12:30')).toEqual(['ending', 'running']);
+    expect((await within('13:00', '13:00')).sort()).toEqual(['instant']);
+    expect((await within('13:00', '14:00')).sort()).toEqual(['instant', 'next']);
+    expect(await within('13:30', '14:30')).toEqual([]);
+  });
+
+  test('without locationIds they select bookings that overlap it; touching ends do not', async () => {
+    const overlapping = (from: string, to: string) =>
+      found(`?bayIds=bay-n1-01,bay-n1-03&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
+    expect(await overlapping('09:00', '11:00')).toEqual([]);
+    expect(await overlapping('08:59', '11:01')).toEqual(['past', 'ending']);
+    expect((await overlapping('12:00', '13:00')).sort()).toEqual([]);
+    expect((await overlapping('13:00', '13:00')).sort()).toEqual(['instant', 'next']);
+    expect((await overlapping('13:30', '14:30')).sort()).toEqual(['later', 'next']);
+    expect(await overlapping('14:00', '14:00')).toEqual(['later']);
+  });
+
+  test('one date alone leaves the interval open at the other end', async () => {
+    expect(await found('?startDate=2030-06-15T14:00:00Z')).toEqual(['later']);
+    expect(await found('?endDate=2030-06-15T11:00:00Z')).toEqual(['past']);
+  });
+
+  test('endDate is read from the query, else from a JSON body', async () => {
+    const body = { endDate: '2030-06-15T11:00:00Z', startDate: 'ignored' };
+    expect(await found('?startDate=2030-06-15T08:00:00Z', { body })).toEqual(['past']);
+    expect(await found('?startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T12:00:00Z', { body })).toEqual([
+      'past',
+      'ending',
+      'running',
+    ]);
+    const { _links } = (await search('?startDate=2030-06-15T08:00:00Z', { body })).body;
+    expect(decodeURIComponent(_links.self.href)).toContain('endDate=2030-06-15T11:00:00Z');
+    expect(await found('', { body: {} })).toHaveLength(all.length);
+  });
+
+  test('offsets in a query, with + written as %2B', async () => {
+    expect(await found('?startDate=2030-06-15T16:00:00%2B02:00&endDate=2030-06-15T15:00:00Z')).toEqual(['later']);
+  });
+
+  test('parameters that are not known are ignored, and left out of the links', async () => {
+    const { body } = await search('?colour=red&userAlias=Bob');
+    expect(body.total).toBe(1);
+    expect(body._links.self.href).toBe(`${baseUrl}/api/bookings?userAlias=Bob&page=1&pageSize=200`);
+  });
+
+  test('500 values in one array', async () => {
+    const ids = Array.from({ length: 499 }, () => '01900000-0000-7000-8000-000000000000');
+    const response = await search(`?ids=${[...ids, idOf('past')].join('&ids=')}`);
+    expect(response.status).toBe(200);
+    expect(response.body.total).toBe(1);
+    expect(response.headers.link).toBeUndefined();
+    expect(response.body._links.self.href.match(/ids=/g)).toHaveLength(500);
+  });
+
+  test('a token without facilities finds nothing', async () => {
+    for (const facilities of [[], undefined, 'fac-north', [1]]) {
+      const token = await world.token([], { facilities });
+      const { body } = await world.call('GET', '/api/bookings', { token });
+      expect(body).toMatchObject({ items: [], total: 0, pageCount: 0 });
+    }
+  });
+});
+
+describe('pages', () => {
+  test('cover every booking once, whatever their size, with next and prev where those pages exist', async () => {
+    const whole = (await search('')).body.items.map(({ id }: { id: string }) => id);
+    for (const size of [1, 2, 3, 8, 1000]) {
+      const ids: string[] = [];
+      let path: string | undefined = `/api/bookings?pageSize=${size}`;
+      let page = 0;
+      while (path) {
+        const { body } = await world.call('GET', path);
+        page += 1;
+        expect(body).toMatchObject({ page, pageSize: size, pageCount: Math.ceil(8 / size), total: 8 });
+        expect(body._links.prev === undefined).toBe(page === 1);
+        ids.push(...body.items.map(({ id }: { id: string }) => id));
+        path = body._links.next?.href.slice(baseUrl.length);
+      }
+      expect(ids).toEqual(whole);
+    }
+  });
+
+  test('links keep every filter', async () => {
+    const query =
+      '?ids=a&externalBookingIds=x%26y&externalBookingIds[]=p%2Cq&correlationIds=c&bayIds=b&locationIds=loc-north-1&userAlias=Ann%20%C3%86&isActive=true&startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T18:00:00%2B02:00&page=3&pageSize=7';
+    const { body } = await search(query);
+    const given = new URL(body._links.first.href).searchParams;
+    expect([...given]).toEqual([
+      ['ids', 'a'],
+      ['externalBookingIds[]', 'x&y'],
+      ['externalBookingIds[]', 'p,q'],
+      ['correlationIds', 'c'],
+      ['bayIds', 'b'],
+      ['locationIds', 'loc-north-1'],
+      ['userAlias', 'Ann Æ'],
+      ['isActive', 'true'],
+      ['startDate', '2030-06-15T08:00:00Z'],
+      ['endDate', '2030-06-15T18:00:00+02:00'],
+      ['page', '1'],
+      ['pageSize', '7'],
+    ]);
+  });
+
+  test('a page past the end is empty and still tells the total', async () => {
+    for (const page of ['3', '99999999999999999999']) {
+      const { body, status } = await search(`?pageSize=5&page=${page}`);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ items: [], total: 8, pageCount: 2 });
+      expect(body._links.last.href).toContain('page=2&');
+      expect(body._links.prev.href).toContain('page=2&');
+      expect(body._links).not.toHaveProperty('next');
+    }
+  });
+});
+
+describe('400', () => {
+  test.each([
+    ['page', 'page=0'],
+    ['page', 'page=-1'],
+    ['page', 'page=1.5'],
+    ['page', 'page=one'],
+    ['page', 'page='],
+    ['page', 'page=1&page=2'],
+    ['pageSize', 'pageSize=0'],
+    ['pageSize', 'pageSize=1e2'],
+    ['pageSize', 'pageSize=1001'],
+    ['isActive', 'isActive=yes'],
+    ['isActive', 'isActive=TRUE'],
+    ['isActive', 'isActive=true&isActive=false'],
+    ['startDate', 'startDate=2030-06-15'],
+    ['startDate', 'startDate=2030-06-15T16:00:00+02:00'],
+    ['endDate', 'endDate=2030-06-15T16:00:00'],
+    ['ids', 'ids='],
+    ['ids', 'ids=a,,b'],
+    ['bayIds', 'bayIds[]='],
+    ['bayIds', `bayIds=${'x'.repeat(257)}`],
+    ['userAlias', 'userAlias='],
+    ['userAlias', 'userAlias=%00'],
+    ['correlationIds', `correlationIds=${Array(501).fill('a').join(',')}`],
+  ])('ERR00002 for %s in ?%s', async (field, query) => {
+    const response = await search(`?${query}`);
+    expect(response.status).toBe(400);
+    expect(codesOf(response)).toEqual(['ERR00002']);
+    expect(response.body.errors[0]).toMatchObject({
+      description: `'${field}' is invalid.`,
+      contextData: { externalBookingId: '' },
+    });
+  });
+
+  test('the hint for a + that arrived as a blank', async () => {
+    const { body } = await search('?startDate=2030-06-15T16:00:00+02:00');
+    expect(body.errors[0].moreInfo).toContain('%2B');
+  });
+
+  test('with locationIds one date without the other', async () => {
+    const [start, end] = ['startDate=2030-06-15T08:00:00Z', 'endDate=2030-06-15T18:00:00Z'];
+    for (const [query, missing] of [
+      [start, 'endDate'],
+      [end, 'startDate'],
+    ]) {
+      const response = await search(`?locationIds=loc-north-1&${query}`);
+      expect(response.status).toBe(400);
+      expect(response.body.errors[0]).toMatchObject({ code: 'ERR00001', description: `'${missing}' is mandatory.` });
+    }
+    const body = { endDate: '2030-06-15T18:00:00Z' };
+    expect((await search(`?locationIds=loc-north-1&${start}`, { body })).status).toBe(200);
+  });
+
+  test('endDate before startDate', async () => {
+    const response = await search('?startDate=2030-06-15T18:00:00Z&endDate=2030-06-15T08:00:00Z');
+    expect(response.status).toBe(400);
+    expect(response.body.errors[0].description).toBe("'endDate' is invalid.");
+  });
+
+  test('all faults together', async () => {
+    const response = await search(
+      '?page=0&isActive=2&startDate=x&locationIds=loc-north-1&endDate=2030-06-15T08:00:00Z',
+    );
+    expect(response.body.errors.map(({ description }: { description: string }) => description).sort()).toEqual([
+      "'isActive' is invalid.",
+      "'page' is invalid.",
+      "'startDate' is invalid.",
+    ]);
+  });
+
+  test('a JSON body whose endDate is invalid, and one that is no object', async () => {
+    expect(codesOf(await search('', { body: { endDate: 5 } }))).toEqual(['ERR00002']);
+    expect(codesOf(await search('', { body: '[1]' }))).toEqual(['ERR00003']);
+    expect((await search('', { body: 'endDate=1', headers: { 'Content-Type': 'text/plain' } })).status).toBe(200);
+  });
+});

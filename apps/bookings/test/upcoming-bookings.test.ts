@@ -1,0 +1,109 @@
+// GET /api/bays/{id}/upcoming-bookings. Specification, section of that name; contract section 7 (todayOnly).
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { codesOf } from './support/bookings.ts';
+import { baseUrl, createWorld, type World } from './support/world.ts';
+
+let world: World;
+let now = new Date('2030-01-01T00:00:00Z');
+beforeAll(async () => {
+  world = await createWorld({ now: () => now });
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  now = new Date('2030-01-01T00:00:00Z');
+});
+
+const book = async (bayId: string, startDate: string, endDate: string): Promise<string> => {
+  const response = await world.call('POST', '/api/bookings', { body: { bayId, userAlias: 'Ann', startDate, endDate } });
+  expect(response.status).toBe(201);
+  return response.body.id;
+};
+const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
+  const response = await world.call('GET', `/api/bays/${bayId}/upcoming-bookings${query}`);
+  expect(response.status).toBe(200);
+  return response.body.items.map(({ id }: { id: string }) => id);
+};
+
+describe('200', () => {
+  test('includes any booking in progress at query time, and none that has ended', async () => {
+    const ended = await book('bay-n1-01', '2030-06-15T10:00:00Z', '2030-06-15T12:00:00Z');
+    const running = await book('bay-n1-01', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
+    const next = await book('bay-n1-01', '2030-06-16T12:00:00Z', '2030-06-16T13:00:00Z');
+    await book('bay-n1-02', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
+    now = new Date('2030-06-15T11:59:59.999Z');
+    expect(await upcoming('bay-n1-01')).toEqual([ended, running, next]);
+    now = new Date('2030-06-15T12:00:00.000Z');
+    expect(await upcoming('bay-n1-01')).toEqual([running, next]);
+    now = new Date('2030-06-15T13:00:00.000Z');
+    expect(await upcoming('bay-n1-01')).toEqual([next]);
+  });
+
+  test('an instant is upcoming until it has passed', async () => {
+    const instant = await book('bay-n1-03', '2030-06-15T12:00:00Z', '2030-06-15T12:00:00Z');
+    now = new Date('2030-06-15T12:00:00.000Z');
+    expect(await upcoming('bay-n1-03')).toEqual([instant]);
+    now = new Date('2030-06-15T12:00:00.001Z');
+    expect(await upcoming('bay-n1-03')).toEqual([]);
+  });
+
+  test('10 a page, in order, with links that keep todayOnly', async () => {
+    for (let hour = 0; hour < 12; hour += 1) {
+      const digits = String(hour).padStart(2, '0');
+      await book('bay-n1-04', `2030-06-15T${digits}:00:00Z`, `2030-06-15T${digits}:30:00Z`);
+    }
+    const first = await world.call('GET', '/api/bays/bay-n1-04/upcoming-bookings');
+    expect(first.body).toMatchObject({ page: 1, pageSize: 10, pageCount: 2, total: 12 });
+    expect(first.body.items).toHaveLength(10);
+    for (const { id, _links } of first.body.items) {
+      expect(_links).toEqual({ self: { method: 'GET', href: `${baseUrl}/api/bookings/${id}` } });
+    }
+    now = new Date('2030-06-15T00:00:00Z');
+    const path = '/api/bays/bay-n1-04/upcoming-bookings?todayOnly=true&page=2&pageSize=5';
+    const second = await world.call('GET', path);
+    expect(second.body).toMatchObject({ page: 2, pageSize: 5, pageCount: 3, total: 12 });
+    expect(second.body._links.self.href).toBe(`${baseUrl}${path}`);
+    expect(second.body._links.next.href).toBe(`${baseUrl}${path.replace('page=2', 'page=3')}`);
+  });
+});
+
+describe('todayOnly=true: the calendar day of the facility', () => {
+  test.each([
+    // Copenhagen is UTC+2 in June, New York UTC-4.
+    ['Europe/Copenhagen', 'bay-n1-05', '2030-06-15T21:59:00Z', '2030-06-15T22:00:00Z'],
+    ['America/New_York', 'bay-s1-01', '2030-06-16T03:59:00Z', '2030-06-16T04:00:00Z'],
+    // The days on which the clocks change: 23 and 25 hours long.
+    ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
+    ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
+  ])('in %s', async (_zone, bayId, lastMinute, midnight) => {
+    const dayBefore = new Date(Date.parse(midnight) - 20 * 3_600_000);
+    const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
+    const running = await book(
+      bayId,
+      new Date(dayBefore.getTime() - 9 * 3_600_000).toISOString(),
+      new Date(dayBefore.getTime() + 60_000).toISOString(),
+    );
+    const today = await book(bayId, lastMinute, midnight);
+    const tomorrow = await book(bayId, midnight, afterMidnight);
+    now = dayBefore;
+    expect(await upcoming(bayId, '?todayOnly=true')).toEqual([running, today]);
+    expect(await upcoming(bayId, '?todayOnly=false')).toEqual([running, today, tomorrow]);
+    now = new Date(midnight);
+    expect(await upcoming(bayId, '?todayOnly=true')).toEqual([tomorrow]);
+  });
+});
+
+describe('400', () => {
+  test.each(['todayOnly=1', 'todayOnly=', 'page=0', 'pageSize=x'])('ERR00002 for ?%s', async (query) => {
+    const response = await world.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
+    expect(response.status).toBe(400);
+    expect(codesOf(response)).toEqual(['ERR00002']);
+  });
+});
+
+describe('404', () => {
+  test.each(['bay-nowhere', 'bay-e1-01', '%00'])('a bay that the token does not reach: %s', async (id) => {
+    const response = await world.call('GET', `/api/bays/${id}/upcoming-bookings`);
+    expect(response.status).toBe(404);
+    expect(codesOf(response)).toEqual(['ERR00404']);
+  });
+});
