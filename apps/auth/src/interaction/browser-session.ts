@@ -60,7 +60,7 @@ export function createBrowserSessions({ provider, accounts, store, revokeGrant }
     if (!session.accountId || session.loginTs === undefined) return undefined;
     const [account, seenAt] = await Promise.all([
       accounts.findById(session.accountId),
-      store.seen({ uid: session.uid, accountId: session.accountId }),
+      store.seen({ uid: session.uid, accountId: session.accountId, idle: sessionLimits.idle }),
     ]);
     if (!account || account.disabledAt) return undefined;
     return {

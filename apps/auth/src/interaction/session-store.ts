@@ -31,15 +31,24 @@ export function createSessionStore({ db }: { db: Database }) {
       );
     },
 
-    /** When it was seen before, in seconds since 1970. */
-    async seen({ uid, accountId }: { uid: string; accountId: string }): Promise<number | undefined> {
+    /** When it was seen before, in seconds since 1970. Being idle ends by signing in again, not by coming back: `idle` in seconds. */
+    async seen({
+      uid,
+      accountId,
+      idle,
+    }: {
+      uid: string;
+      accountId: string;
+      idle: number;
+    }): Promise<number | undefined> {
       const [row] = await query<{ seenAt: number }>(
         db,
         `with before as (select seen_at from browser_session where uid = $1 and account_id = $2),
               noted as (update browser_session set seen_at = now()
-                         where uid = $1 and account_id = $2 and seen_at < now() - interval '${seenEvery}')
+                         where uid = $1 and account_id = $2 and seen_at < now() - interval '${seenEvery}'
+                           and seen_at >= now() - make_interval(secs => $3))
          select extract(epoch from seen_at)::float8 as "seenAt" from before`,
-        [uid, accountId],
+        [uid, accountId, idle],
       );
       return row?.seenAt;
     },
