@@ -1,5 +1,5 @@
-// How does a page become HTML? Eta templates in views/, whose values are escaped unless a template says otherwise, and one style sheet
-// under an address that changes with its content.
+// How does a page become HTML? Eta templates in views/ (the portal's in its own folder), whose values are escaped unless a template says
+// otherwise, and one style sheet under an address that changes with its content.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import { Eta } from 'eta';
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-const eta = new Eta({ views: file('./views'), cache: true, autoEscape: true, autoTrim: false });
+const eta = new Eta({ views: file('..'), cache: true, autoEscape: true, autoTrim: false });
 
 export interface Asset {
   readonly path: string;
@@ -34,7 +34,8 @@ export interface PageFrame {
   readonly width?: 'narrow' | 'wide';
 }
 
+/** `view` is a name in views/, or the path of a template from src/ on. */
 export const renderPage = (view: string, data: object, frame: PageFrame): string =>
-  eta.render(`./${view}`, { ...data, frame, assets });
+  eta.render(view.startsWith('/') ? view : `/html/views/${view}`, { ...data, frame, assets });
 
-export const renderMail = (letter: object): string => eta.render('./mail', letter);
+export const renderMail = (letter: object): string => eta.render('/html/views/mail', letter);
