@@ -24,6 +24,11 @@ export interface NewSecret {
   readonly clientSecret: string;
 }
 
+/** The account has as many live personal access tokens as it may have. */
+export class TooManyTokens extends Error {
+  override readonly name = 'TooManyTokens';
+}
+
 /** Who makes a change, for the audit trail. */
 export interface Actor {
   readonly accountId: string;
@@ -60,13 +65,23 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
       return client;
     },
 
+    /** @throws {TooManyTokens} when `atMost` are live; the account's row is locked, so that many at once make no more */
     async createPersonalAccessToken(
-      token: { accountId: string; name: string; expiresAt: Date | null },
+      token: { accountId: string; name: string; expiresAt: Date | null; atMost?: number },
       actor: Actor,
     ): Promise<NewSecret> {
       const clientId = randomToken();
       const clientSecret = randomToken();
       await db.transaction(async (tx) => {
+        if (token.atMost !== undefined) {
+          await tx.raw('select 1 from account where id = ? for no key update', [token.accountId]);
+          const { rows } = await tx.raw<{ rows: [{ live: number }] }>(
+            `select count(*)::int as live from client
+              where account_id = ? and disabled_at is null and (expires_at is null or expires_at > now())`,
+            [token.accountId],
+          );
+          if (rows[0].live >= token.atMost) throw new TooManyTokens(`${token.atMost} tokens are live`);
+        }
         await tx.raw(
           `insert into client (id, kind, metadata, account_id, name, expires_at)
            values (?, 'personal-access-token', ?::jsonb, ?, ?, ?)`,
