@@ -1,0 +1,93 @@
+// Composition of the portal: its stores, its rules and every page under /portal, behind the sign-in, frame and form tokens of all our
+// pages. Specification, "Bookings API access"; contract section 5.
+import type { Database } from '@bay-booking/service/database';
+import type { Logger } from '@bay-booking/service/logging';
+import { type NextFunction, type Request, type Response, Router } from 'express';
+import type { AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { ClientStore } from '../clients/store.ts';
+import type { FacilityStore } from '../facilities/store.ts';
+import { limitUse } from '../guard/address-limit.ts';
+import type { CountFailures } from '../guard/failure-counter.ts';
+import { nameKey } from '../guard/keys.ts';
+import type { Site } from '../html/site.ts';
+import type { BrowserSessions } from '../interaction/browser-session.ts';
+import type { PostOffice } from '../mail/post-office.ts';
+import { createAcceptanceStore } from './acceptance-store.ts';
+import { portalAssetRoutes } from './assets.ts';
+import { facilityRoutes } from './facility-pages.ts';
+import { historyRoutes } from './history.ts';
+import { createHistoryStore } from './history-store.ts';
+import { homeRoutes } from './home-pages.ts';
+import { invitationRoutes } from './invitation-pages.ts';
+import { createInvitationStore } from './invitation-store.ts';
+import { createInvitations } from './invitations.ts';
+import { joinRoutes } from './join-pages.ts';
+import { memberRoutes } from './member-pages.ts';
+import { createPortalPages } from './page.ts';
+import { createPeopleStore } from './people-store.ts';
+import { createSecretPage } from './secret-page.ts';
+import { tokenChangeRoutes } from './token-change-pages.ts';
+import { createTokenPages } from './token-pages.ts';
+import { createTokens } from './tokens.ts';
+import { createUsedForms } from './used-form-store.ts';
+
+export interface PortalOptions {
+  readonly db: Database;
+  readonly issuer: string;
+  readonly bookingsScope: string;
+  readonly bookingsApi: string;
+  /** Seconds. */
+  readonly accessTokenTtl: number;
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly accounts: AccountStore;
+  readonly clients: ClientStore;
+  readonly facilities: FacilityStore;
+  readonly postOffice: PostOffice;
+  readonly count: CountFailures;
+  readonly audit: Audit;
+  readonly logger: Logger;
+}
+
+export function createPortal(options: PortalOptions): Router {
+  const { db, site, sessions, accounts, clients, facilities, postOffice, count, audit, logger } = options;
+  const { issuer, bookingsScope, bookingsApi, accessTokenTtl } = options;
+  const people = createPeopleStore({ db });
+  const store = createInvitationStore({ db });
+  const usedForms = createUsedForms({ db });
+  const invitations = createInvitations({
+    store,
+    postOffice,
+    issuer,
+    perFacility: limitUse(count, { name: 'invite', limit: 100, window: 3600 }, (facility) => facility),
+    perRecipient: limitUse(count, { name: 'invited', limit: 10, window: 3600 }, nameKey),
+    audit,
+    logger,
+  });
+  const tokens = createTokens({ clients, facilities, usedForms, audit });
+
+  const pages = createPortalPages({ site, sessions, people });
+  const showSecret = createSecretPage({ pages, issuer, bookingsScope, bookingsApi, accessTokenTtl });
+  const tokenPages = createTokenPages({ pages, people, clients, usedForms, tokens, showSecret, accessTokenTtl });
+
+  const router = Router();
+  router.use(portalAssetRoutes());
+  router.use(joinRoutes({ pages, site, sessions, accounts, store, acceptances: createAcceptanceStore({ db }), audit }));
+  router.use(homeRoutes({ pages, people, showTokens: tokenPages.showTokens }));
+  router.use(facilityRoutes({ pages, people, store, invitations }));
+  router.use(invitationRoutes({ pages, store, invitations }));
+  router.use(memberRoutes({ pages, people, accessTokenTtl, audit }));
+  router.use(historyRoutes({ pages, history: createHistoryStore({ db }), written: audit.settled }));
+  router.use(tokenPages.routes);
+  router.use(tokenChangeRoutes({ pages, clients, usedForms, tokens, showSecret, accessTokenTtl }));
+  router.use(
+    '/portal',
+    (request: Request, response: Response, next: NextFunction) => {
+      response.locals.route = '/portal/{unknown}';
+      pages.forSignedIn(pages.notFound)(request, response, next);
+    },
+    site.showFailure,
+  );
+  return router;
+}
