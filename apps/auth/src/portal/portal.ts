@@ -6,6 +6,7 @@ import { type NextFunction, type Request, type Response, Router } from 'express'
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
+import type { AuthConfig } from '../config.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import { limitUse } from '../guard/address-limit.ts';
 import type { CountFailures } from '../guard/failure-counter.ts';
@@ -13,6 +14,7 @@ import { nameKey } from '../guard/keys.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { PostOffice } from '../mail/post-office.ts';
+import type { ScopeTable } from '../scopes.ts';
 import { createAcceptanceStore } from './acceptance-store.ts';
 import { portalAssetRoutes } from './assets.ts';
 import { facilityRoutes } from './facility-pages.ts';
@@ -34,11 +36,8 @@ import { createUsedForms } from './used-form-store.ts';
 
 export interface PortalOptions {
   readonly db: Database;
-  readonly issuer: string;
-  readonly bookingsScope: string;
-  readonly bookingsApi: string;
-  /** Seconds. */
-  readonly accessTokenTtl: number;
+  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
+  readonly scopes: Pick<ScopeTable, 'bookings'>;
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly accounts: AccountStore;
@@ -52,7 +51,7 @@ export interface PortalOptions {
 
 export function createPortal(options: PortalOptions): Router {
   const { db, site, sessions, accounts, clients, facilities, postOffice, count, audit, logger } = options;
-  const { issuer, bookingsScope, bookingsApi, accessTokenTtl } = options;
+  const { issuer, bookingsAudience, accessTokenTtl } = options.config;
   const people = createPeopleStore({ db });
   const store = createInvitationStore({ db });
   const usedForms = createUsedForms({ db });
@@ -68,7 +67,13 @@ export function createPortal(options: PortalOptions): Router {
   const tokens = createTokens({ clients, facilities, usedForms, audit });
 
   const pages = createPortalPages({ site, sessions, people });
-  const showSecret = createSecretPage({ pages, issuer, bookingsScope, bookingsApi, accessTokenTtl });
+  const showSecret = createSecretPage({
+    pages,
+    issuer,
+    bookingsScope: options.scopes.bookings,
+    bookingsApi: bookingsAudience,
+    accessTokenTtl,
+  });
   const tokenPages = createTokenPages({ pages, people, clients, usedForms, tokens, showSecret, accessTokenTtl });
 
   const router = Router();
