@@ -19,6 +19,7 @@ import { createKeyStore } from './keys.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { createPeople } from './people.ts';
+import { createPortal } from './portal/portal.ts';
 import { redirectPostedAuthorization } from './posted-authorization.ts';
 import { claimsOf, createProvider, lifetimes, routes } from './provider.ts';
 import { hostProvider } from './provider-host.ts';
@@ -127,6 +128,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     }),
   );
   app.use(people.routes);
+  app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...people }));
   app.use((request, response) => {
     response.locals.route = routeTemplate(request.path);
     host.handle(request, response);

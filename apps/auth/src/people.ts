@@ -97,6 +97,10 @@ export function createPeople({ db, config, logger, audit, provider, artifacts, s
 
   return {
     accounts,
+    site,
+    sessions,
+    postOffice,
+    count,
     signIn,
     policy: createInteractionPolicy(idpParameter),
     loadExistingGrant: consent.load,
