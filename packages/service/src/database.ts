@@ -36,36 +36,80 @@ interface Query {
   options?: object;
 }
 
-class PreparingClient extends PostgresClient {
-  override _query(connection: unknown, query: Query): Promise<object> {
+interface Connection {
+  /** Of the statement that is being answered, by the monotonic clock; 0 while there is none. */
+  askedAt?: number;
+  readonly connection?: { readonly stream?: { destroy(): void } };
+  once(event: 'end', listener: () => void): void;
+}
+
+/** Notes on each connection since when it waits; pg's own time-out would keep every request alive into the old generation of the heap. */
+class WatchedClient extends PostgresClient {
+  override _query(connection: Connection, query: Query): Promise<object> {
+    connection.askedAt = performance.now();
+    const answer = super._query(connection, query);
+    const answered = (): void => {
+      connection.askedAt = 0;
+    };
+    answer.then(answered, answered);
+    return answer;
+  }
+}
+
+class PreparingClient extends WatchedClient {
+  override _query(connection: Connection, query: Query): Promise<object> {
     const name = query.bindings?.length && !query.options ? nameOf(query.sql) : undefined;
     if (name) query.options = { name };
     return super._query(connection, query);
   }
 }
 
+/** Cuts connections whose answer is overdue, as it may still come and must not be taken for that of another statement. */
+function watchOver(limit: number): (connection: Connection) => void {
+  const open = new Set<Connection>();
+  let timer: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    const overdue = performance.now() - limit;
+    for (const { askedAt = 0, connection } of open) if (askedAt > 0 && askedAt < overdue) connection?.stream?.destroy();
+  };
+  return (connection) => {
+    open.add(connection);
+    timer ??= setInterval(look, Math.min(1_000, limit / 4)).unref();
+    connection.once('end', () => {
+      open.delete(connection);
+      if (open.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    });
+  };
+}
+
 export function connectDatabase(options: DatabaseOptions): Database {
   const { url, applicationName, poolMax = 10, prepared = true, queryTimeout = 8_000 } = options;
+  const watch = watchOver(queryTimeout);
   return knex({
-    client: (prepared ? PreparingClient : 'pg') as never,
+    client: (prepared ? PreparingClient : WatchedClient) as never,
     // Values of a failed statement stay out of its error's message, and so out of the log.
     compileSqlOnError: false,
     connection: {
       connectionString: url,
       application_name: applicationName,
       connectionTimeoutMillis: 2_000,
-      query_timeout: queryTimeout,
       keepAlive: true,
     },
-    pool: { min: 0, max: poolMax, acquireTimeoutMillis: 3_000, idleTimeoutMillis: 30_000 },
+    pool: {
+      min: 0,
+      max: poolMax,
+      acquireTimeoutMillis: 3_000,
+      idleTimeoutMillis: 30_000,
+      afterCreate: (connection: Connection, done: (error: null, connection: Connection) => void) => {
+        watch(connection);
+        done(null, connection);
+      },
+    },
     acquireConnectionTimeout: 3_000,
     log: { warn: () => {}, error: () => {}, deprecate: () => {}, debug: () => {} },
   });
-}
-
-interface Connection {
-  __knex__disposed?: unknown;
-  readonly connection?: { readonly stream?: { destroy(): void } };
 }
 
 /**
@@ -82,13 +126,6 @@ export async function query<Row extends object>(
   try {
     const { response } = await client.query(connection, { method: 'raw', sql, bindings });
     return response.rows;
-  } catch (error) {
-    // The answer may still come, and must not be taken for that of the next statement.
-    if (Error.isError(error) && error.message.endsWith('Query read timeout')) {
-      connection.__knex__disposed = error;
-      connection.connection?.stream?.destroy();
-    }
-    throw error;
   } finally {
     await client.releaseConnection(connection);
   }
@@ -131,7 +168,7 @@ export function isUnavailable(error: unknown): boolean {
   return (
     error.name === 'KnexTimeoutError' ||
     error.name === 'TimeoutError' ||
-    /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Unable to acquire a connection/.test(
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Unable to acquire a connection/.test(
       error.message,
     )
   );

@@ -1,6 +1,6 @@
 // knex documents subclassing its dialects but ships no types for them.
 declare module 'knex/lib/dialects/postgres/index.js' {
   export default class PostgresClient {
-    _query(connection: unknown, query: { sql: string; options?: object }): Promise<object>;
+    _query(connection: object, query: { sql: string; options?: object }): Promise<object>;
   }
 }

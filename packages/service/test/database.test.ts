@@ -1,0 +1,30 @@
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { connectDatabase, type Database, isUnavailable, query } from '../src/database.ts';
+
+let database: TestDatabase;
+let db: Database;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 1, queryTimeout: 200 });
+});
+afterAll(async () => {
+  await db.destroy();
+  await database.drop();
+});
+
+describe('a statement whose answer is overdue', () => {
+  test('fails as passing trouble, and the next statement gets a connection of its own', async () => {
+    const [before] = await query<{ pid: number }>(db, 'select pg_backend_pid() as pid');
+    const overdue = await query(db, 'select pg_sleep($1)', [20]).catch((error: unknown) => error);
+    expect(isUnavailable(overdue)).toBe(true);
+    const [after] = await query<{ pid: number }>(db, 'select pg_backend_pid() as pid');
+    expect(after?.pid).not.toBe(before?.pid);
+  });
+
+  test('fails within a transaction too, which then is over', async () => {
+    const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
+    expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
+    expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+});
