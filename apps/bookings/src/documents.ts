@@ -1,7 +1,8 @@
 // What describes the API? GET /openapi.json, GET /docs and the resource metadata of RFC 9728; none needs a token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
-import type { Express } from 'express';
+import type { Express, Response } from 'express';
 import type { Caller } from './caller.ts';
+import { renderDocs } from './docs.ts';
 import { createOpenApi } from './openapi.ts';
 import { mountPath } from './routes.ts';
 import { everywhere } from './send.ts';
@@ -30,9 +31,11 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
       resource_documentation: `${baseUrl}/docs`,
     }),
   );
+  const docs = renderDocs(openApi, { server: baseUrl, tokenUrl: `${authIssuer}/connect/token`, scope });
+  serve('/docs', 'text/html; charset=utf-8', docs.html, { 'Content-Security-Policy': docs.contentSecurityPolicy });
 
   function serve(path: string, type: string, text: string, headers: Record<string, string> = {}): void {
-    const send = (_request: unknown, response: import('express').Response): void => {
+    const send = (_request: unknown, response: Response): void => {
       response
         .writeHead(200, {
           ...everywhere,

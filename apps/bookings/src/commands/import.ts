@@ -1,5 +1,6 @@
 // npm run import -- FILE: facilities, locations and bays, upserted by id, all or nothing; `-` reads standard input.
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database';
@@ -12,7 +13,9 @@ runMain(async () => {
   const [file, ...more] = process.argv.slice(2);
   if (file === undefined || more.length > 0)
     throw new Error('usage: npm run import -w apps/bookings -- FILE (or - for standard input)');
-  const facilities = readImport(file === '-' ? await text(process.stdin) : await readFile(file, 'utf8'));
+  // npm runs this in apps/bookings; the path was typed elsewhere.
+  const path = resolve(process.env.INIT_CWD ?? process.cwd(), file);
+  const facilities = readImport(file === '-' ? await text(process.stdin) : await readFile(path, 'utf8'));
   const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
   try {
     await importPlaces(db, facilities);

@@ -1,0 +1,73 @@
+// The environment: every fault at once, by variable name. Contract section 2.
+import { expect, test } from '@jest/globals';
+import { readBookingsConfig } from '../src/config.ts';
+
+const least = {
+  DATABASE_URL: 'postgres://user@db/bookings',
+  BASE_URL: 'https://bookings.example/',
+  AUTH_ISSUER: 'https://auth.example',
+};
+
+test('the three that must be there, and the defaults of the others', () => {
+  expect(readBookingsConfig(least)).toEqual({
+    databaseUrl: 'postgres://user@db/bookings',
+    baseUrl: 'https://bookings.example',
+    authIssuer: 'https://auth.example',
+    port: 4001,
+    metricsPort: undefined,
+    authJwksUri: undefined,
+    audience: 'https://bookings.example',
+    scopeBase: 'https://bay-booking.example',
+    trustProxy: false,
+    logLevel: 'info',
+    rateLimitPerMinute: 0,
+    databasePoolMax: 10,
+    databasePrepared: true,
+  });
+});
+
+test('all that is set', () => {
+  const all = {
+    ...least,
+    PORT: '8080',
+    METRICS_PORT: '9090',
+    AUTH_JWKS_URI: 'http://auth:4000/connect/jwks',
+    AUDIENCE: 'bookings',
+    SCOPE_BASE: 'https://scopes.example/',
+    TRUST_PROXY: '1',
+    LOG_LEVEL: 'warn',
+    RATE_LIMIT_PER_MINUTE: '600',
+    DB_POOL_MAX: '4',
+    DB_PREPARED: 'off',
+  };
+  expect(readBookingsConfig(all)).toMatchObject({
+    port: 8080,
+    metricsPort: 9090,
+    authJwksUri: 'http://auth:4000/connect/jwks',
+    audience: 'bookings',
+    scopeBase: 'https://scopes.example',
+    trustProxy: 1,
+    logLevel: 'warn',
+    rateLimitPerMinute: 600,
+    databasePoolMax: 4,
+    databasePrepared: false,
+  });
+});
+
+test('every fault at once', () => {
+  const faulty = {
+    DATABASE_URL: 'mysql://x',
+    BASE_URL: '',
+    AUTH_ISSUER: 'auth.example',
+    PORT: '70000',
+    LOG_LEVEL: 'loud',
+    RATE_LIMIT_PER_MINUTE: '-1',
+    DB_PREPARED: 'perhaps',
+  };
+  expect(() => readBookingsConfig(faulty)).toThrow(
+    expect.objectContaining({
+      name: 'ConfigError',
+      faults: Object.keys(faulty).map((name) => expect.stringMatching(new RegExp(`^${name} `))),
+    }),
+  );
+});

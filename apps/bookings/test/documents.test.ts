@@ -1,0 +1,68 @@
+// GET /openapi.json and GET /docs. Contract section 7.
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { catalogue } from '../src/errors.ts';
+import { createWorld, type World } from './support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+const checkedIn = JSON.parse(readFileSync(`${import.meta.dirname}/../openapi.json`, 'utf8'));
+
+test('GET /openapi.json is OpenAPI 3.1, without a token, with this service’s addresses', async () => {
+  const { status, body, headers } = await world.call('GET', '/openapi.json', { token: null });
+  expect(status).toBe(200);
+  expect(headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(body.openapi).toBe('3.1.0');
+  expect(body.servers).toEqual([{ url: 'https://bookings.example', description: 'This service.' }]);
+  expect(body.components.securitySchemes.clientCredentials.flows.clientCredentials.tokenUrl).toBe(
+    `${world.issuer.url}/connect/token`,
+  );
+});
+
+test('the document that is checked in is the one that is served, but for the addresses', async () => {
+  const { text } = await world.call('GET', '/openapi.json', { token: null });
+  const withDemoAddresses = text
+    .replaceAll('https://bookings.example', 'http://localhost:4001')
+    .replaceAll(world.issuer.url, 'http://localhost:4000');
+  // `npm run openapi -w apps/bookings` writes it anew.
+  expect(JSON.parse(withDemoAddresses)).toEqual(checkedIn);
+});
+
+test('the nine endpoints of the specification, and no others', () => {
+  const operations = Object.entries(checkedIn.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(operations.sort()).toEqual([
+    'DELETE /api/bookings/{id}',
+    'GET /api/bays/{id}/upcoming-bookings',
+    'GET /api/booking-bays',
+    'GET /api/booking-locations',
+    'GET /api/booking-locations/{id}',
+    'GET /api/bookings',
+    'GET /api/bookings/{id}',
+    'POST /api/bookings',
+    'PUT /api/bookings/{id}',
+  ]);
+});
+
+test('every code of the catalogue is documented, and every reference resolves', () => {
+  const text = JSON.stringify(checkedIn);
+  for (const code of Object.keys(catalogue)) expect(text).toContain(`"${code}"`);
+  for (const [, name] of text.matchAll(/#\/components\/schemas\/(\w+)/g)) {
+    expect(checkedIn.components.schemas).toHaveProperty(name as string);
+  }
+});
+
+test('GET /docs shows it to people, without a token, a script, or anything from elsewhere', async () => {
+  const { status, text, headers } = await world.call('GET', '/docs', { token: null });
+  expect(status).toBe(200);
+  expect(headers['content-type']).toBe('text/html; charset=utf-8');
+  expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; /);
+  for (const path of Object.keys(checkedIn.paths)) expect(text).toContain(path);
+  for (const code of Object.keys(catalogue)) expect(text).toContain(code);
+  expect(text).not.toMatch(/<script|<link|<img|@import|url\(/i);
+});

@@ -1,0 +1,209 @@
+// npm run import -w apps/bookings -- FILE. Contract section 2: an upsert by id, all or nothing; bad input names the path of each fault.
+import { execFile, spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { query } from '@bay-booking/service/database';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ImportError, readImport } from '../src/places/import.ts';
+import { importPlaces } from '../src/places/import-store.ts';
+import { slot } from './support/bookings.ts';
+import { places } from './support/places.ts';
+import { createWorld, type World } from './support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+const facility = (fields: object = {}) => ({ id: 'fac-new', name: 'New Range', timeZone: 'Europe/Oslo', ...fields });
+const bay = (fields: object = {}) => ({
+  id: 'bay-new',
+  name: 'Bay',
+  description: '',
+  kind: 'RangeBay',
+  bookable: true,
+  ...fields,
+});
+const location = (fields: object = {}) => ({ id: 'loc-new', name: 'Location', bays: [bay()], ...fields });
+const load = (facilities: unknown) => importPlaces(world.db, readImport(JSON.stringify({ facilities })));
+
+async function faultsOf(facilities: unknown): Promise<readonly string[]> {
+  try {
+    await load(facilities);
+    return [];
+  } catch (error) {
+    if (error instanceof ImportError) return error.faults;
+    throw error;
+  }
+}
+
+async function counts(): Promise<unknown> {
+  const [row] = await query(
+    world.db,
+    'select (select count(*) from facility) as facilities, (select count(*) from location) as locations, (select count(*) from bay) as bays',
+  );
+  return row;
+}
+
+describe('the command', () => {
+  const command = (argument: string, input?: string) =>
+    new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
+      const child = spawn(process.execPath, [`${import.meta.dirname}/../src/commands/import.ts`, argument], {
+        env: { DATABASE_URL: world.databaseUrl },
+      });
+      child.on('error', reject);
+      const output = Promise.all([text(child.stdout), text(child.stderr)]);
+      child.on('close', async (code) => {
+        const [stdout, stderr] = await output;
+        resolve({ code, stdout, stderr });
+      });
+      child.stdin.end(input);
+    });
+
+  test('reads standard input with -, and says what it did', async () => {
+    const result = await command('-', JSON.stringify(places));
+    expect(result).toMatchObject({ code: 0, stdout: 'imported 3 facilities, 4 locations, 24 bays\n' });
+  });
+
+  test('bad input: every fault with its path, exit code 1, nothing changed', async () => {
+    const before = await counts();
+    const bad = {
+      facilities: [facility({ timeZone: 'Mars/Olympus', locations: [location({ bays: [bay({ id: 7 })] })] })],
+    };
+    const result = await command('-', JSON.stringify(bad));
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('/facilities/0/locations/0/bays/0/id: must be string');
+    expect(await counts()).toEqual(before);
+  });
+
+  test('a file that is not there, or no JSON: one clear line', async () => {
+    expect(await command('/nowhere/places.json')).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
+    expect(await command('-', '{')).toMatchObject({ code: 1, stderr: expect.stringContaining('is no JSON') });
+  });
+
+  test('from two hosts at once', async () => {
+    const results = await Promise.all([command('-', JSON.stringify(places)), command('-', JSON.stringify(places))]);
+    expect(results.map(({ code }) => code)).toEqual([0, 0]);
+  });
+});
+
+describe('an upsert by id', () => {
+  test('twice is once', async () => {
+    const before = await counts();
+    await load(places.facilities);
+    expect(await counts()).toEqual(before);
+  });
+
+  test('changes names, texts and bookable', async () => {
+    await load([facility({ locations: [location()] })]);
+    await load([
+      facility({
+        name: 'Newer',
+        locations: [location({ name: 'Other', bays: [bay({ name: 'B', description: 'D', kind: 'K' })] })],
+      }),
+    ]);
+    const token = await world.token(['fac-new']);
+    const { body } = await world.call('GET', '/api/booking-bays', { token });
+    expect(body.items).toEqual([
+      { id: 'bay-new', name: 'B', description: 'D', kind: 'K', location: { id: 'loc-new', name: 'Other' }, _links: {} },
+    ]);
+  });
+
+  test('a bay that changes its location takes its bookings along', async () => {
+    const at = (first: object[], second: object[]) =>
+      load([
+        facility({
+          id: 'fac-carry',
+          locations: [location({ id: 'loc-a', bays: first }), location({ id: 'loc-b', bays: second })],
+        }),
+      ]);
+    await at([bay({ id: 'bay-carry' })], []);
+    const token = await world.token(['fac-carry']);
+    await world.call('POST', '/api/bookings', { token, body: slot({ bayId: 'bay-carry' }) });
+    await at([], [bay({ id: 'bay-carry' })]);
+    const other = await createWorld({ beside: world });
+    expect((await other.call('GET', '/api/bookings?locationIds=loc-b', { token })).body.total).toBe(1);
+    expect((await other.call('GET', '/api/bookings?locationIds=loc-a', { token })).body.total).toBe(0);
+    await other.close();
+  });
+
+  test('beside bookings of the same bays: no deadlock', async () => {
+    const booking = async (index: number) =>
+      world.call('POST', '/api/bookings', { body: slot({ bayId: `bay-n1-0${(index % 9) + 1}` }) });
+    const work = Array.from({ length: 40 }, (_, index) => (index % 8 === 0 ? load(places.facilities) : booking(index)));
+    await Promise.all(work);
+    expect(world.databaseErrors).not.toContain('40P01');
+  });
+});
+
+describe('faults', () => {
+  test.each([
+    ['no facilities', {}, '/facilities: is missing'],
+    ['an array', [], '/: must be object'],
+  ])('%s', (_what, document, fault) => {
+    expect(() => readImport(JSON.stringify(document))).toThrow(fault);
+  });
+
+  const bad: [string, unknown, string[]][] = [
+    ['a missing name', [{ id: 'f', timeZone: 'UTC' }], ['/facilities/0/name: is missing']],
+    ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0: must NOT have additional properties']],
+    ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must NOT have fewer than 1 characters']],
+    ['a control character', [facility({ name: 'a\nb' })], ['/facilities/0/name: must hold no control characters']],
+    [
+      'several',
+      [facility({ locations: [location({ name: 1, bays: [bay({ bookable: 'yes' }), bay({ kind: null })] })] })],
+      [
+        '/facilities/0/locations/0/name: must be string',
+        '/facilities/0/locations/0/bays/0/bookable: must be boolean',
+        '/facilities/0/locations/0/bays/1/kind: must be string',
+      ],
+    ],
+    [
+      'a time zone that is none',
+      [facility({ timeZone: 'Mars/Olympus' })],
+      ['/facilities/0/timeZone: Mars/Olympus is no IANA time zone'],
+    ],
+    [
+      'an offset as time zone',
+      [facility({ timeZone: '+01:00' })],
+      ['/facilities/0/timeZone: +01:00 is no IANA time zone'],
+    ],
+    [
+      'an id twice',
+      [facility({ locations: [location({ bays: [bay(), bay()] }), location()] }), facility()],
+      [
+        '/facilities/1/id: facility fac-new stands at /facilities/0 already',
+        '/facilities/0/locations/1/id: location loc-new stands at /facilities/0/locations/0 already',
+        '/facilities/0/locations/0/bays/1/id: bay bay-new stands at /facilities/0/locations/0/bays/0 already',
+        '/facilities/0/locations/1/bays/0/id: bay bay-new stands at /facilities/0/locations/0/bays/0 already',
+      ],
+    ],
+    [
+      'ids of another facility',
+      [facility({ id: 'fac-thief', locations: [location({ id: 'loc-north-1', bays: [bay({ id: 'bay-s1-01' })] })] })],
+      [
+        '/facilities/0/locations/0/id: loc-north-1 belongs to facility fac-north',
+        '/facilities/0/locations/0/bays/0/id: bay-s1-01 belongs to facility fac-south',
+      ],
+    ],
+  ];
+  test.each(bad)('%s', async (_what, facilities, faults) => {
+    const before = await counts();
+    expect([...(await faultsOf(facilities))].sort()).toEqual(faults.toSorted());
+    expect(await counts()).toEqual(before);
+  });
+});
+
+test('npm run migrate: safe twice and from two hosts at once', async () => {
+  const migrate = () =>
+    new Promise<string>((resolve, reject) => {
+      const file = `${import.meta.dirname}/../src/commands/migrate.ts`;
+      execFile(process.execPath, [file], { env: { DATABASE_URL: world.databaseUrl } }, (error, stdout) =>
+        error ? reject(error) : resolve(stdout),
+      );
+    });
+  expect(await Promise.all([migrate(), migrate()])).toEqual([
+    'the schema is up to date\n',
+    'the schema is up to date\n',
+  ]);
+});

@@ -1,0 +1,91 @@
+// Endpoints as OpenAPI 3.1: names are referred to, codes grouped by status.
+import { expect, test } from '@jest/globals';
+import { endpoint } from './endpoint.ts';
+import { openApiDocument } from './openapi.ts';
+
+const thing = { type: 'object', properties: { id: { type: 'string' } } } as const;
+const query = {
+  type: 'object',
+  properties: { ids: { type: 'array', items: { type: 'string' }, description: 'Which.' } },
+} as const;
+const describe = endpoint<undefined>();
+
+const document = openApiDocument({
+  info: { title: 'Things', version: '1' },
+  servers: [{ url: 'https://things.example' }],
+  tags: [{ name: 'Things' }],
+  endpoints: [
+    describe({
+      operationId: 'makeThing',
+      method: 'POST',
+      path: '/things/{id}',
+      tag: 'Things',
+      summary: 'Make a thing',
+      description: 'Makes it.',
+      params: { id: { description: 'The id.', schema: { type: 'string' } } },
+      query,
+      body: thing,
+      success: { status: 201, description: 'Made.', schema: { type: 'array', items: thing } },
+      problems: ['A', 'B'],
+      errorContext: { thing: '' },
+      handle: async () => ({ status: 201 }),
+    }),
+  ],
+  schemas: { Thing: thing, Errors: { type: 'object' } },
+  errorSchema: 'Errors',
+  problems: {
+    A: { status: 400, description: "'{fieldName}' is bad." },
+    B: { status: 400, description: 'Worse.' },
+    C: {
+      status: 503,
+      description: 'Away.',
+      headers: { 'Retry-After': { description: 's', schema: { type: 'string' } } },
+    },
+    D: { status: 415, description: 'Type.' },
+  },
+  sharedProblems: { always: ['C'], withBody: ['D'] },
+  securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+  security: [{ bearer: [] }],
+}) as { paths: Record<string, Record<string, Record<string, never>>>; components: { schemas: object } };
+
+const operation = document.paths['/things/{id}']?.post as unknown as {
+  parameters: object[];
+  requestBody: object;
+  responses: Record<string, { description: string; content: Record<string, object> }>;
+};
+
+test('a schema that components name is referred to wherever it occurs', () => {
+  const reference = { $ref: '#/components/schemas/Thing' };
+  expect(operation.requestBody).toEqual({ required: true, content: { 'application/json': { schema: reference } } });
+  expect(operation.responses[201]?.content['application/json']).toEqual({
+    schema: { type: 'array', items: reference },
+  });
+  expect(document.components.schemas).toEqual({ Thing: thing, Errors: { type: 'object' } });
+});
+
+test('parameters stand in path and query, arrays exploded', () => {
+  expect(operation.parameters).toEqual([
+    { name: 'id', in: 'path', required: true, description: 'The id.', schema: { type: 'string' } },
+    {
+      name: 'ids',
+      in: 'query',
+      required: false,
+      description: 'Which.',
+      style: 'form',
+      explode: true,
+      schema: { type: 'array', items: { type: 'string' } },
+    },
+  ]);
+});
+
+test('codes are grouped by status, with an example each and the headers of any', () => {
+  expect(Object.keys(operation.responses)).toEqual(['201', '400', '415', '503']);
+  expect(operation.responses[400]?.description).toBe("A: '{fieldName}' is bad. | B: Worse.");
+  expect(operation.responses[400]?.content['application/json']).toMatchObject({
+    schema: { $ref: '#/components/schemas/Errors' },
+    examples: {
+      B: { value: { errors: [{ code: 'B', description: 'Worse.', moreInfo: '', contextData: { thing: '' } }] } },
+    },
+  });
+  expect(operation.responses[503]).toHaveProperty('headers.Retry-After');
+});

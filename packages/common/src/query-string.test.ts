@@ -1,0 +1,59 @@
+// Query strings read and written: the three spellings of arrays, and links that ask for the same again. Contract section 7.
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { readQueryString, writeQueryString } from './query-string.ts';
+
+const properties = {
+  ids: { type: 'array' },
+  name: { type: 'string' },
+  isActive: { type: 'boolean' },
+  page: { type: 'integer' },
+};
+const read = (text: string) => readQueryString(text, properties);
+
+describe('readQueryString', () => {
+  test.each([
+    ['repeated', 'ids=a&ids=b', ['a', 'b']],
+    ['bracketed', 'ids[]=a&ids%5B%5D=b', ['a', 'b']],
+    ['comma-separated', 'ids=a,b', ['a', 'b']],
+    ['comma-separated, encoded', 'ids=a%2Cb', ['a', 'b']],
+    ['mixed', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e']],
+    ['empty', 'ids=', ['']],
+  ])('an array %s', (_how, text, ids) => expect(read(text)).toEqual({ ids }));
+
+  test('converts what fits and leaves what does not to validation', () => {
+    expect(read('page=2&isActive=false&name=2')).toEqual({ page: 2, isActive: false, name: '2' });
+    expect(read('page=2.0&isActive=0')).toEqual({ page: '2.0', isActive: '0' });
+    expect(read('page=1&page=2&name=')).toEqual({ page: ['1', '2'], name: '' });
+    expect(read(`page=${'9'.repeat(50)}`)).toEqual({ page: Number.MAX_SAFE_INTEGER });
+  });
+
+  test('ignores what is not known, the prototype’s names among it', () => {
+    expect(read('colour=red&__proto__=x&toString=y&page[]=1')).toEqual({});
+    expect(read('')).toEqual({});
+  });
+});
+
+test('what is written is read back the same', () => {
+  const text = fc.string({ unit: 'grapheme', minLength: 1 });
+  fc.assert(
+    fc.property(
+      fc.record(
+        {
+          ids: fc.array(text, { minLength: 1, maxLength: 5 }),
+          name: text,
+          isActive: fc.boolean(),
+          page: fc.integer({ min: 1, max: 1_000_000 }),
+        },
+        { requiredKeys: [] },
+      ),
+      (values) => {
+        expect(read(writeQueryString(values).slice(1))).toEqual(values);
+      },
+    ),
+  );
+});
+
+test('nothing to write is nothing', () => {
+  expect(writeQueryString({ ids: undefined })).toBe('');
+});
