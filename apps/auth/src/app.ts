@@ -84,11 +84,9 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           facilities,
           findAccount: accounts.findById,
           signIn: people.signIn,
-          whoIs: async () => {
-            throw new Error('no social provider is configured');
-          },
+          whoIs: people.whoIs,
           findOrCreateBySocial: accounts.findOrCreateBySocial,
-          isSocialProvider: () => false,
+          isSocialProvider: people.isSocialProvider,
           policy: people.policy,
           loadExistingGrant: people.loadExistingGrant,
           pages: providerPages,
@@ -115,7 +113,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   });
   app.use(pinPublicAddress(config.issuer));
   app.use(allowPublicDocuments);
-  app.use(redirectPostedAuthorization(routes.authorization));
+  app.use(redirectPostedAuthorization(routes.authorization, routes.end_session));
   app.use(
     createUserinfo({
       path: routes.userinfo,

@@ -1,4 +1,5 @@
 // What does the environment tell the authorization server? Contract section 2; apps/auth/README.md lists every variable.
+import { readFileSync } from 'node:fs';
 import {
   ConfigError,
   flag,
@@ -18,6 +19,7 @@ import {
   url,
 } from '@bay-booking/service/config';
 import { defaultSignInLimits } from './guard/sign-in-guard.ts';
+import { parseSocialProviders, type SocialProviders } from './social/settings.ts';
 
 const origin = (value: string): string => {
   const address = httpUrl(value);
@@ -51,6 +53,16 @@ export const scopeBase = (value: string): string => {
   return base;
 };
 
+const socialProviders = (file: string): SocialProviders => {
+  let json: string;
+  try {
+    json = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot be read: ${(error as Error).message}`);
+  }
+  return parseSocialProviders(json);
+};
+
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   issuer: mandatory('ISSUER', origin),
@@ -60,7 +72,7 @@ const fields = {
   metricsPort: optional('METRICS_PORT', port),
   scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   bookingsAudience: optional('BOOKINGS_AUDIENCE', httpUrl),
-  socialProvidersFile: optional('SOCIAL_PROVIDERS_FILE', text),
+  socialProviders: optional('SOCIAL_PROVIDERS_FILE', socialProviders, new Map() as SocialProviders),
   accessTokenTtl: optional('ACCESS_TOKEN_TTL', seconds, 3600),
   refreshTokenTtl: optional('REFRESH_TOKEN_TTL', seconds, 30 * 24 * 3600),
   keyPublishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),

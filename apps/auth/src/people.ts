@@ -31,6 +31,11 @@ import { createSignInPages } from './interaction/sign-in-pages.ts';
 import { openPostOffice } from './mail/post-office.ts';
 import { createMailStore } from './mail/store.ts';
 import type { ScopeTable } from './scopes.ts';
+import { connectProviders } from './social/connections.ts';
+import { createNativeExchange } from './social/native.ts';
+import { createSocialRoutes } from './social/routes.ts';
+import { createSocialStore } from './social/store.ts';
+import { createSocialTrips } from './social/trip.ts';
 
 export interface PeopleOptions {
   readonly db: Database;
@@ -74,7 +79,10 @@ export function createPeople({ db, config, logger, audit, provider, artifacts, s
   const site = createSite({ sessions, tokens });
   const consents = createConsentStore({ db });
   const consent = createConsent({ provider, consents, scopes, audience: config.bookingsAudience });
-  const providerLinks = () => [];
+  const providers = config.socialProviders;
+  const connect = connectProviders(providers);
+  const providerLinks = (base: string, query: string) =>
+    [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
   const pages = createSignInPages({
     site,
     sessions,
@@ -85,8 +93,13 @@ export function createPeople({ db, config, logger, audit, provider, artifacts, s
     audit,
   });
 
+  const trips = createSocialTrips({ connect, store: createSocialStore({ db }), issuer: config.issuer });
+  const social = createSocialRoutes({ provider, providers, trips, site, sessions, pages, accounts, audit });
+  const { whoIs } = createNativeExchange({ providers, connect, logger });
+
   const router = Router();
   router.use(assetRoutes());
+  router.use(social.router);
   router.use(
     interactionRoutes({ provider, site, pages, decide: consent.decide, scopes, idpParameter, providerLinks, audit }),
   );
@@ -102,6 +115,8 @@ export function createPeople({ db, config, logger, audit, provider, artifacts, s
     postOffice,
     count,
     signIn,
+    whoIs,
+    isSocialProvider: (name: string): boolean => providers.has(name),
     policy: createInteractionPolicy(idpParameter),
     loadExistingGrant: consent.load,
     routes: router as RequestHandler,

@@ -1,5 +1,8 @@
 // Which social providers does auth get? Those of SOCIAL_PROVIDERS_FILE, else, in the demo, the two stand-ins `google` and `facebook`
 // (contract section 4, last paragraph).
+import { join } from 'node:path';
+import { startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { writePrivately } from './data-folder.ts';
 import type { Settings } from './settings.ts';
 
 export interface SocialProviders {
@@ -7,6 +10,12 @@ export interface SocialProviders {
   stop(): Promise<void>;
 }
 
+const FILE = 'social-providers.json';
+
 export async function socialProviders(settings: Settings): Promise<SocialProviders> {
-  return { file: settings.socialProvidersFile, stop: async () => {} };
+  const { socialProvidersFile, demo, dataDir } = settings;
+  if (socialProvidersFile || !demo) return { file: socialProvidersFile, stop: async () => {} };
+  const standIns = await startSocialProviders();
+  writePrivately(dataDir, FILE, JSON.stringify(standIns.settings));
+  return { file: join(dataDir, FILE), stop: standIns.stop };
 }

@@ -1,6 +1,7 @@
 // social_access_token: a native app hands over the access token that a social provider gave it (specification, "Native social token
 // exchange"). Believed only when the provider itself says that it is live and was issued to one of our apps (contract section 4).
 import { errors, type Provider } from 'oidc-provider';
+import { unavailable } from '../adapter.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
 
 export interface SocialIdentity {
@@ -26,10 +27,12 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
       const granted = demandScopes(ctx, options.scopes);
       const { token, provider: name } = ctx.oidc.params;
       if (!token) throw new errors.InvalidRequest('token is required');
-      const identity = await options.whoIs({ token, ...(name && { provider: name }) }).catch((cause: unknown) => {
+      const identity = await options.whoIs({ token, ...(name && { provider: name }) }).catch((cause: Error & { unavailable?: boolean }) => {
+        // The token may be good; whoever could say so is away, and the client should try again.
+        if (cause.unavailable) throw unavailable(cause);
         throw new errors.InvalidGrant({
           cause,
-          detail: `no provider vouches for the token: ${(cause as Error).message}`,
+          detail: `no provider vouches for the token: ${cause.message}`,
         });
       });
       const account = await options.findOrCreateBySocial(identity);

@@ -37,7 +37,7 @@ export function ownRoutes({ site, sessions, pages, providerLinks, audit }: OwnRo
       belongsTo,
       formAction: [],
       again: again ? signedIn?.account : undefined,
-      finish: async (_request, answer) => answer.redirect(303, back),
+      finish: (answer) => async () => answer.redirect(303, back),
     };
   };
 

@@ -21,7 +21,7 @@ export interface Place {
   readonly hint?: string | undefined;
   /** Somebody is signed in but should say so again. */
   readonly again?: Account | undefined;
-  readonly finish: (request: Request, response: Response, done: FinishedSignIn) => Promise<void>;
+  readonly finish: (response: Response) => (done: FinishedSignIn) => Promise<void>;
 }
 
 export interface FinishedSignIn {

@@ -11,10 +11,9 @@ import type { Site } from '../html/site.ts';
 import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 import type { Decision } from './consent.ts';
 import { describeScopes } from './consent.ts';
-import type { FinishedSignIn, Place, ProviderLink } from './place.ts';
+import { finishInteraction, type Interaction } from './finish.ts';
+import type { Place, ProviderLink } from './place.ts';
 import type { SignInPages } from './sign-in-pages.ts';
-
-type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 
 export interface InteractionOptions {
   readonly provider: () => Provider;
@@ -25,25 +24,6 @@ export interface InteractionOptions {
   readonly idpParameter: string;
   readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
   readonly audit: Audit;
-}
-
-/** Ends the interaction with a sign-in; the browser goes on to wherever the request was. */
-export async function finishInteraction(
-  response: Response,
-  interaction: Interaction,
-  done: FinishedSignIn,
-): Promise<void> {
-  interaction.result = {
-    ...interaction.lastSubmission,
-    login: {
-      accountId: done.account.id,
-      ts: done.signedInAt,
-      amr: [...done.amr],
-      ...(done.acr && { acr: done.acr }),
-    },
-  };
-  await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
-  response.redirect(303, interaction.returnTo);
 }
 
 export function interactionRoutes(options: InteractionOptions): Router {
@@ -71,7 +51,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
       belongsTo: interaction.uid,
       formAction: formTarget(interaction.params.redirect_uri),
       hint: typeof interaction.params.login_hint === 'string' ? interaction.params.login_hint : undefined,
-      finish: (_request, response, done) => finishInteraction(response, interaction, done),
+      finish: (answer) => (done) => finishInteraction(answer, interaction, done),
     };
   };
   const findPlace = async (request: Request, response: Response): Promise<Place> =>

@@ -11,7 +11,7 @@ import { field, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { isEmailAddress } from './email-address.ts';
-import type { FindPlace, Place } from './place.ts';
+import type { FindPlace, FinishedSignIn, Place } from './place.ts';
 
 export interface SignInPagesOptions {
   readonly site: Site;
@@ -21,6 +21,13 @@ export interface SignInPagesOptions {
   readonly registrations: AddressLimit;
   readonly sendVerification: (account: Account) => Promise<void>;
   readonly audit: Audit;
+}
+
+export interface ProvenSignIn {
+  readonly account: Account;
+  readonly acr?: string;
+  readonly amr: readonly string[];
+  readonly next: (done: FinishedSignIn) => Promise<void>;
 }
 
 interface Fault {
@@ -72,21 +79,13 @@ export function createSignInPages(options: SignInPagesOptions) {
       page(place, faults, 'Create an account', status),
     );
 
-  const finish = async (
-    request: Request,
-    response: Response,
-    place: Place,
-    account: Account,
-    how: { acr?: string; amr: readonly string[] },
-  ): Promise<void> => {
-    const { signedInAt } = await sessions.start(request, response, { account, ...how });
-    audit.record({
-      kind: 'sign-in.succeeded',
-      accountId: account.id,
-      address: request.ip,
-      detail: { method: how.acr ?? how.amr.join(' ') },
-    });
-    await place.finish(request, response, { account, signedInAt, ...how });
+  /** Whoever it is has proven it: signs in, writes it down and goes on. */
+  const finish = async (request: Request, response: Response, proven: ProvenSignIn): Promise<void> => {
+    const { account, acr, amr, next } = proven;
+    const { signedInAt } = await sessions.start(request, response, { account, acr, amr });
+    const detail = { method: acr ?? amr.join(' ') };
+    audit.record({ kind: 'sign-in.succeeded', accountId: account.id, address: request.ip, detail });
+    await next({ account, signedInAt, acr, amr });
   };
 
   const submitSignIn = async (request: Request, response: Response, place: Place): Promise<void> => {
@@ -98,7 +97,9 @@ export function createSignInPages(options: SignInPagesOptions) {
     ];
     if (missing.length > 0) return showSignIn(request, response, place, { faults: missing, username, status: 400 });
     const outcome = await options.signIn({ username, password, address: request.ip ?? '' });
-    if ('account' in outcome) return finish(request, response, place, outcome.account, { amr: ['pwd'] });
+    if ('account' in outcome) {
+      return finish(request, response, { account: outcome.account, amr: ['pwd'], next: place.finish(response) });
+    }
     if (outcome.refused === 'locked') {
       response.setHeader('Retry-After', String(outcome.retryAfter));
       const text = `Too many sign-ins have failed. Wait ${inWords(outcome.retryAfter)} and try again, or reset your password.`;
@@ -133,7 +134,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     }
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip });
     await options.sendVerification(account);
-    return finish(request, response, place, account, { amr: ['pwd'] });
+    return finish(request, response, { account, amr: ['pwd'], next: place.finish(response) });
   };
 
   const at =

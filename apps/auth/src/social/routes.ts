@@ -1,0 +1,162 @@
+// The pages around a social sign-in: off to the provider, from an authorization request or from a page of ours, and back. The account is
+// made if none exists (specification, "Social identity provider login"); when the provider says no, a page says so and how to go on.
+import { type Request, type Response, Router } from 'express';
+import type { Provider } from 'oidc-provider';
+import type { AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import { queryText } from '../html/form-body.ts';
+import { localPath } from '../html/local-path.ts';
+import type { Site } from '../html/site.ts';
+import type { BrowserSessions } from '../interaction/browser-session.ts';
+import { finishInteraction } from '../interaction/finish.ts';
+import type { SignInPages } from '../interaction/sign-in-pages.ts';
+import type { SocialProviders } from './settings.ts';
+import type { Attempt } from './store.ts';
+import { newBrowserSecret, type Origin, type SocialTrips } from './trip.ts';
+
+const cookieName = '_social';
+
+export interface SocialRoutesOptions {
+  readonly provider: () => Provider;
+  readonly providers: SocialProviders;
+  readonly trips: SocialTrips;
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly pages: SignInPages;
+  readonly accounts: AccountStore;
+  readonly audit: Audit;
+}
+
+export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
+
+export function createSocialRoutes(options: SocialRoutesOptions) {
+  const { provider, providers, trips, site, sessions, pages, accounts, audit } = options;
+  const titleOf = (name: string): string => providers.get(name)?.title ?? name;
+  const cookiesOf = (request: Request, response: Response) => provider().createContext(request, response).cookies;
+
+  const retryOf = ({ provider: name, interactionUid, returnTo, linkAccountId }: Attempt) =>
+    interactionUid
+      ? { again: `/interaction/${interactionUid}/social/${name}`, otherwise: `/interaction/${interactionUid}/sign-in` }
+      : linkAccountId
+        ? { again: undefined, otherwise: '/account' }
+        : {
+            again: `/social/${name}?return=${encodeURIComponent(returnTo ?? '/account')}`,
+            otherwise: `/sign-in?return=${encodeURIComponent(returnTo ?? '/account')}`,
+          };
+
+  const showRefusal = (request: Request, response: Response, attempt: Attempt, kind: 'denied' | 'failed' | 'away') => {
+    const title = titleOf(attempt.provider);
+    const { again, otherwise } = retryOf(attempt);
+    const words = {
+      denied: [`${title} did not sign you in`, `You, or ${title}, chose not to go on. Nothing was changed.`],
+      failed: [`Signing in with ${title} did not work`, `What ${title} answered could not be used. Try again in a moment.`],
+      away: [`${title} cannot be reached`, `It does not answer at the moment. Try again shortly, or sign in another way.`],
+    }[kind] as [string, string];
+    return site.showMessage(request, response, {
+      status: kind === 'denied' ? 403 : 502,
+      title: words[0],
+      text: words[1],
+      tone: 'bad',
+      links: [
+        ...(again ? [{ href: again, text: `Try ${title} again` }] : []),
+        { href: otherwise, text: attempt.linkAccountId ? 'Back to your account' : 'Other ways to sign in' },
+      ],
+    });
+  };
+
+  /** Sends the browser off; with a form, the page that had it must allow the provider's origin. */
+  const setOut = async (request: Request, response: Response, name: string, origin: Origin): Promise<void> => {
+    const cookies = cookiesOf(request, response);
+    const browser = cookies.get(cookieName, { signed: false }) ?? newBrowserSecret();
+    const attempt = { ...origin, provider: name, nonce: '', codeVerifier: '' };
+    if (!providers.has(name)) {
+      return site.showMessage(request, response, { status: 404, title: 'There is no such provider', text: 'Choose another way to sign in.', tone: 'bad', links: [{ href: retryOf(attempt).otherwise, text: 'Sign in' }] });
+    }
+    let address: URL | undefined;
+    try {
+      address = await trips.setOut(name, browser, origin);
+    } catch (err) {
+      response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
+      return showRefusal(request, response, attempt, 'away');
+    }
+    cookies.set(cookieName, browser, { path: '/', httpOnly: true, sameSite: 'lax', signed: false, maxAge: 3600_000 });
+    response.redirect(303, (address as URL).href);
+  };
+
+  const link = async (request: Request, response: Response, accountId: string, identity: Parameters<AccountStore['linkSocial']>[1]) => {
+    const signedIn = await sessions.current(request, response);
+    const title = titleOf(identity.provider);
+    // Whoever signed out, or in as somebody else, meanwhile must not have the identity added behind their back.
+    const outcome = signedIn?.account.id === accountId ? await accounts.linkSocial(accountId, identity) : 'nobody';
+    if (outcome === 'linked') {
+      audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider: identity.provider } });
+      return response.redirect(303, '/account?done=linked');
+    }
+    return site.showMessage(request, response, {
+      status: 409,
+      title: `${title} was not added`,
+      text:
+        outcome === 'taken'
+          ? `That ${title} account signs in to another Bay Booking account already.`
+          : 'You are not signed in as you were when you set out.',
+      tone: 'bad',
+      links: [{ href: '/account', text: 'Back to your account' }],
+    });
+  };
+
+  const router = Router();
+  router.get('/interaction/:uid/social/:name', async (request, response) => {
+    const interaction = await provider().interactionDetails(request, response);
+    if (interaction.uid !== request.params.uid) {
+      throw Object.assign(new Error('another interaction’s cookie'), { name: 'SessionNotFound', status: 400 });
+    }
+    const origin = { interactionUid: interaction.uid, returnTo: null, linkAccountId: null };
+    await setOut(request, response, request.params.name, origin);
+  });
+  router.get('/social/:name', (request, response) => {
+    const returnTo = localPath(queryText(request, 'return'), '/account');
+    return setOut(request, response, request.params.name, { interactionUid: null, returnTo, linkAccountId: null });
+  });
+  router.get('/social/:name/callback', async (request, response) => {
+    const { name } = request.params;
+    const browser = cookiesOf(request, response).get(cookieName, { signed: false }) ?? '';
+    const query = new URL(request.originalUrl, 'http://here.invalid').search;
+    const arrival = await trips.arrive(name, browser, query);
+    if (!arrival) {
+      return site.showMessage(request, response, {
+        status: 400,
+        title: 'This sign-in has expired',
+        text: 'It was open for too long, was finished already, or began in another browser. Start again.',
+        tone: 'bad',
+        links: [{ href: '/sign-in', text: 'Sign in' }],
+      });
+    }
+    const { attempt } = arrival;
+    if ('refused' in arrival) {
+      response.locals.logger?.warn({ provider: name, reason: arrival.reason }, 'social sign-in refused');
+      audit.record({ kind: 'sign-in.refused', address: request.ip, detail: { provider: name, reason: arrival.refused } });
+      return showRefusal(request, response, attempt, arrival.refused);
+    }
+    if (attempt.linkAccountId) return link(request, response, attempt.linkAccountId, arrival.identity);
+    const account = await accounts.findOrCreateBySocial(arrival.identity);
+    if (account.disabledAt) {
+      audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail: { reason: 'account disabled' } });
+      return showRefusal(request, response, attempt, 'denied');
+    }
+    const interaction = attempt.interactionUid ? await provider().Interaction.find(attempt.interactionUid) : undefined;
+    if (attempt.interactionUid && !interaction) {
+      throw Object.assign(new Error('the interaction is over'), { name: 'SessionNotFound', status: 400 });
+    }
+    await pages.finish(request, response, {
+      account,
+      acr: `idp:${name}`,
+      amr: ['fed'],
+      next: (done) =>
+        interaction
+          ? finishInteraction(response, interaction, done)
+          : Promise.resolve(response.redirect(303, attempt.returnTo ?? '/account')),
+    });
+  });
+  router.use('/social', site.showFailure);
+  return { router, setOut };
+}
