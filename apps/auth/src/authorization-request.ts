@@ -1,10 +1,10 @@
 // What may an authorization request ask for? Before the library reads it: `token` alone, `acr_values=idp:…`. After: rule 2 of the
 // scopes, what the client may have, and offline_access without prompt=consent. Specification, "Scopes"; contract section 6.
-import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
+import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { allowedScopes, effectiveScopes, type RegisteredClient } from './clients/registered.ts';
 import { isImplicitToken, rewriteTokenRequest } from './implicit.ts';
 import type { Next } from './provider-types.ts';
-import { findScopeFault, type ScopeTable } from './scopes.ts';
+import { findScopeFault, type ScopeTable, splitScope } from './scopes.ts';
 
 /** The parameter, ours alone, that carries the social provider asked for by `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
@@ -26,38 +26,54 @@ function moveIdp({ [idpParameter]: _byHand, ...query }: Query): Query {
   };
 }
 
+/** Many clients send a nonce always; where no id_token is issued it means nothing, and the library would refuse it. */
+function dropIdleNonce({ nonce, ...query }: Query): Query {
+  const { scope, response_type: type } = query;
+  const meaningful = splitScope(String(scope ?? '')).includes('openid') || String(type ?? '').includes('id_token');
+  return meaningful ? { ...query, nonce } : query;
+}
+
 export function registerRequestReading(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
     if (ctx.method === 'GET' && ctx.path === authorizationPath) {
-      const query = ctx.query as Query;
-      ctx.query = moveIdp(rewriteTokenRequest(query)) as typeof ctx.query;
+      ctx.query = dropIdleNonce(moveIdp(rewriteTokenRequest(ctx.query as Query))) as typeof ctx.query;
     }
     return next();
   });
 }
 
-export interface RequestRules {
-  readonly scopes: ScopeTable;
-  readonly isSocialProvider: (name: string) => boolean;
+const effectiveFor = (client: RegisteredClient, responseType: string, scope: string | undefined): readonly string[] =>
+  effectiveScopes(client, scope, responseType === 'code');
+
+/**
+ * The scope rules, asked when the library asks whether the client may have the response type: earlier than its own rule that
+ * some parameters need openid, which would hide them behind invalid_request.
+ */
+export function registerScopeRules(provider: Provider, scopes: ScopeTable): void {
+  const client = provider.Client.prototype as RegisteredClient;
+  const { responseTypeAllowed } = client;
+  client.responseTypeAllowed = function responseTypeWithScopes(this: RegisteredClient, type): boolean {
+    if (!responseTypeAllowed.call(this, type)) return false;
+    const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+    if (ctx?.oidc?.route !== 'authorization') return true;
+    const fault = findScopeFault(scopes, {
+      requested: effectiveFor(this, type, ctx.oidc.params?.scope as string | undefined),
+      allowed: allowedScopes(this),
+      issuesIdToken: type === 'code' || (type.includes('id_token') && !isImplicitToken(type)),
+    });
+    if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
+    return true;
+  };
 }
 
-/** Runs once the client, its redirect URI and the response type are known to be good, so that its errors go back by redirect. */
-export function createRequestCheck({ scopes, isSocialProvider }: RequestRules) {
+/** Runs when the request is known to be good otherwise. */
+export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
     const params = ctx.oidc.params as Record<string, string | undefined>;
     const asked = typeof ctx.query.scope === 'string' ? ctx.query.scope : undefined;
-    const responseType = params.response_type ?? '';
-    const givesCode = responseType === 'code';
-    const requested = effectiveScopes(client, asked, givesCode);
-    const fault = findScopeFault(scopes, {
-      requested,
-      allowed: allowedScopes(client),
-      issuesIdToken: givesCode || (responseType.includes('id_token') && !isImplicitToken(responseType)),
-    });
-    if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
     // The library takes offline_access out unless prompt=consent; here it is a scope like any other where there is a code, and none
     // where there is not.
-    params.scope = requested.join(' ');
+    params.scope = effectiveFor(client, params.response_type ?? '', asked).join(' ');
     if (idp !== undefined && !isSocialProvider(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');
     }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { ConfigError } from '@bay-booking/service/config';
 import { describe, expect, test } from '@jest/globals';
 import { readAuthConfig } from './config.ts';
@@ -85,4 +86,14 @@ describe('the configuration', () => {
     expect(development).toBe(false);
     expect(bookingsAudience).toBe('https://bay-booking.example');
   });
+});
+
+test('README.md and .env.example name every variable that is read', () => {
+  const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
+  const variables = [...read('config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(([, name]) => name);
+  expect(variables.length).toBeGreaterThan(20);
+  for (const file of ['../README.md', '../.env.example']) {
+    const text = read(file);
+    expect(variables.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+  }
 });

@@ -1,6 +1,7 @@
 // What does a person see when the protocol itself has to speak: an error that cannot be redirected, and signing out. Plain pages that
 // load nothing; the application hands in its own.
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { pageHeaders } from './html/answer.ts';
 
 export interface ErrorFacts {
   readonly status: number;
@@ -16,12 +17,27 @@ export interface ProviderPages {
 }
 
 /** Shows `html` with a policy that lets it load nothing from elsewhere. */
-export function showPage(ctx: KoaContextWithOIDC, html: string, status = 200): void {
+export function showPage(
+  ctx: KoaContextWithOIDC,
+  html: string,
+  status = 200,
+  formAction: readonly string[] = [],
+): void {
   ctx.status = status;
   ctx.type = 'html';
-  ctx.set('Cache-Control', 'no-store');
+  ctx.set(pageHeaders({ formAction }));
   ctx.body = html;
 }
+
+/**
+ * For the documents that the library writes itself, which send themselves on by an inline script: it adds that script's hash here. No
+ * `form-action`, since they are sent to the client.
+ */
+export const documentHeaders = {
+  'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'strict-origin-when-cross-origin',
+} as const;
 
 const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

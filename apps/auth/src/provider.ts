@@ -6,7 +6,12 @@ import { createAccessTokenRules } from './access-token.ts';
 import { type ArtifactStore, orUnavailable } from './adapter.ts';
 import { registerAnswers } from './answers.ts';
 import type { Audit } from './audit/audit.ts';
-import { createRequestCheck, idpParameter, registerRequestReading } from './authorization-request.ts';
+import {
+  createRequestCheck,
+  idpParameter,
+  registerRequestReading,
+  registerScopeRules,
+} from './authorization-request.ts';
 import { registerClientRules } from './client-rules.ts';
 import { clientSettings, switches } from './client-settings.ts';
 import { allowedScopes, ownMetadataOf } from './clients/registered.ts';
@@ -15,6 +20,7 @@ import type { FacilityStore } from './facilities/store.ts';
 import { registerClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
+import { formTarget } from './html/answer.ts';
 import { isImplicitToken, registerImplicit } from './implicit.ts';
 import { sessionTtl } from './interaction/browser-session.ts';
 import { mayInspect, registerTokenStatus } from './introspection.ts';
@@ -118,7 +124,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
     loadExistingGrant: dependencies.loadExistingGrant,
     interactions: { policy: dependencies.policy, url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
     extraParams: {
-      [idpParameter]: createRequestCheck({ scopes, isSocialProvider: dependencies.isSocialProvider }),
+      [idpParameter]: createRequestCheck(dependencies.isSocialProvider),
     },
     extraTokenClaims: rules.extraTokenClaims,
     formats: { customizers: { jwt: rules.customizeJwt } },
@@ -150,7 +156,12 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: (ctx, form) =>
-          showPage(ctx, pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName })),
+          showPage(
+            ctx,
+            pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName }),
+            200,
+            formTarget(ctx.oidc.params?.post_logout_redirect_uri),
+          ),
         postLogoutSuccessSource: (ctx) => showPage(ctx, pages.signedOut({ clientName: ctx.oidc.client?.clientName })),
       },
       resourceIndicators: {
@@ -186,6 +197,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       showPage(ctx, pages.error({ status: 404, error: 'not_found', description: 'There is no such page.' }), 404),
   });
   registerRequestReading(provider, routes.authorization);
+  registerScopeRules(provider, scopes);
   registerImplicit(provider);
   registerTokenStatus(provider, { routes, artifacts, keys, audience, mayInspect });
   registerEvents(provider, { audience, audit });

@@ -53,7 +53,7 @@ export interface AuthServer {
     headers?: Record<string, string>,
   ) => Promise<Response>;
   /** Another instance of the service on the same database. */
-  readonly another: () => Promise<{
+  readonly another: (environment?: Record<string, string>) => Promise<{
     readonly origin: string;
     readonly auth: AuthApp;
     readonly close: () => Promise<void>;
@@ -86,7 +86,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
     await importDocument(document, { db, scopes, checkClient });
   };
 
-  const start = async (issuer?: string) => {
+  const start = async (issuer?: string, more: Record<string, string> = {}) => {
     const server = createServer();
     const port = await listenOn(server);
     const origin = `http://127.0.0.1:${port}`;
@@ -99,6 +99,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
       BOOKINGS_AUDIENCE: audience,
       DATABASE_POOL_MAX: '8',
       ...environment,
+      ...more,
     });
     const auth = await createApp({ config, logger, metrics: createMetrics('auth') });
     server.on('request', auth.app);
@@ -134,8 +135,8 @@ export async function startAuthServer(environment: Record<string, string> = {}):
         for (const entry of [value].flat()) body.append(name, String(entry));
       return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
     },
-    another: async () => {
-      const other = await start(first.origin);
+    another: async (more) => {
+      const other = await start(first.origin, more);
       others.push(other);
       return other;
     },

@@ -41,10 +41,11 @@ interface Cookie {
   readonly name: string;
   readonly value: string;
   readonly path: string;
-  readonly origin: string;
+  /** Cookies know no ports. */
+  readonly host: string;
 }
 
-const unescape = (text: string): string =>
+const decodeEntities = (text: string): string =>
   text
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
@@ -55,12 +56,12 @@ const unescape = (text: string): string =>
 function attributes(tag: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [, name, value] of tag.matchAll(/\s([a-zA-Z-]+)(?:="([^"]*)")?/g))
-    found[(name as string).toLowerCase()] = unescape(value ?? '');
+    found[(name as string).toLowerCase()] = decodeEntities(value ?? '');
   return found;
 }
 
 const textOf = (html: string): string =>
-  unescape(html.replace(/<[^>]*>/g, ' '))
+  decodeEntities(html.replace(/<[^>]*>/g, ' '))
     .replace(/\s+/g, ' ')
     .trim();
 
@@ -99,8 +100,8 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
   const cookiesFor = (url: URL): string =>
     [...jar.values()]
       .filter(
-        ({ origin, path }) =>
-          origin === url.origin &&
+        ({ host, path }) =>
+          host === url.hostname &&
           (url.pathname === path || url.pathname.startsWith(path.endsWith('/') ? path : `${path}/`)),
       )
       .map(({ name, value }) => `${name}=${value}`)
@@ -113,10 +114,10 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
       const option = (wanted: string) =>
         options.find((entry) => entry.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1);
       const path = option('path') ?? '/';
-      const key = `${url.origin} ${path} ${name}`;
+      const key = `${url.hostname} ${path} ${name}`;
       const expires = option('expires');
       if (expires && Date.parse(expires) < Date.now()) jar.delete(key);
-      else jar.set(key, { name, value: value.join('='), path, origin: url.origin });
+      else jar.set(key, { name, value: value.join('='), path, host: url.hostname });
     }
   };
 

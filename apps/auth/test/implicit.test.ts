@@ -97,6 +97,10 @@ describe('response_type=token', () => {
     expect(returned({ url } as never)).toMatchObject({ error: 'invalid_request' });
   });
 
+  test('a nonce does no harm', async () => {
+    expect(returned({ url: await landing({ nonce: 'n' }) } as never)).toHaveProperty('access_token');
+  });
+
   test('needs no PKCE, although the same client’s code does', async () => {
     expect(returned({ url: await landing({ response_type: 'code' }) } as never)).toMatchObject({
       error: 'invalid_request',
@@ -141,6 +145,11 @@ describe('response_type=id_token token', () => {
       expect(url.search).toBe('');
       expect(returned({ url } as never)).toMatchObject({ error: expect.stringMatching(/^invalid_/), state: 'st-1' });
     }
+  });
+
+  test('with scopes of the openid family but without openid is invalid_scope', async () => {
+    const url = await landing({ response_type: 'id_token token', scope: `profile ${scopes.play}`, nonce: 'n' });
+    expect(returned({ url } as never)).toMatchObject({ error: 'invalid_scope', scope: 'profile', state: 'st-1' });
   });
 
   test('openid-client takes it', async () => {

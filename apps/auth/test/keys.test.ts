@@ -5,6 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { createKeyStore, WrongEncryptionKey } from '../src/keys.ts';
 import { type AuthServer, audience, encryptionKey, scopes, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, passThrough, webCallback } from './flows.ts';
+import { type FormBrowser, openFormBrowser } from './form-browser.ts';
 
 const secret = Buffer.from(encryptionKey, 'base64');
 let server: AuthServer;
@@ -164,5 +166,25 @@ describe('rotation', () => {
     expect(await keys.remove(before)).toBe(true);
     await server.auth.refreshKeys();
     expect(await published()).not.toContain(before);
+  });
+});
+
+describe('COOKIE_KEYS', () => {
+  const old = 'test-cookie-key-of-32-characters-or-more';
+  const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
+  const landing = async (browser: FormBrowser, origin: string) =>
+    (await browser.open(authorizeUrl(server, request).replace(server.origin, origin))).url.origin;
+
+  test('rotate: a session of the old key goes on while the old key stands second, and ends when it is dropped', async () => {
+    const overlapping = await server.another({ COOKIE_KEYS: `${'n'.repeat(32)},${old}` });
+    const renewed = await server.another({ COOKIE_KEYS: 'n'.repeat(32) });
+    const sites = [server.origin, overlapping.origin, renewed.origin];
+    const browser = openFormBrowser(sites);
+    await passThrough(browser, await browser.open(authorizeUrl(server, request)));
+    expect(await landing(browser, overlapping.origin)).toBe('http://localhost:4010');
+    expect(await landing(browser, renewed.origin)).toBe('http://localhost:4010');
+    const stranger = openFormBrowser(sites);
+    await passThrough(stranger, await stranger.open(authorizeUrl(server, request)));
+    expect(await landing(stranger, renewed.origin)).toBe(renewed.origin);
   });
 });

@@ -225,6 +225,18 @@ describe('sign-out started by a client', () => {
     expect((await browser.open(authorizeUrl(server, request))).title).toMatch(/^Sign in/);
   });
 
+  test('is the same for POST', async () => {
+    const browser = openBrowser(server);
+    const { id_token: hint } = await tokensFor('openid', browser);
+    const posted = await server.post('/connect/endsession', {
+      id_token_hint: hint,
+      post_logout_redirect_uri: signedOut,
+    });
+    expect(posted.status).toBe(303);
+    const page = await browser.open(new URL(posted.headers.get('location') ?? '', server.origin));
+    expect((await browser.send(page, {}, { name: 'logout', value: 'yes' })).url.href).toBe(signedOut);
+  });
+
   test('may be declined, and then the session stays', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);

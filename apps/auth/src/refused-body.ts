@@ -1,0 +1,20 @@
+// What does an Express route answer to a body that it cannot read (too long, another encoding, too many fields)? Its own status, as the
+// kind of answer that the route gives, and without inner detail.
+import type { ErrorRequestHandler, Response } from 'express';
+
+export interface RefusedBody {
+  readonly status: number;
+  readonly error: 'invalid_request';
+  readonly description: string;
+}
+
+/** Last of a router that parses bodies. */
+export const refuseBody = (answer: (response: Response, refused: RefusedBody) => void): ErrorRequestHandler =>
+  function answerUnreadable(error: { status?: number; type?: string }, _request, response, next) {
+    const { status } = error;
+    // A body parser's errors alone have a type.
+    if (response.headersSent || error.type === undefined || status === undefined || status >= 500) return next(error);
+    const description = status === 413 ? 'the request is too long' : 'the body of the request cannot be read';
+    response.setHeader('Cache-Control', 'no-store');
+    answer(response, { status, error: 'invalid_request', description });
+  };
