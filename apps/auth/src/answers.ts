@@ -6,6 +6,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { webOriginsOf } from './clients/registered.ts';
 import { publishedResponseTypes } from './implicit.ts';
+import { documentHeaders } from './provider-pages.ts';
 import type { Next } from './provider-types.ts';
 
 export interface Routes {
@@ -39,9 +40,12 @@ export function registerAnswers(
   // Outermost, so that it sees every answer, and what is thrown outside the library's own error handling.
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     if (machine.has(ctx.path)) {
+      ctx.set('Cache-Control', 'no-store');
       ctx.req.headers.accept = 'application/json';
       // With a CORS header present the library leaves CORS to us: it would refuse what an unlisted origin asks, we do not let it read.
       if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After');
+    } else {
+      ctx.set(documentHeaders);
     }
     try {
       await next();

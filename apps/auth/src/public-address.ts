@@ -4,8 +4,9 @@ import type { RequestHandler } from 'express';
 
 export function pinPublicAddress(issuer: string): RequestHandler {
   const { host, protocol } = new URL(issuer);
-  return (request, _response, next) => {
+  return (request, response, next) => {
     const address = request.ip;
+    if (protocol === 'https:') response.setHeader('Strict-Transport-Security', 'max-age=31536000');
     request.headers.host = host;
     request.headers['x-forwarded-host'] = host;
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1);

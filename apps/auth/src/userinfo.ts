@@ -3,6 +3,7 @@
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
 import { createTokenVerifier, type OwnToken } from './own-token.ts';
+import { refuseBody } from './refused-body.ts';
 import { isOpenidFamily, splitScope } from './scopes.ts';
 import { unavailableAsJson } from './unavailable.ts';
 
@@ -69,6 +70,12 @@ export function createUserinfo({ path, provider, signingKeys, claimsOf }: Userin
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, unavailableAsJson(answer));
   router.post(path, unavailableAsJson(answer));
+  router.use(
+    path,
+    refuseBody((response, { status, error, description }) =>
+      response.status(status).json({ error, error_description: description }),
+    ),
+  );
   return router;
 }
 

@@ -25,7 +25,8 @@ export function pageHeaders({ formAction = [], script = false }: PageOptions = {
     // Not `no-referrer`, which would take the Origin from our own forms.
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
-    'Cross-Origin-Opener-Policy': 'same-origin',
+    // An application that opened the sign-in in a window of its own is waiting for that window.
+    ...(formAction.length === 0 && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
   };
 }
 
