@@ -14,7 +14,7 @@ import { importTestPlaces } from './places.ts';
 
 export const baseUrl = 'https://bookings.example';
 
-export interface CallOptions {
+interface CallOptions {
   readonly token?: string | null;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
