@@ -6,6 +6,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express } from 'express';
+import { noteFacilities } from './access-token.ts';
 import { createArtifactStore } from './adapter.ts';
 import { createAudit } from './audit/audit.ts';
 import { startCleanUp } from './clean-up.ts';
@@ -63,6 +64,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     db,
     findClient: async (id) => {
       const client = await clients.findUsable(id);
+      if (client?.accountId && client.facilityIds) noteFacilities(client.accountId, client.facilityIds);
       return client && providerMetadata(client, scopes.bookings);
     },
   });

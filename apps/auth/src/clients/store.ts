@@ -18,6 +18,11 @@ export interface PersonalAccessToken {
   readonly secrets: number;
 }
 
+/** A client as the provider looks it up, with what its account may put into a token, so that one question is enough. */
+export interface UsableClient extends StoredClient {
+  readonly facilityIds: readonly string[] | null;
+}
+
 export interface NewSecret {
   readonly clientId: string;
   /** Told once, kept nowhere. */
@@ -51,12 +56,15 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
 
   return {
     /** A client that is disabled or expired, or whose account is, is nobody. */
-    async findUsable(id: string): Promise<StoredClient | undefined> {
-      const [client] = await query<StoredClient>(
+    async findUsable(id: string): Promise<UsableClient | undefined> {
+      const [client] = await query<UsableClient>(
         `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
                 array(select s.secret_sha256 from client_secret s
                        where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())
-                       order by s.secret_sha256) as "secretHashes"
+                       order by s.secret_sha256) as "secretHashes",
+                case when a.id is not null
+                     then array(select m.facility_id from membership m where m.account_id = a.id order by m.facility_id)
+                 end as "facilityIds"
            from client c left join account a on a.id = c.account_id
           where c.id = ? and c.disabled_at is null and (c.expires_at is null or c.expires_at > now())
             and (c.account_id is null or a.disabled_at is null)`,
