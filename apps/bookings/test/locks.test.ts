@@ -1,0 +1,87 @@
+// Why nobody waits in a circle: a create locks its bay, an update its old and its new bay in the order of their ids, a move both bays
+// too, until they commit. Whoever else wants one of them waits there, and for nothing else.
+
+import { type Database, errorCode, query } from '@bay-booking/service/database';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { writes } from '../src/bookings/statements.ts';
+import { createBookingStore } from '../src/bookings/store.ts';
+import { slot } from './support/bookings.ts';
+import { createWorld, type World } from './support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+async function lockedBays(): Promise<string[]> {
+  const locked: string[] = [];
+  for (const bay of ['bay-n1-01', 'bay-n1-02', 'bay-n1-03', 'bay-s1-01']) {
+    try {
+      await query(world.db, `select from bay where id = '${bay}' for no key update nowait`);
+    } catch (error) {
+      if (errorCode(error) !== '55P03') throw error;
+      locked.push(bay);
+    }
+  }
+  return locked;
+}
+
+/** Runs `work` in a transaction, looks which bays it holds, and takes it back. */
+async function bayLocksOf(work: (trx: Database) => Promise<unknown>): Promise<string[]> {
+  const trx = await world.db.transaction();
+  try {
+    await work(trx);
+    return await lockedBays();
+  } finally {
+    await trx.rollback();
+  }
+}
+
+const create = async () => {
+  const response = await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-n1-02' }) });
+  return response.body.id as string;
+};
+const wish = (bayId: string) => {
+  const { startDate, endDate } = slot();
+  return { bayId, userAlias: 'Ann', startDate: new Date(startDate), endDate: new Date(endDate) };
+};
+const now = new Date();
+
+test('a create holds its bay', async () => {
+  const booking = {
+    ...wish('bay-n1-01'),
+    id: '01900000-0000-7000-8000-000000000001',
+    facilityId: 'fac-north',
+    externalBookingId: undefined,
+    correlationId: undefined,
+    createdAt: now,
+    lastUpdatedAt: now,
+    version: 1,
+  };
+  expect(await bayLocksOf((trx) => createBookingStore(trx).create(booking))).toEqual(['bay-n1-01']);
+});
+
+test('an update holds its old and its new bay', async () => {
+  const id = await create();
+  const update = (bayId: string) =>
+    bayLocksOf((trx) => createBookingStore(trx).update('fac-north', id, wish(bayId), undefined, now));
+  expect(await update('bay-n1-01')).toEqual(['bay-n1-01', 'bay-n1-02']);
+  expect(await update('bay-n1-03')).toEqual(['bay-n1-02', 'bay-n1-03']);
+  expect(await update('bay-n1-02')).toEqual(['bay-n1-02']);
+});
+
+test('a move to another facility holds both bays', async () => {
+  const id = await create();
+  const locks = await bayLocksOf(async (trx) => {
+    const store = createBookingStore(trx);
+    const booking = await store.find(['fac-north'], id);
+    if (booking) await store.move(booking, 'fac-south', wish('bay-s1-01'), undefined, now);
+  });
+  expect(locks).toEqual(['bay-n1-02', 'bay-s1-01']);
+});
+
+test('bays of one facility are locked in the order of their ids', () => {
+  expect(writes.update).toMatch(/order by id for no key update/);
+  expect(writes.lockBays).toMatch(/order by id for no key update/);
+});
