@@ -96,6 +96,8 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
     routes,
     ...clientSettings,
     conformIdTokenClaims: false,
+    // RFC 9700 section 2.1: what is compared must be there, in the request and when the code is redeemed.
+    allowOmittingSingleRegisteredRedirectUri: false,
     cookies: {
       keys: [...settings.cookieKeys],
       long: { httpOnly: true, sameSite: 'lax', signed: true },

@@ -142,6 +142,8 @@ export function recoveryRoutes({
     ),
   );
 
+  // Some look at a link before its reader does: only a GET uses it up.
+  router.head('/verify-email', (_request, response) => void response.end());
   router.get('/verify-email', async (request, response) => {
     const verified = await mail.verifyEmail(queryText(request, 'token') ?? '', request.ip);
     return site.showMessage(

@@ -1,0 +1,290 @@
+// The authorization server attacked from outside, in the browser: framing, scripts, cookies, forged forms, sessions that outlive their end,
+// redirects to elsewhere, and what an answer tells about an account. RFC 9700 sections 4.11 and 4.16; OWASP ASVS 5 chapters V3, V6, V7.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { AuthServer } from '../auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, player, webCallback } from '../flows.ts';
+import type { FormBrowser, Page } from '../form-browser.ts';
+import { startForRelyingParty } from './relying-party.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startForRelyingParty({ LOCKOUT_ACCOUNT_FAILURES: '1000', LOCKOUT_ADDRESS_FAILURES: '1000' });
+});
+afterAll(() => server.close());
+
+const web = { client_id: 'demo-web', redirect_uri: webCallback, response_type: 'code', scope: 'openid', state: 'st' };
+const markup = '"><script>alert(1)</script>';
+const isSignedIn = async (browser: FormBrowser): Promise<boolean> =>
+  'code' in (await authorize(server, { ...web, prompt: 'none' }, { browser }));
+const cookiesOf = (browser: FormBrowser): string[] => browser.cookies().map((entry) => entry.split(';')[0] ?? '');
+const signedIn = async () => {
+  const browser = openBrowser(server);
+  await authorize(server, web, { browser });
+  expect(await isSignedIn(browser)).toBe(true);
+  return browser;
+};
+
+describe('every document forbids frames, scripts and caches (clickjacking: RFC 9700 section 4.16)', () => {
+  const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa', scope: 'openid', nonce: 'n' };
+  const endSession = () => `${server.origin}/connect/endsession`;
+  test.each<[string, () => Promise<Page>]>([
+    ['sign-in of an application', () => openBrowser(server).open(authorizeUrl(server, web))],
+    [
+      'consent',
+      async () => {
+        const browser = openBrowser(server);
+        return browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
+      },
+    ],
+    ['sign-in at our own pages', () => openBrowser(server).open(`${server.origin}/sign-in`)],
+    ['registration', () => openBrowser(server).open(`${server.origin}/register`)],
+    ['password reset', () => openBrowser(server).open(`${server.origin}/reset-password`)],
+    ['a bad link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
+    ['an expired interaction', () => openBrowser(server).open(`${server.origin}/interaction/x`)],
+    ['an error of an application', () => openBrowser(server).open(authorizeUrl(server, { ...web, client_id: 'x' }))],
+    ['an unknown path', () => openBrowser(server).open(`${server.origin}/nowhere`)],
+    ['sign-out', async () => (await signedIn()).open(endSession())],
+    ['sign-out of nobody', () => openBrowser(server).open(endSession())],
+    ['signed out', () => openBrowser(server).open(`${endSession()}/success`)],
+    [
+      'form_post',
+      () =>
+        openBrowser(server).open(
+          authorizeUrl(server, { ...spa, response_type: 'id_token token', response_mode: 'form_post', prompt: 'none' }),
+        ),
+    ],
+  ])('%s', async (_title, open) => {
+    const { headers, html } = await open();
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("base-uri 'none'");
+    expect(policy).not.toMatch(/unsafe-|script-src[^;]*(\*|https?:|data:)/);
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('cache-control')).toMatch(/no-store/);
+    // The library's own pages send themselves on by one script each, of which the policy has the hash.
+    expect((html.match(/<script/g) ?? []).length).toBe((policy.match(/'sha256-/g) ?? []).length);
+  });
+
+  test('an application that opened the sign-in in a window of its own keeps its hold of that window', async () => {
+    const page = await openBrowser(server).open(authorizeUrl(server, { ...web, display: 'popup' }));
+    expect(page.headers.get('cross-origin-opener-policy')).toBeNull();
+    const own = await openBrowser(server).open(`${server.origin}/sign-in`);
+    expect(own.headers.get('cross-origin-opener-policy')).toBe('same-origin');
+  });
+
+  test.each([
+    ['client_id', { ...web, client_id: markup }],
+    ['redirect_uri', { ...web, redirect_uri: markup }],
+    ['scope', { ...web, redirect_uri: 'x', scope: markup }],
+    ['login_hint', { ...web, login_hint: markup }],
+    ['state in a form_post', { ...web, response_mode: 'form_post', prompt: 'none', state: markup }],
+    ['error of a form_post', { ...web, response_mode: 'form_post', scope: `openid ${markup}` }],
+  ])('markup in %s is shown as text', async (_title, params) => {
+    const { html } = await openBrowser(server).open(authorizeUrl(server, params));
+    expect(html).toContain('<html');
+    expect(html).not.toContain('<script>alert');
+  });
+});
+
+describe('cookies', () => {
+  const overHttps = async (secure: AuthServer): Promise<string[]> => {
+    const issuer = 'https://id.bay-booking.example';
+    const headers = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '192.0.2.1', Origin: issuer };
+    const kept: string[] = [];
+    const jar = new Map<string, string>();
+    const go = async (path: string, init: RequestInit = {}): Promise<string> => {
+      const Cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+      const response = await fetch(secure.origin + path, {
+        redirect: 'manual',
+        ...init,
+        headers: { ...headers, Cookie },
+      });
+      for (const line of response.headers.getSetCookie()) {
+        kept.push(line);
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+        jar.set(name, value);
+      }
+      const location = response.headers.get('location');
+      if (location) expect(location).toMatch(/^(\/|https:\/\/id\.bay-booking\.example\/)/);
+      return location ? go(location.replace(issuer, '')) : response.text();
+    };
+    const html = await go(
+      `/connect/authorize?${new URLSearchParams({ ...web, client_id: 'rp-code', redirect_uri: 'https://rp.example/callback' })}`,
+    );
+    const action = /action="([^"]+sign-in)"/.exec(html)?.[1] ?? '';
+    const csrf = /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '';
+    await go(action, { method: 'POST', body: new URLSearchParams({ ...player, csrf }) });
+    return kept;
+  };
+
+  test.each([['true'], ['1'], ['false']])(
+    'are Secure, HttpOnly and SameSite=Lax when ISSUER is https (TRUST_PROXY=%s)',
+    async (TRUST_PROXY) => {
+      const secure = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example', TRUST_PROXY });
+      const cookies = await overHttps(secure);
+      await secure.close();
+      expect(cookies.map((line) => line.split('=')[0])).toEqual(
+        expect.arrayContaining(['_session', '_session.sig', '_interaction', '_form']),
+      );
+      for (const line of cookies) {
+        expect(line).toMatch(/;\s*secure/i);
+        expect(line).toMatch(/;\s*httponly/i);
+        expect(line).toMatch(/;\s*samesite=lax/i);
+        expect(line).not.toMatch(/;\s*domain=/i);
+      }
+    },
+  );
+
+  test('an https issuer tells browsers to stay with https', async () => {
+    const secure = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example' });
+    for (const path of ['/sign-in', '/connect/authorize', '/.well-known/openid-configuration', '/nowhere']) {
+      const { headers } = await fetch(secure.origin + path);
+      expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
+    }
+    await secure.close();
+  });
+
+  test('a session’s id is a new one after every signing in, and the old one is nobody (session fixation)', async () => {
+    const browser = openBrowser(server);
+    const sessionOf = () => cookiesOf(browser).filter((cookie) => cookie.startsWith('_session'));
+    const ask = async (cookies: readonly string[]) => {
+      const url = authorizeUrl(server, { ...web, prompt: 'none' });
+      const response = await fetch(url, { redirect: 'manual', headers: { Cookie: cookies.join('; ') } });
+      return response.headers.get('location');
+    };
+    await browser.open(`${server.origin}/connect/endsession`);
+    const planted = sessionOf();
+    expect(planted).toHaveLength(2);
+    await authorize(server, web, { browser });
+    const first = sessionOf();
+    expect(await ask(first)).toContain('code=');
+    await authorize(server, { ...web, prompt: 'login' }, { browser });
+    const second = sessionOf();
+    expect(await ask(second)).toContain('code=');
+    for (const old of [planted, first]) {
+      expect(second).not.toEqual(old);
+      expect(await ask(old)).toContain('error=login_required');
+    }
+  });
+
+  test('a session cookie that was copied is worth nothing after its owner signed out', async () => {
+    const browser = await signedIn();
+    const cookie = cookiesOf(browser).join('; ');
+    const ask = () =>
+      fetch(authorizeUrl(server, { ...web, prompt: 'none' }), { redirect: 'manual', headers: { Cookie: cookie } });
+    expect((await ask()).headers.get('location')).toContain('code=');
+    await browser.send(await browser.open(`${server.origin}/connect/endsession`), {}, 'Sign out');
+    expect((await ask()).headers.get('location')).toContain('error=login_required');
+  });
+});
+
+describe('another site cannot act for somebody (CSRF)', () => {
+  test('nor sign them out', async () => {
+    const browser = await signedIn();
+    await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams({ logout: 'yes', state: 'x' })}`);
+    const cookie = cookiesOf(browser).join('; ');
+    for (const [path, form] of [
+      ['/connect/endsession/confirm', { logout: 'yes' }],
+      ['/connect/endsession/confirm', { logout: 'yes', xsrf: 'made-up' }],
+      ['/sign-out', {}],
+      ['/sign-out', { csrf: 'made-up' }],
+    ] as [string, Record<string, string>][]) {
+      const response = await server.post(path, form, { Cookie: cookie, Origin: 'https://evil.example' });
+      expect([400, 403]).toContain(response.status);
+    }
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  test('nor sign them in as somebody else, nor consent', async () => {
+    const browser = openBrowser(server);
+    const page = await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' }));
+    const cookie = cookiesOf(browser).join('; ');
+    const csrf = page.forms[0]?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    for (const [form, headers] of [
+      [{ ...player }, { Cookie: cookie }],
+      [{ ...player, csrf }, {}],
+      [
+        { ...player, csrf },
+        { Cookie: cookie, Origin: 'https://evil.example' },
+      ],
+      [
+        { ...player, csrf },
+        { Cookie: cookie, Origin: 'null' },
+      ],
+      [
+        { ...player, csrf },
+        { Cookie: cookie, 'Sec-Fetch-Site': 'same-site' },
+      ],
+    ] as [Record<string, string>, Record<string, string>][]) {
+      expect((await server.post(`${page.url.pathname}/sign-in`, form, headers)).status).toBe(403);
+      expect((await server.post(`${page.url.pathname}/consent`, { ...form, decision: 'allow' }, headers)).status).toBe(
+        403,
+      );
+    }
+  });
+});
+
+describe('after signing in at our own pages nobody is sent elsewhere (open redirect: RFC 9700 section 4.11)', () => {
+  test.each([
+    'https://evil.example/',
+    '//evil.example/',
+    '///evil.example/',
+    '/\\evil.example/',
+    '\\\\evil.example/',
+    '/\t/evil.example/',
+    '/%09/evil.example/',
+    '/..//evil.example/',
+    '/./\\/evil.example',
+    'javascript:alert(1)',
+    'http:evil.example',
+    '/\r\nLocation: https://evil.example',
+    '@evil.example',
+    '.evil.example',
+  ])('return=%j', async (address) => {
+    const browser = openBrowser(server);
+    const page = await browser.open(`${server.origin}/sign-in?${new URLSearchParams({ return: address })}`);
+    const back = await browser.send(page, player);
+    expect(back.url.origin).toBe(server.origin);
+    expect(back.url.pathname).not.toMatch(/^\/[/\\]/);
+  });
+});
+
+describe('an answer tells nothing about whether an account exists', () => {
+  const plain = ({ html }: Page, ...typed: string[]): string =>
+    typed.reduce((text, value) => text.replaceAll(value, '…'), html.replace(/name="csrf" value="[^"]*"/g, ''));
+
+  test('when signing in', async () => {
+    const ask = async (username: string) => {
+      const browser = openBrowser(server);
+      const page = await browser.send(await browser.open(`${server.origin}/sign-in`), { username, password: 'wrong' });
+      return { status: page.status, html: plain(page, username) };
+    };
+    await server.db('account').where({ id: 'acc-owner-north' }).update({ disabled_at: new Date() });
+    const unknown = await ask('nobody@example.com');
+    expect(unknown.status).toBe(400);
+    for (const name of ['player@example.com', 'PLAYER@example.com', 'owner@north.example', 'bot@north.example']) {
+      expect(await ask(name)).toEqual(unknown);
+    }
+    await server.db('account').where({ id: 'acc-owner-north' }).update({ disabled_at: null });
+  });
+
+  test('when asking for a new password', async () => {
+    const ask = async (username: string) => {
+      const browser = openBrowser(server);
+      const page = await browser.send(await browser.open(`${server.origin}/reset-password`), { username });
+      return { status: page.status, html: plain(page, username) };
+    };
+    expect(await ask('player@example.com')).toEqual(await ask('nobody@example.com'));
+  });
+});
+
+test('a mailed link that a scanner looks at by HEAD is not used up', async () => {
+  const browser = openBrowser(server);
+  const form = { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' };
+  await browser.send(await browser.open(`${server.origin}/register`), form);
+  const link = new RegExp(`${server.origin}/verify-email\\?token=[\\w-]+`).exec(server.log.join('\n'))?.[0] ?? '';
+  expect((await fetch(link, { method: 'HEAD' })).status).toBe(200);
+  expect((await browser.open(link)).title).toMatch(/^Your address is confirmed/);
+});

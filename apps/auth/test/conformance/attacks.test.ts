@@ -1,0 +1,265 @@
+// The authorization server attacked from outside, at the protocol: RFC 9700 (OAuth 2.0 Security Best Current Practice) sections 2 and 4,
+// RFC 6749 section 10. docs/security.md says which item each test proves; attacks on pages and sessions are in attacks-pages.test.ts.
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
+import { type AuthServer, answerOf, basic, scopes } from '../auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, pkce, player, webCallback } from '../flows.ts';
+import { startForRelyingParty } from './relying-party.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startForRelyingParty();
+});
+afterAll(() => server.close());
+
+const web = {
+  client_id: 'demo-web',
+  redirect_uri: webCallback,
+  response_type: 'code',
+  scope: `openid ${scopes.play}`,
+  state: 'st',
+};
+const spa = { ...web, client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
+const native = { ...web, client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
+const webSecret = basic('demo-web', 'demo-web-secret');
+const visit = (params: Record<string, string>) =>
+  fetch(authorizeUrl(server, params), { redirect: 'manual', headers: { Accept: 'text/html' } });
+const token = async (form: Record<string, string | readonly string[]>, headers: Record<string, string> = {}) =>
+  answerOf(await server.post('/connect/token', form, headers));
+const redeem = (code: string | undefined, more: Record<string, string> = {}, headers = webSecret) =>
+  token({ grant_type: 'authorization_code', code: String(code), redirect_uri: web.redirect_uri, ...more }, headers);
+const refusedGrant = { status: 400, error: 'invalid_grant' };
+
+describe('a redirect URI is compared as it is, character by character (RFC 9700 sections 2.1 and 4.1)', () => {
+  const { host } = new URL(webCallback);
+  test.each([
+    'https://evil.example/callback',
+    `${webCallback}/`,
+    `${webCallback}/../evil`,
+    `${webCallback}x`,
+    `${webCallback}?next=https://evil.example`,
+    `${webCallback}#fragment`,
+    `${webCallback}%00`,
+    `${webCallback}\n`,
+    ` ${webCallback}`,
+    `${webCallback} https://evil.example`,
+    webCallback.replace('/callback', '/%63allback'),
+    webCallback.replace('/callback', '/Callback'),
+    webCallback.replace('/callback', '//callback'),
+    webCallback.replace('http:', 'HTTP:'),
+    webCallback.replace('http:', 'https:'),
+    webCallback.replace(host, `${host}@evil.example`),
+    webCallback.replace(host, `${host}.evil.example`),
+    webCallback.replace(host, `evil.example\\@${host}`),
+    webCallback.replace(host, `user:pass@${host}`),
+    webCallback.replace(':4010', ':4011'),
+    webCallback.replace('localhost', '127.0.0.1'),
+    'javascript:alert(document.domain)//http://localhost:4010/callback',
+    'data:text/html,<script>alert(1)</script>',
+    '//localhost:4010/callback',
+    '/callback',
+    '',
+  ])('%j shows an error and redirects to nowhere', async (redirectUri) => {
+    for (const params of [web, { ...web, prompt: 'none' }, { ...web, scope: 'unknown' }]) {
+      const response = await visit({ ...params, redirect_uri: redirectUri });
+      expect({ status: response.status, location: response.headers.get('location') }).toEqual({
+        status: 400,
+        location: null,
+      });
+      expect(response.headers.get('set-cookie') ?? '').not.toContain('_interaction=');
+    }
+  });
+
+  test.each([
+    ['com.example.demo:/callback', true],
+    ['http://127.0.0.1:51234/callback', true],
+    ['http://127.0.0.1:51234/other', false],
+    ['http://127.0.0.1.evil.example:51234/callback', false],
+    ['http://127.0.0.1:51234@evil.example/callback', false],
+    ['http://127.0.0.2:51234/callback', false],
+    ['http://127.1:51234/callback', false],
+    ['https://127.0.0.1:51234/callback', false],
+    ['com.example.demo://evil.example/callback', false],
+    ['com.example.demo.evil:/callback', false],
+  ])('of a native application %s: %s (RFC 8252 section 7.3)', async (redirectUri, allowed) => {
+    expect((await visit({ ...native, redirect_uri: redirectUri })).status).toBe(allowed ? 303 : 400);
+  });
+
+  test('and again when the code is redeemed', async () => {
+    const { code } = await authorize(server, web);
+    for (const redirect_uri of [`${webCallback}/`, webCallback.toUpperCase(), 'https://evil.example/']) {
+      expect(await redeem(code, { redirect_uri })).toMatchObject(refusedGrant);
+    }
+    const without = { grant_type: 'authorization_code', code: String(code) };
+    expect(await token(without, webSecret)).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(await redeem(code)).toMatchObject({ status: 200 });
+  });
+
+  test('parameters sent twice are refused, and never sent on to either of two redirect URIs', async () => {
+    for (const name of ['client_id', 'redirect_uri', 'response_type', 'scope', 'state', 'code_challenge', 'prompt']) {
+      const query = new URLSearchParams(web);
+      query.append(name, name === 'redirect_uri' ? 'https://evil.example/' : 'other');
+      if (!(name in web)) query.append(name, 'another');
+      const response = await fetch(`${server.origin}/connect/authorize?${query}`, { redirect: 'manual' });
+      const location = response.headers.get('location');
+      if (location === null) expect(response.status).toBe(400);
+      else expect(location).toMatch(/^http:\/\/localhost:4010\/callback\?error=invalid_request&/);
+    }
+  });
+});
+
+describe('PKCE cannot be taken away (RFC 9700 sections 2.1.1 and 4.8)', () => {
+  const withChallenge = { ...web, ...pkce.challenge };
+
+  test('a challenge that was sent must be answered, by confidential clients too', async () => {
+    const { code } = await authorize(server, withChallenge);
+    expect(await redeem(code)).toMatchObject(refusedGrant);
+    expect(await redeem(code, { code_verifier: `${pkce.verifier.slice(0, -1)}_` })).toMatchObject(refusedGrant);
+    expect(await redeem(code, { code_verifier: pkce.challenge.code_challenge })).toMatchObject(refusedGrant);
+    expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject({ status: 200 });
+  });
+
+  test('a verifier without a challenge in the request is refused', async () => {
+    const { code } = await authorize(server, web);
+    expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject(refusedGrant);
+    const { code: optional } = await authorize(server, native);
+    const form = { code_verifier: pkce.verifier, client_id: 'demo-native', redirect_uri: native.redirect_uri };
+    expect(await redeem(optional, form, {})).toMatchObject(refusedGrant);
+  });
+
+  test.each([
+    ['the method plain', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }],
+    ['no method, which means plain', { code_challenge: pkce.challenge.code_challenge }],
+    ['a method without a challenge', { code_challenge_method: 'S256' }],
+    ['a challenge that is none', { code_challenge: 'short', code_challenge_method: 'S256' }],
+  ])('%s is invalid_request', async (_title, params) => {
+    const location = new URL((await visit({ ...web, ...params })).headers.get('location') ?? '');
+    expect(location.searchParams.get('error')).toBe('invalid_request');
+  });
+
+  test('a code of one challenge put into another’s redirect is worth nothing (code injection)', async () => {
+    const { code } = await authorize(server, { ...spa, ...pkce.challenge });
+    const form = { client_id: 'demo-spa', redirect_uri: spa.redirect_uri };
+    expect(await redeem(code, { ...form, code_verifier: 'v'.repeat(43) }, {})).toMatchObject(refusedGrant);
+  });
+});
+
+describe('who answers, and for whom, is never in doubt', () => {
+  test.each([
+    ['a code', web],
+    ['an error', { ...web, prompt: 'none' }],
+    ['a token', { ...spa, response_type: 'token', scope: scopes.play }],
+    ['an error in the fragment', { ...spa, response_type: 'token', scope: scopes.play, prompt: 'none' }],
+  ])('%s names its issuer (mix-up: RFC 9700 section 4.4, RFC 9207)', async (_title, params) => {
+    expect(await authorize(server, params)).toMatchObject({ iss: server.origin, state: 'st' });
+  });
+
+  test('a code is bound to its client, and asking with another does not use it up', async () => {
+    const { code } = await authorize(server, web);
+    const range = basic('demo-range', 'demo-range-secret');
+    expect(await redeem(code, {}, range)).toMatchObject(refusedGrant);
+    expect(await redeem(code, { client_id: 'demo-native' }, {})).toMatchObject(refusedGrant);
+    expect(await redeem(code)).toMatchObject({ status: 200 });
+  });
+
+  test('a token or a code in a query is not taken (RFC 9700 section 4.3.2)', async () => {
+    const query = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: 'demo-pat-north',
+      client_secret: 'demo-pat-north-secret',
+      scope: scopes.bookings,
+    });
+    for (const method of ['GET', 'POST']) {
+      const response = await fetch(`${server.origin}/connect/token?${query}`, { method });
+      expect(await answerOf(response)).toMatchObject({ error: 'invalid_request' });
+    }
+  });
+
+  const pat = { grant_type: 'client_credentials', scope: scopes.bookings };
+  const [id, secret] = ['demo-pat-north', 'demo-pat-north-secret'];
+  test.each<[string, Record<string, string | readonly string[]>, Record<string, string>]>([
+    ['both ways at once', { client_id: id, client_secret: secret }, basic(id, secret)],
+    ['Basic of one and client_id of another', { client_id: 'demo-pat-south' }, basic(id, secret)],
+    ['an id without its secret', { client_id: id }, {}],
+    ['an empty secret', { client_id: id, client_secret: '' }, {}],
+    ['the secret of another', { client_id: id, client_secret: 'demo-web-secret' }, {}],
+    ['the hash that is kept instead of a secret', { client_id: id, client_secret: 'kept-as-a-hash' }, {}],
+    ['a public client with a secret', { client_id: 'demo-spa', client_secret: 'x' }, {}],
+    ['two ids', { client_id: [id, 'demo-web'], client_secret: secret }, {}],
+    ['two secrets', { client_id: id, client_secret: ['x', secret] }, {}],
+    ['an unsigned assertion', { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }, {}],
+  ])('client authentication by %s fails', async (_title, form, headers) => {
+    const answer = await token({ ...pat, ...form }, headers);
+    expect([400, 401]).toContain(answer.status);
+    expect(String(answer.error)).toMatch(/^invalid_(request|client)$/);
+  });
+
+  test('parameters of the token endpoint sent twice are invalid_request', async () => {
+    const form = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
+    for (const name of Object.keys(form) as (keyof typeof form)[]) {
+      expect(await token({ ...form, [name]: [form[name], form[name]] })).toMatchObject({
+        status: 400,
+        error: 'invalid_request',
+      });
+    }
+  });
+});
+
+describe('a forged token is no token (RFC 8725)', () => {
+  const userinfo = (jwt: string) =>
+    fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${jwt}` } });
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const goodToken = async () => {
+    const { code } = await authorize(server, web);
+    const { access_token: jwt, id_token: idToken } = await redeem(code);
+    const [header = '', payload = ''] = String(jwt).split('.');
+    const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
+    return { jwt: String(jwt), idToken: String(idToken), header: read(header), claims: read(payload) };
+  };
+  const publicKeys = async (): Promise<JWK[]> =>
+    ((await (await fetch(`${server.origin}/connect/jwks`)).json()) as { keys: JWK[] }).keys;
+
+  test('by algorithm, by key or by kind', async () => {
+    const { jwt, idToken, header, claims } = await goodToken();
+    expect((await userinfo(jwt)).status).toBe(200);
+    const own = (await publicKeys()).find(({ alg }) => alg === 'ES256') as JWK;
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const signed = (extra: object) => new SignJWT(claims).setProtectedHeader({ ...header, ...extra }).sign(privateKey);
+    const hmac = (key: string): string => {
+      const input = `${part({ ...header, alg: 'HS256' })}.${part(claims)}`;
+      return `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`;
+    };
+    const spki = await exportSPKI((await importJWK(own, 'ES256')) as never);
+    const forged = {
+      'no algorithm': `${part({ ...header, alg: 'none' })}.${part(claims)}.`,
+      'no signature': `${jwt.split('.').slice(0, 2).join('.')}.`,
+      'the public key as HMAC key': hmac(spki),
+      'the JWK as HMAC key': hmac(JSON.stringify(own)),
+      'another key under our kid': await signed({}),
+      'a key that it brings along': await signed({ jwk: { ...own, ...(await exportJWK(publicKey)) } }),
+      'a key set that it points to': await signed({ jku: 'https://evil.example/jwks', kid: 'evil' }),
+      'changed claims': [jwt.split('.')[0], part({ ...claims, sub: 'acc-owner-north' }), jwt.split('.')[2]].join('.'),
+      'a signature of zeros': `${jwt.split('.').slice(0, 2).join('.')}.${Buffer.alloc(64).toString('base64url')}`,
+      'an id_token': idToken,
+    };
+    for (const [how, text] of Object.entries(forged)) {
+      const response = await userinfo(text);
+      expect({ how, status: response.status }).toEqual({ how, status: 401 });
+      const inspected = await server.post('/connect/introspect', { token: text }, webSecret);
+      expect({ how, ...(await answerOf(inspected)) }).toEqual({ how, status: 200, active: false });
+    }
+  });
+
+  test('an access token is no id_token_hint, and somebody else’s hint opens no session', async () => {
+    const { jwt, idToken } = await goodToken();
+    const owner = openBrowser(server);
+    const who = { username: 'owner@north.example', password: 'demo-owner-pass' };
+    await authorize(server, web, { browser: owner, who });
+    const ask = (hint: string) =>
+      authorize(server, { ...web, prompt: 'none', id_token_hint: hint }, { browser: owner, who });
+    expect(await ask(idToken)).toMatchObject({ error: 'login_required' });
+    expect(await ask(jwt)).toMatchObject({ error: 'invalid_request' });
+    expect(await ask('made.up.hint')).toMatchObject({ error: 'invalid_request' });
+  });
+});
