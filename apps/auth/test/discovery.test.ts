@@ -1,7 +1,8 @@
 // Contract section 6: endpoints, metadata, keys, CORS, and errors that are RFC 6749 whatever the client says it accepts.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
+import { authorize } from './flows.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -246,6 +247,13 @@ test('RATE_LIMIT_PER_MINUTE holds one client back with 429 and Retry-After, and 
 describe('while the database is away', () => {
   test('the token endpoint answers 503 temporarily_unavailable with Retry-After, keys and metadata go on, and nothing inner is told', async () => {
     const away = await startAuthServer();
+    const { access_token: before } = await authorize(away, {
+      response_type: 'id_token token',
+      client_id: 'demo-spa',
+      redirect_uri: 'http://localhost:4010/spa',
+      scope: `openid ${scopes.play}`,
+      nonce: 'n',
+    });
     await away.cutDatabase();
     const response = await away.post('/connect/token', pat);
     const text = await response.text();
@@ -255,6 +263,30 @@ describe('while the database is away', () => {
     });
     expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(text).not.toMatch(/select|connect|knex|at .*\(/i);
+    const others = await Promise.all([
+      away.post('/connect/token', { ...pat, grant_type: 'refresh_token', refresh_token: 'x' }),
+      away.post('/connect/token', {
+        grant_type: 'password',
+        client_id: 'demo-native',
+        username: 'player@example.com',
+        password: 'demo-player-pass',
+        scope: scopes.play,
+      }),
+      away.post('/connect/introspect', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
+      away.post('/connect/revocation', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
+      fetch(`${away.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${before}` } }),
+    ]);
+    for (const other of others) {
+      const told = { url: other.url, retryAfter: other.headers.get('retry-after'), ...(await answerOf(other)) };
+      expect(told).toMatchObject({ status: 503, error: 'temporarily_unavailable', retryAfter: '2' });
+    }
+    const page = await fetch(
+      `${away.origin}/connect/authorize?response_type=code&client_id=demo-web&scope=openid&redirect_uri=http%3A%2F%2Flocalhost%3A4010%2Fcallback`,
+      { redirect: 'manual', headers: { Accept: 'text/html' } },
+    );
+    expect(page.status).toBe(503);
+    expect(page.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(await page.text()).not.toMatch(/select|ECONNREFUSED|knex/i);
     expect((await fetch(`${away.origin}/connect/jwks`)).status).toBe(200);
     expect((await fetch(`${away.origin}/.well-known/openid-configuration`)).status).toBe(200);
     expect((await fetch(`${away.origin}/health/live`)).status).toBe(200);
