@@ -4,6 +4,7 @@ import type { Database } from '@bay-booking/service/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type RequestHandler, Router } from 'express';
 import type { Provider } from 'oidc-provider';
+import { accountRoutes } from './account-page/routes.ts';
 import { createAccountMail } from './accounts/account-mail.ts';
 import { createOneTimeLinks } from './accounts/one-time-links.ts';
 import { createSignIn } from './accounts/sign-in.ts';
@@ -106,6 +107,20 @@ export function createPeople({ db, config, logger, audit, provider, artifacts, s
   router.use(ownRoutes({ site, sessions, pages, providerLinks, audit }));
   router.use(
     recoveryRoutes({ site, accounts, links, mail, resets, signOutEverywhere: sessionStore.endEverything, audit }),
+  );
+  router.use(
+    accountRoutes({
+      site,
+      accounts,
+      sessions: sessionStore,
+      consents,
+      providers,
+      setOut: social.setOut,
+      signIn,
+      mail,
+      scopes,
+      audit,
+    }),
   );
 
   return {

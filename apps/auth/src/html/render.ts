@@ -15,15 +15,21 @@ export interface Asset {
   readonly content: Buffer;
 }
 
-function readAsset(name: string, type: string): Asset {
-  const content = readFileSync(file(name));
+/** In the order in which they are to win over each other. */
+const styleSheets = ['tokens', 'elements', 'frame', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
+
+function asset(name: string, type: string, content: Buffer): Asset {
   const digest = createHash('sha256').update(content).digest('base64url').slice(0, 12);
-  return { path: `/assets/${digest}/${name.replace('./', '')}`, type, content };
+  return { path: `/assets/${digest}/${name}`, type, content };
 }
 
 export const assets = {
-  styles: readAsset('./site.css', 'text/css; charset=utf-8'),
-  icon: readAsset('./icon.svg', 'image/svg+xml'),
+  styles: asset(
+    'site.css',
+    'text/css; charset=utf-8',
+    Buffer.concat(styleSheets.map((name) => readFileSync(file(`./styles/${name}.css`)))),
+  ),
+  icon: asset('icon.svg', 'image/svg+xml', readFileSync(file('./icon.svg'))),
 };
 
 /** Of whoever is signed in, what every page shows: a name, and how to sign out. */

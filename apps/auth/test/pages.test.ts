@@ -1,0 +1,231 @@
+// Contract section 5: server-rendered pages, usable without JavaScript, with a keyboard, with a screen reader and on a phone; in a real
+// Chromium, whose `form-action` and cookies are stricter than any reading of the standards.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type Browser,
+  contextOptions,
+  findViolations,
+  hasChromium,
+  type Look,
+  looks,
+  openChromium,
+  overflows,
+  type Page,
+  shoot,
+  withoutChromium,
+} from '@bay-booking/testkit/browser';
+import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
+
+if (!hasChromium) process.stderr.write(`Tests of pages are left out: ${withoutChromium}\n`);
+const withBrowser = hasChromium ? test : test.skip;
+
+let browser: Browser;
+let server: AuthServer;
+let social: SocialProviders;
+beforeAll(async () => {
+  if (!hasChromium) return;
+  social = await startSocialProviders();
+  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
+  writeFileSync(file, JSON.stringify(social.settings));
+  [server, browser] = await Promise.all([
+    startAuthServer({ SOCIAL_PROVIDERS_FILE: file, LOCKOUT_SLOW_DOWN_MS: '0' }),
+    openChromium(),
+  ]);
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await social?.stop();
+});
+
+const player = { username: 'player@example.com', password: 'demo-player-pass' };
+const authorize = (params: Record<string, string> = {}): string =>
+  `${server.origin}/connect/authorize?${new URLSearchParams({
+    response_type: 'code',
+    client_id: 'demo-web',
+    redirect_uri: 'http://localhost:4010/callback',
+    scope: `openid profile email roles offline_access ${scopes.play} ${scopes.bookings}`,
+    state: 'st',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+    ...params,
+  })}`;
+
+/** A page of a new browser, in which the clients' redirect addresses answer too. */
+async function newPage(look: Look, javaScript = false): Promise<Page> {
+  const context = await browser.newContext(contextOptions(look, javaScript));
+  await context.route('http://localhost:4010/**', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<title>The application</title>' }),
+  );
+  return context.newPage();
+}
+
+async function type(page: Page, values: Record<string, string>, button?: string): Promise<void> {
+  for (const [name, value] of Object.entries(values)) await page.fill(`input[name="${name}"]`, value);
+  if (button) await page.getByRole('button', { name: button, exact: true }).click();
+}
+
+async function signIn(page: Page, at = `${server.origin}/sign-in`): Promise<void> {
+  await page.goto(at);
+  await type(page, player, 'Sign in');
+}
+
+const pages: Record<string, (page: Page) => Promise<unknown>> = {
+  'sign in': (page) => page.goto(authorize()),
+  'sign in, refused': async (page) => {
+    await page.goto(`${server.origin}/sign-in`);
+    await type(page, { ...player, password: 'not the password' }, 'Sign in');
+  },
+  register: (page) => page.goto(`${server.origin}/register`),
+  'register, refused': async (page) => {
+    await page.goto(`${server.origin}/register`);
+    await type(page, { name: 'Nora', username: 'nora@localhost', password: 'password1' }, 'Create account');
+  },
+  consent: (page) => signIn(page, authorize({ prompt: 'consent' })),
+  'consent of a driving range': (page) =>
+    signIn(
+      page,
+      authorize({
+        prompt: 'consent',
+        client_id: 'demo-range',
+        redirect_uri: 'http://localhost:4010/range',
+        scope: `openid profile roles email offline_access ${scopes.play}`,
+      }),
+    ),
+  'reset password': (page) => page.goto(`${server.origin}/reset-password`),
+  'reset password, sent': async (page) => {
+    await page.goto(`${server.origin}/reset-password`);
+    await type(page, { username: 'nobody@example.com' }, 'Send the link');
+  },
+  'reset password, link used': (page) => page.goto(`${server.origin}/reset-password/new?token=none`),
+  'your account': (page) => signIn(page),
+  'confirm that it is you': async (page) => {
+    await signIn(page);
+    await page.goto(`${server.origin}/sign-in?return=/account&again=1`);
+  },
+  'sign out at a client’s wish': async (page) => {
+    await signIn(page);
+    await page.goto(`${server.origin}/connect/endsession?client_id=demo-web`);
+  },
+  'signed out': (page) => page.goto(`${server.origin}/signed-out`),
+  'provider said no': async (page) => {
+    await page.goto(authorize({ acr_values: 'idp:google' }));
+    await page.getByRole('button', { name: 'Cancel' }).click();
+  },
+  'error of a client': (page) => page.goto(authorize({ redirect_uri: 'https://elsewhere.example/' })),
+  'no such page': (page) => page.goto(`${server.origin}/no-such-page`),
+  'interaction over': (page) => page.goto(`${server.origin}/interaction/none`),
+};
+
+describe.each(looks)('at $width pixels, $scheme, without JavaScript', (look) => {
+  withBrowser.each(Object.keys(pages))(
+    '%s: axe finds no violation, and nothing sticks out',
+    async (name) => {
+      const page = await newPage(look);
+      try {
+        await pages[name]?.(page);
+        await shoot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${look.width}-${look.scheme}`);
+        expect(await page.title()).toMatch(/ · Bay Booking$/);
+        expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
+        expect(await findViolations(page)).toEqual([]);
+        expect(await overflows(page)).toBe(false);
+      } finally {
+        await page.context().close();
+      }
+    },
+    20_000,
+  );
+});
+
+describe('without JavaScript, in Chromium', () => {
+  const look = looks[0] as Look;
+
+  withBrowser('the code flow goes through sign-in and consent to the application', async () => {
+    const page = await newPage(look);
+    await signIn(page, authorize({ prompt: 'consent' }));
+    await page.uncheck(`input[value="${scopes.bookings}"]`);
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL('http://localhost:4010/callback**');
+    const back = new URL(page.url());
+    expect(back.searchParams.get('code')).toBeTruthy();
+    expect(back.searchParams.get('scope')).not.toContain('golf/bookings');
+  });
+
+  withBrowser('registering does too', async () => {
+    const page = await newPage(look);
+    await page.goto(authorize({ prompt: 'consent' }));
+    await page.getByRole('link', { name: 'Create an account' }).click();
+    await type(page, { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' }, 'Create account');
+    await page.getByRole('button', { name: 'Do not allow' }).click();
+    await page.waitForURL('http://localhost:4010/callback**');
+    expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
+  });
+
+  withBrowser('so does a social sign-in, for a browser that is signed in as somebody else', async () => {
+    const page = await newPage(look);
+    await signIn(page);
+    await page.goto(authorize({ acr_values: 'idp:facebook', prompt: 'login consent' }));
+    await page.getByRole('button', { name: /Ada Fairway/ }).click();
+    expect(await page.locator('.who').textContent()).toContain('Ada Fairway');
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL('http://localhost:4010/callback**');
+  });
+
+  withBrowser('a provider is added to an account, and removed', async () => {
+    const page = await newPage(look);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Add Google' }).click();
+    await page.getByRole('button', { name: /Ben Bunker/ }).click();
+    expect(await page.getByRole('status').textContent()).toContain('You can sign in with it');
+    await page.getByRole('button', { name: 'Remove Google' }).click();
+    expect(await page.getByRole('button', { name: 'Add Google' }).count()).toBe(1);
+  });
+
+  withBrowser('every page for someone signed in offers to sign out, consent too', async () => {
+    const page = await newPage(look);
+    await signIn(page, authorize({ prompt: 'consent' }));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    expect(page.url()).toBe(`${server.origin}/signed-out`);
+    await page.goto(`${server.origin}/account`);
+    expect(await page.title()).toMatch(/^Sign in/);
+  });
+
+  withBrowser('signing out at a client’s wish ends at the client', async () => {
+    const page = await newPage(look);
+    await signIn(page);
+    const back = 'http://localhost:4010/signed-out';
+    await page.goto(
+      `${server.origin}/connect/endsession?${new URLSearchParams({ client_id: 'demo-web', post_logout_redirect_uri: back, state: 's' })}`,
+    );
+    await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL(`${back}?state=s`);
+  });
+
+  withBrowser('the whole sign-in works by keyboard, and says where the focus is', async () => {
+    const page = await newPage(look);
+    await page.goto(`${server.origin}/sign-in`);
+    expect(await page.evaluate('document.activeElement.name')).toBe('username');
+    await page.keyboard.type(player.username);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(player.password);
+    const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle');
+    expect(outline).toBe('solid');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${server.origin}/account`);
+  });
+});
+
+describe('with JavaScript', () => {
+  withBrowser('response_mode=form_post reaches the application', async () => {
+    const page = await newPage(looks[0] as Look, true);
+    const posted = page.waitForRequest((request) => request.url() === 'http://localhost:4010/callback');
+    await signIn(page, authorize({ response_mode: 'form_post', prompt: 'consent' }));
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    const request = await posted;
+    expect(request.method()).toBe('POST');
+    expect(request.postData()).toContain('code=');
+  });
+});
