@@ -33,7 +33,11 @@ function nameOf(sql: string): string | undefined {
 interface Query {
   readonly sql: string;
   readonly bindings?: readonly unknown[];
-  options?: object;
+  options?: { name?: string; types?: TypeParsers };
+}
+
+export interface TypeParsers {
+  getTypeParser(oid: number, format?: 'text' | 'binary'): (text: string) => unknown;
 }
 
 interface Connection {
@@ -58,8 +62,8 @@ class WatchedClient extends PostgresClient {
 
 class PreparingClient extends WatchedClient {
   override _query(connection: Connection, query: Query): Promise<object> {
-    const name = query.bindings?.length && !query.options ? nameOf(query.sql) : undefined;
-    if (name) query.options = { name };
+    const name = query.bindings?.length && !query.options?.name ? nameOf(query.sql) : undefined;
+    if (name) query.options = { ...query.options, name };
     return super._query(connection, query);
   }
 }
@@ -114,17 +118,23 @@ export function connectDatabase(options: DatabaseOptions): Database {
 
 /**
  * Runs one constant statement written with $1, $2 …: a third of the cost of the query builder. `db` may be a transaction.
- * `sql` must hold no question mark.
+ * `sql` must hold no question mark. `types` reads columns otherwise than pg does.
  */
 export async function query<Row extends object>(
   db: Database,
   sql: string,
   bindings: readonly unknown[] = [],
+  types?: TypeParsers,
 ): Promise<readonly Row[]> {
   const { client } = db;
   const connection: Connection = await client.acquireConnection();
   try {
-    const { response } = await client.query(connection, { method: 'raw', sql, bindings });
+    const { response } = await client.query(connection, {
+      method: 'raw',
+      sql,
+      bindings,
+      ...(types && { options: { types } }),
+    });
     return response.rows;
   } finally {
     await client.releaseConnection(connection);

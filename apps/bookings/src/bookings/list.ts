@@ -46,8 +46,8 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     if (!locationIds) return { ...rest, facilities, now: now() };
     const selected = await catalogue.baysOfLocations(facilities, locationIds);
     if (selected.bayIds.length === 0) return undefined;
-    // By time, the bays of the locations lead to the rows; else the order of the location's own index does.
-    if (!filter.time && filter.isActive !== true) {
+    // What is active is found by its bays, in the index of the exclusion constraint; all else by the location's own index.
+    if (filter.isActive !== true) {
       return { ...rest, locationIds, facilities: selected.facilities, now: now() };
     }
     const wanted = new Set(filter.bayIds ?? selected.bayIds);

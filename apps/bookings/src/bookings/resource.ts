@@ -2,6 +2,7 @@
 import type { Answer } from '@bay-booking/common/endpoint';
 import type { Link } from '@bay-booking/common/links';
 import { type Booking, tagOf } from './booking.ts';
+import type { ListedBooking } from './search-store.ts';
 
 type MakeLink = (method: string, path: string) => Link;
 
@@ -20,8 +21,19 @@ function fieldsOf(booking: Booking) {
 }
 
 /** In lists: only self. */
-export function bookingItem(booking: Booking, link: MakeLink) {
-  return { ...fieldsOf(booking), _links: { self: link('GET', `/api/bookings/${booking.id}`) } };
+export function bookingItem(row: ListedBooking, link: MakeLink) {
+  return {
+    id: row.id,
+    ...(row.external_booking_id !== null && { externalBookingId: row.external_booking_id }),
+    ...(row.correlation_id !== null && { correlationId: row.correlation_id }),
+    bayId: row.bay_id,
+    userAlias: row.user_alias,
+    startDate: row.start_date,
+    endDate: row.end_date,
+    createdAt: row.created_at,
+    lastUpdatedAt: row.last_updated_at,
+    _links: { self: link('GET', `/api/bookings/${row.id}`) },
+  };
 }
 
 export function bookingResource(booking: Booking, link: MakeLink) {

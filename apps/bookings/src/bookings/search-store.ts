@@ -2,10 +2,9 @@
 // very expression of the exclusion constraint, so that its index answers them. Reads only.
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database';
-import type { Booking } from './booking.ts';
+import { wireTypes } from './row-times.ts';
 import type { BookingFilter, TimeFilter } from './search.ts';
-import { bookedRange, bookingColumns } from './statements.ts';
-import { type BookingRow, toBooking } from './store.ts';
+import { bookedRange } from './statements.ts';
 
 export interface Criteria extends BookingFilter {
   /** Never empty. */
@@ -15,10 +14,26 @@ export interface Criteria extends BookingFilter {
   readonly upcoming?: { readonly untilMidnightIn?: string | undefined } | undefined;
 }
 
+/** Times are as on the wire. */
+export interface ListedBooking {
+  readonly id: string;
+  readonly external_booking_id: string | null;
+  readonly correlation_id: string | null;
+  readonly bay_id: string;
+  readonly user_alias: string;
+  readonly start_date: string;
+  readonly end_date: string;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
 export interface Found {
-  readonly bookings: readonly Booking[];
+  readonly bookings: readonly ListedBooking[];
   readonly total: number;
 }
+
+const listedColumns =
+  'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
 
 export interface SearchStatements {
   readonly page: string;
@@ -33,11 +48,10 @@ export function createSearchStore(db: Database) {
     search: async (criteria: Criteria, request: PageRequest): Promise<Found> => {
       const { page, count, bindings } = searchStatements(criteria);
       const offset = offsetOf(request);
-      const rows = await query<BookingRow>(db, page, [...bindings, request.pageSize, offset]);
-      const bookings = rows.map(toBooking);
+      const bookings = await query<ListedBooking>(db, page, [...bindings, request.pageSize, offset], wireTypes);
       // A page that is neither full nor past the end tells the total.
-      if (rows.length < request.pageSize && (rows.length > 0 || offset === 0)) {
-        return { bookings, total: offset + rows.length };
+      if (bookings.length < request.pageSize && (bookings.length > 0 || offset === 0)) {
+        return { bookings, total: offset + bookings.length };
       }
       const [counted] = await query<{ total: number }>(db, count, bindings);
       return { bookings, total: counted?.total ?? 0 };
@@ -54,13 +68,13 @@ export function searchStatements(criteria: Criteria): SearchStatements {
   const [limit, offset] = [`$${bindings.length + 1}::bigint`, `$${bindings.length + 2}::bigint`];
   const count = `select count(*)::int as total from booking where ${where}`;
   if (criteria.facilities.length === 1 || isSelective(criteria)) {
-    const page = `select ${bookingColumns} from booking where ${where} order by start_date, id limit ${limit} offset ${offset}`;
+    const page = `select ${listedColumns} from booking where ${where} order by start_date, id limit ${limit} offset ${offset}`;
     return { page, count, bindings };
   }
   // Of many facilities, each gives its first rows in order from its own index: hundreds of times cheaper than sorting them all.
   const ofFacility = ['facility_id = facility.id', ...conditions].join(' and ');
   const page = `select b.* from facility cross join lateral (
-  select ${bookingColumns} from booking where ${ofFacility} order by start_date, id limit ${limit} + ${offset}
+  select ${listedColumns} from booking where ${ofFacility} order by start_date, id limit ${limit} + ${offset}
 ) b where facility.id = any($1) order by b.start_date, b.id limit ${limit} offset ${offset}`;
   return { page, count, bindings };
 }
@@ -99,7 +113,8 @@ function timeConditions({ kind, start, end }: TimeFilter, bind: (value: unknown)
   // An instant would be an empty range, which overlaps nothing.
   const instantSafe = start && end ? `, case when ${from} = ${to} then '[]' else '[)' end` : '';
   if (kind === 'overlapping') return [`${bookedRange} && tstzrange(${from}, ${to}${instantSafe})`];
-  return [`start_date >= ${from} and end_date <= ${to}`, `${bookedRange} && tstzrange(${from}, ${to}, '[]')`];
+  // What ends within the interval starts within it: both ends bound the walk through the index.
+  return [`start_date >= ${from} and start_date <= ${to} and end_date <= ${to}`];
 }
 
 function bindInstant(instant: Date | undefined, bind: (value: unknown) => string, needed = true): string {
