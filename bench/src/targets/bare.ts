@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import pg from 'pg';
 import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
-import { bayFacilities, statements } from './statements.ts';
+import { bayFacilities, findPage, statements } from './statements.ts';
 import { type Claims, tokenVerifier } from './verify.ts';
 
 const options = peerOptions();
@@ -15,7 +15,8 @@ const verifyToken = tokenVerifier(await fetchKey(options.jwksUri), options);
 const facilityOf = new Map<string, string>();
 for (const { id, facility_id } of (await pool.query(bayFacilities)).rows) facilityOf.set(id, facility_id);
 
-type Row = BookingRow & { total?: string };
+type Row = BookingRow & { total?: number };
+type Found = Awaited<ReturnType<typeof findPage<Row>>>;
 async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
   return (await pool.query({ name, text: statements[name], values })).rows;
 }
@@ -56,29 +57,22 @@ async function answer(request: IncomingMessage, response: ServerResponse, { faci
   const page = Number(url.searchParams.get('page') ?? 1);
   if (parts[4] === 'upcoming-bookings') {
     const size = Number(url.searchParams.get('pageSize') ?? 10);
-    const rows = await run('upcoming', [facilityOf.get(parts[3] ?? ''), parts[3], now, size, (page - 1) * size]);
-    return sendList(response, rows, page, size, url);
+    const filter = [[facilityOf.get(parts[3] ?? '')], [parts[3]], now];
+    return sendList(response, await findPage(run, 'upcoming', filter, { page, size }), page, size, url);
   }
   if (parts[3] === undefined) {
     const size = Number(url.searchParams.get('pageSize') ?? 50);
-    const [start, end] = [url.searchParams.get('startDate'), url.searchParams.get('endDate')];
-    const rows = await run('search', [
-      facilities,
-      url.searchParams.getAll('locationIds'),
-      start,
-      end,
-      size,
-      (page - 1) * size,
-    ]);
-    return sendList(response, rows, page, size, url);
+    const dates = [url.searchParams.get('startDate'), url.searchParams.get('endDate')];
+    const filter = [facilities, url.searchParams.getAll('locationIds'), ...dates];
+    return sendList(response, await findPage(run, 'search', filter, { page, size }), page, size, url);
   }
   const [row] = await run('get', [facilities, parts[3]]);
   return row ? send(response, 200, bookingResource(row, baseUrl, true)) : send(response, 404, { errors: [] });
 }
 
-function sendList(response: ServerResponse, rows: Row[], page: number, size: number, url: URL): void {
-  const items = rows.map((row) => bookingResource(row, baseUrl, false));
-  send(response, 200, listResource(items, Number(rows[0]?.total ?? 0), page, size, url));
+function sendList(response: ServerResponse, found: Found, page: number, size: number, url: URL): void {
+  const items = found.rows.map((row) => bookingResource(row, baseUrl, false));
+  send(response, 200, listResource(items, found.total, page, size, url));
 }
 
 createServer((request, response) => {

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
 import { bodySchema, bookingSchema, listSchema } from './schemas.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
-import { bayFacilities, statements } from './statements.ts';
+import { bayFacilities, findPage, statements } from './statements.ts';
 import type { Claims } from './verify.ts';
 
 const options = peerOptions();
@@ -29,7 +29,8 @@ declare module 'fastify' {
     facilities: string[];
   }
 }
-type Row = BookingRow & { total?: string };
+type Row = BookingRow & { total?: number };
+type Found = Awaited<ReturnType<typeof findPage<Row>>>;
 async function run(name: keyof typeof statements, values: unknown[]): Promise<Row[]> {
   return (await pool.query({ name, text: statements[name], values })).rows;
 }
@@ -87,16 +88,9 @@ app.register(async (api) => {
   type Query = { locationIds?: string; startDate?: string; endDate?: string; page?: string; pageSize?: string };
   api.get<{ Querystring: Query }>('/api/bookings', { schema: list }, async (request) => {
     const { locationIds, startDate, endDate, page = 1, pageSize = 50 } = request.query;
-    const offset = (Number(page) - 1) * Number(pageSize);
-    const rows = await run('search', [
-      request.facilities,
-      [locationIds].flat(),
-      startDate,
-      endDate,
-      Number(pageSize),
-      offset,
-    ]);
-    return toList(rows, Number(page), Number(pageSize), new URL(request.url, baseUrl));
+    const asked = { page: Number(page), size: Number(pageSize) };
+    const filter = [request.facilities, [locationIds].flat(), startDate, endDate];
+    return toList(await findPage(run, 'search', filter, asked), asked, new URL(request.url, baseUrl));
   });
   api.get<{ Params: { id: string }; Querystring: Query }>(
     '/api/bays/:id/upcoming-bookings',
@@ -104,16 +98,16 @@ app.register(async (api) => {
     async (request) => {
       const { page = 1, pageSize = 10 } = request.query;
       const { id } = request.params;
-      const offset = (Number(page) - 1) * Number(pageSize);
-      const rows = await run('upcoming', [facilityOf.get(id), id, new Date().toISOString(), Number(pageSize), offset]);
-      return toList(rows, Number(page), Number(pageSize), new URL(request.url, baseUrl));
+      const asked = { page: Number(page), size: Number(pageSize) };
+      const filter = [[facilityOf.get(id)], [id], new Date().toISOString()];
+      return toList(await findPage(run, 'upcoming', filter, asked), asked, new URL(request.url, baseUrl));
     },
   );
 });
 
-function toList(rows: Row[], page: number, size: number, url: URL): object {
-  const items = rows.map((row) => bookingResource(row, baseUrl, false));
-  return listResource(items, Number(rows[0]?.total ?? 0), page, size, url);
+function toList(found: Found, { page, size }: { page: number; size: number }, url: URL): object {
+  const items = found.rows.map((row) => bookingResource(row, baseUrl, false));
+  return listResource(items, found.total, page, size, url);
 }
 
 await app.listen({ port: options.port, host: '127.0.0.1' });

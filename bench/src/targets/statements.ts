@@ -1,9 +1,13 @@
-// Which SQL do the bare server and Fastify run? That of the service (apps/bookings/src/bookings/store.ts), with columns where the service
-// lets PostgreSQL write JSON. $1 is always the facility or the facilities of the token.
+// Which SQL do the bare server and Fastify run? That of the service (apps/bookings/src/bookings), the search
+// included: a page, then its total. $1 is always the facility, or the facilities of the token.
 
 const columns =
   'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
 const range = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
+
+const located =
+  'facility_id = any($1::text[]) and location_id = any($2::text[]) and start_date >= $3::timestamptz and start_date <= $4::timestamptz and end_date <= $4::timestamptz';
+const upcoming = `facility_id = any($1::text[]) and bay_id = any($2::text[]) and ${range} && tstzrange($3::timestamptz, null)`;
 
 export const statements = {
   get: `select ${columns} from booking where facility_id = any($1::text[]) and id = $2::uuid`,
@@ -21,13 +25,27 @@ export const statements = {
       last_updated_at = $7::timestamptz, version = version + 1
     from b where booking.facility_id = $1 and booking.id = $2 and b.id = $3
     returning booking.id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at`,
-  search: `select ${columns}, count(*) over() as total from booking
-    where facility_id = any($1::text[]) and location_id = any($2::text[]) and start_date >= $3::timestamptz and start_date <= $4::timestamptz and end_date <= $4::timestamptz
-    order by start_date, id limit $5 offset $6`,
-  upcoming: `select ${columns}, count(*) over() as total from booking
-    where facility_id = $1 and bay_id = $2 and ${range} && tstzrange($3::timestamptz, null) and end_date > $3::timestamptz
-    order by start_date, id limit $4 offset $5`,
+  search: `select ${columns} from booking where ${located} order by start_date, id limit $5 offset $6`,
+  searchCount: `select count(*)::int as total from booking where ${located}`,
+  upcoming: `select ${columns} from booking where ${upcoming} order by start_date, id limit $4 offset $5`,
+  upcomingCount: `select count(*)::int as total from booking where ${upcoming}`,
 } as const;
+
+export type Statement = keyof typeof statements;
+
+/** A page, and the total where the page does not tell it. */
+export async function findPage<Row extends { total?: number }>(
+  run: (name: Statement, values: unknown[]) => Promise<Row[]>,
+  kind: 'search' | 'upcoming',
+  filter: unknown[],
+  { page, size }: { page: number; size: number },
+): Promise<{ rows: Row[]; total: number }> {
+  const offset = (page - 1) * size;
+  const rows = await run(kind, [...filter, size, offset]);
+  if (rows.length < size && (rows.length > 0 || offset === 0)) return { rows, total: offset + rows.length };
+  const [counted] = await run(`${kind}Count`, filter);
+  return { rows, total: counted?.total ?? 0 };
+}
 
 /** Which facility a bay belongs to, kept in memory as the service does. */
 export const bayFacilities = 'select id, facility_id from bay';
