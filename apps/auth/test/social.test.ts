@@ -164,6 +164,7 @@ describe('the callback', () => {
 
   test('with an unknown provider or state is an explanation', async () => {
     expect((await browser().open(`${server.origin}/social/nobody/callback?state=x`)).status).toBe(400);
+    expect((await browser().open(`${server.origin}/social/%00/callback?state=x`)).status).toBe(400);
     expect((await browser().open(`${server.origin}/social/nobody`)).status).toBe(404);
   });
 });

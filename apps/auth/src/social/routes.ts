@@ -121,7 +121,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     const { name } = request.params;
     const browser = cookiesOf(request, response).get(cookieName, { signed: false }) ?? '';
     const query = new URL(request.originalUrl, 'http://here.invalid').search;
-    const arrival = await trips.arrive(name, browser, query);
+    const arrival = providers.has(name) ? await trips.arrive(name, browser, query) : undefined;
     if (!arrival) {
       return site.showMessage(request, response, {
         status: 400,
