@@ -12,6 +12,7 @@ import {
   registerRequestReading,
   registerScopeRules,
 } from './authorization-request.ts';
+import { claimsOf, type ProviderAccount } from './claims.ts';
 import { registerClientRules } from './client-rules.ts';
 import { clientSettings, switches } from './client-settings.ts';
 import { allowedScopes, ownMetadataOf } from './clients/registered.ts';
@@ -26,6 +27,7 @@ import { sessionTtl } from './interaction/browser-session.ts';
 import { mayInspect, registerTokenStatus } from './introspection.ts';
 import { registerEvents } from './provider-events.ts';
 import { type ProviderPages, showPage } from './provider-pages.ts';
+import { createResource } from './resource-server.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 
 export const routes = {
@@ -45,16 +47,6 @@ export const lifetimes = {
   interaction: 3600,
   grant: 365 * 24 * 3600,
 };
-
-export interface ProviderAccount {
-  readonly id: string;
-  readonly username: string;
-  readonly name: string | null;
-  readonly email: string | null;
-  readonly emailVerified: boolean;
-  readonly roles: readonly string[];
-  readonly disabledAt: Date | null;
-}
 
 export interface ProviderDependencies {
   readonly settings: {
@@ -86,9 +78,9 @@ export interface ProviderDependencies {
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
   const { settings, scopes, artifacts, facilities, clients, pages, audit, logger } = dependencies;
   const audience = settings.bookingsAudience;
+  const resource = createResource({ scopes, audience });
   const rules = createAccessTokenRules({ facilities, scopes });
-  const carriesCustom = (scope: unknown): boolean =>
-    splitScope(scope as string | undefined).some((name) => scopes.custom.includes(name));
+  const carriesCustom = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
 
   const configuration: Configuration = {
     adapter: artifacts.adapter,
@@ -170,17 +162,10 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
         enabled: true,
         defaultResource: (ctx, _client, oneOf) =>
           (oneOf?.[0] ?? (carriesCustom(ctx.oidc.params?.scope) ? audience : undefined)) as string,
-        getResourceServerInfo: (_ctx, resource, client) => {
-          if (resource !== audience)
+        getResourceServerInfo: (_ctx, asked, client) => {
+          if (asked !== audience)
             throw new errors.InvalidTarget('resource is not one that this server issues tokens for');
-          return {
-            scope: allowedScopes(client)
-              .filter((scope) => scopes.custom.includes(scope))
-              .join(' '),
-            audience,
-            accessTokenFormat: 'jwt',
-            jwt: { sign: { alg: 'ES256' } },
-          };
+          return resource.describe(allowedScopes(client));
         },
         useGrantedResource: (ctx, model) => carriesCustom(ctx.oidc.params?.scope ?? model.scope),
       },
@@ -204,8 +189,8 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerTokenStatus(provider, { routes, artifacts, keys, audience, mayInspect });
   registerEvents(provider, { audience, audit });
   registerClientRules(provider, { development: settings.development, perMinute: settings.rateLimitPerMinute });
-  registerClientCredentials(provider, { scopes, audience, rules, clients });
-  const issue = { scopes, audience, accessTokenTtl: settings.accessTokenTtl };
+  registerClientCredentials(provider, { scopes, resource, rules, clients });
+  const issue = { scopes, resource, accessTokenTtl: settings.accessTokenTtl };
   registerPasswordGrant(provider, { ...issue, signIn: dependencies.signIn });
   registerSocialGrant(provider, {
     ...issue,
@@ -213,14 +198,4 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
     findOrCreateBySocial: dependencies.findOrCreateBySocial,
   });
   return provider;
-}
-
-export function claimsOf(account: ProviderAccount) {
-  return {
-    sub: account.id,
-    name: account.name ?? account.username,
-    preferred_username: account.username,
-    ...(account.email !== null && { email: account.email, email_verified: account.emailVerified }),
-    roles: account.roles,
-  };
 }

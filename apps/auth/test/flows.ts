@@ -5,7 +5,7 @@ import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts'
 export const player = { username: 'player@example.com', password: 'demo-player-pass' };
 export const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
 export const webCallback = 'http://localhost:4010/callback';
-export const allow = { name: 'decision', value: 'allow' };
+const allow = { name: 'decision', value: 'allow' };
 
 /** RFC 7636, appendix B. */
 export const pkce = {

@@ -5,17 +5,18 @@ import { errors, type Provider } from 'oidc-provider';
 import type { AccessTokenRules } from '../access-token.ts';
 import { allowedScopes, effectiveScopes, ownMetadataOf } from '../clients/registered.ts';
 import type { ClientStore } from '../clients/store.ts';
+import type { Resource } from '../resource-server.ts';
 import { findScopeFault, type ScopeTable } from '../scopes.ts';
 
 export interface ClientCredentialsOptions {
   readonly scopes: ScopeTable;
-  readonly audience: string;
+  readonly resource: Resource;
   readonly rules: AccessTokenRules;
   readonly clients: Pick<ClientStore, 'noteUse'>;
 }
 
 export function registerClientCredentials(provider: Provider, options: ClientCredentialsOptions): void {
-  const { scopes, audience, rules, clients } = options;
+  const { scopes, resource, rules, clients } = options;
   provider.registerGrantType(
     'client_credentials',
     async (ctx) => {
@@ -34,12 +35,7 @@ export function registerClientCredentials(provider: Provider, options: ClientCre
         }
       }
       const token = new provider.ClientCredentials({ client, scope: requested.join(' ') });
-      token.resourceServer = new provider.ResourceServer(audience, {
-        scope: scopes.custom.join(' '),
-        audience,
-        accessTokenFormat: 'jwt',
-        jwt: { sign: { alg: 'ES256' } },
-      });
+      token.resourceServer = new provider.ResourceServer(resource.audience, resource.describe(requested));
       ctx.oidc.entity('ClientCredentials', token);
       ctx.body = {
         access_token: await token.save(),

@@ -3,11 +3,12 @@
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import { allowedScopes, effectiveScopes } from '../clients/registered.ts';
+import type { Resource } from '../resource-server.ts';
 import { findScopeFault, offlineAccess, type ScopeTable } from '../scopes.ts';
 
 export interface IssueOptions {
   readonly scopes: ScopeTable;
-  readonly audience: string;
+  readonly resource: Resource;
   readonly accessTokenTtl: number;
 }
 
@@ -25,29 +26,24 @@ export function demandScopes(ctx: TokenEndpointGrantContext, scopes: ScopeTable)
 
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
-  { scopes, audience, accessTokenTtl }: IssueOptions,
+  { resource, accessTokenTtl }: IssueOptions,
   { accountId, granted, gty }: { accountId: string; granted: readonly string[]; gty: string },
 ): Promise<void> {
   const { client, provider } = ctx.oidc as { client: typeof ctx.oidc.client; provider: Provider };
   const refreshes = granted.includes(offlineAccess);
-  const custom = granted.filter((scope) => scopes.custom.includes(scope));
+  const custom = granted.filter(resource.isCustom);
 
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
   if (refreshes) grant.addOIDCScope(offlineAccess);
   // Without a refresh token nothing outlives the access token, and a password client may come back every hour.
   else Object.assign(grant, { expiresIn: accessTokenTtl });
-  grant.addResourceScope(audience, custom);
+  grant.addResourceScope(resource.audience, custom);
   await grant.save();
   ctx.oidc.entity('Grant', grant);
 
   const scope = granted.join(' ');
   const accessToken = new provider.AccessToken({ accountId, client, grantId: grant.jti, gty, scope: custom.join(' ') });
-  accessToken.resourceServer = new provider.ResourceServer(audience, {
-    scope: custom.join(' '),
-    audience,
-    accessTokenFormat: 'jwt',
-    jwt: { sign: { alg: 'ES256' } },
-  });
+  accessToken.resourceServer = new provider.ResourceServer(resource.audience, resource.describe(custom));
   ctx.oidc.entity('AccessToken', accessToken);
 
   const body: Record<string, unknown> = {
@@ -62,7 +58,7 @@ export async function issueTokens(
       client,
       grantId: grant.jti,
       gty,
-      resource: audience,
+      resource: resource.audience,
       rotations: 0,
       scope,
     });
