@@ -99,7 +99,7 @@ export function accountRoutes(options: AccountPageOptions): Router {
     if (account.passwordHash) {
       const current = rawField(request, 'password');
       if (current.length > longestPassword || current === '')
-        faults.push({ field: 'password', text: 'Enter your password of now.' });
+        faults.push({ field: 'password', text: 'Enter your current password.' });
       else {
         const address = request.ip ?? '';
         const outcome = await options.signIn({ username: account.username, password: current, address });
@@ -108,7 +108,7 @@ export function accountRoutes(options: AccountPageOptions): Router {
           const text = `Too many sign-ins have failed. Wait ${inWords(outcome.retryAfter)} and try again.`;
           return show(request, response, signedIn, { faults: [{ text }], status: 429 });
         }
-        if ('refused' in outcome) faults.push({ field: 'password', text: 'That is not your password of now.' });
+        if ('refused' in outcome) faults.push({ field: 'password', text: 'That is not your current password.' });
       }
     }
     const text = passwordFault(password, [account.username, account.name ?? '', account.email ?? '']);
@@ -122,7 +122,10 @@ export function accountRoutes(options: AccountPageOptions): Router {
   };
 
   const router = Router();
-  router.get('/account', site.forSignedIn((request, response, signedIn) => show(request, response, signedIn)));
+  router.get(
+    '/account',
+    site.forSignedIn((request, response, signedIn) => show(request, response, signedIn)),
+  );
   const post = (
     path: string,
     handler: (request: Request, response: Response, signedIn: SignedIn) => Promise<void>,
@@ -146,7 +149,8 @@ export function accountRoutes(options: AccountPageOptions): Router {
   post('sessions/end', async (request, response, { account, uid }) => {
     const which = field(request, 'uid');
     const ended = await sessions.end(account.id, which ? { uid: which } : { allBut: uid });
-    if (ended > 0) audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
+    if (ended > 0)
+      audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
     response.redirect(303, which === uid ? '/signed-out' : `/account?done=${which ? 'session' : 'sessions'}`);
   });
   post('applications/revoke', async (request, response, { account }) => {

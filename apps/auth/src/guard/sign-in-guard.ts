@@ -1,7 +1,7 @@
 // How is guessing passwords kept slow? Failures, never successes, are counted per account and per address over every instance; after a
 // few the next answer takes longer, and after more there is none until the lock-out ends (contract section 6).
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CountFailures, FailureCounter } from './failure-counter.ts';
+import type { Count, CountFailures } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
 export interface SignInLimits {
@@ -45,11 +45,6 @@ export function createSignInGuard(count: CountFailures, limits: SignInLimits = d
   const perAddress = count({ name: 'address', limit: limits.addressFailures, window });
   let slowed = 0;
 
-  const lockOf = async (counter: FailureCounter, key: string): Promise<number> => {
-    const { failures, resetIn } = await counter.read(key);
-    return failures >= counter.limit ? resetIn : 0;
-  };
-
   const slow = async (failures: number): Promise<Locked | undefined> => {
     if (failures < failuresBeforeSlowing || limits.slowDown === 0) return undefined;
     if (slowed >= slowedAtMost) return { retryAfter: 10 };
@@ -66,31 +61,31 @@ export function createSignInGuard(count: CountFailures, limits: SignInLimits = d
     async open({ name, address }) {
       const account = nameKey(name);
       const from = addressKey(address);
-      const locks = async (): Promise<Locked | undefined> => {
-        const [ofAccount, ofAddress] = await Promise.all([lockOf(perAccount, account), lockOf(perAddress, from)]);
-        const retryAfter = Math.max(ofAccount, ofAddress);
-        return retryAfter > 0 ? { retryAfter } : undefined;
-      };
-
-      const locked = await locks();
+      const look = () => Promise.all([perAccount.read(account), perAddress.read(from)]);
+      const counts = await look();
+      const locked = lockBy(counts);
       if (locked) return locked;
-      const { failures } = await perAccount.read(account);
+      const [{ failures }] = counts;
       const refused = await slow(failures);
       if (refused) return refused;
 
       return {
         async succeeded() {
-          const lockedMeanwhile = await locks();
+          const lockedMeanwhile = lockBy(await look());
           if (lockedMeanwhile) return lockedMeanwhile;
           if (failures > 0) await perAccount.forget(account);
           return undefined;
         },
         async failed() {
-          const [ofAccount, ofAddress] = await Promise.all([perAccount.add(account), perAddress.add(from)]);
-          const over = [ofAccount, ofAddress].filter(({ failures, limit }) => failures > limit);
-          return over.length > 0 ? { retryAfter: Math.max(...over.map(({ resetIn }) => resetIn)) } : undefined;
+          const counts = await Promise.all([perAccount.add(account), perAddress.add(from)]);
+          return lockBy(counts.filter((count) => count.failures > count.limit));
         },
       };
     },
   };
+}
+
+function lockBy(counts: readonly Count[]): Locked | undefined {
+  const full = counts.filter(({ failures, limit }) => failures >= limit);
+  return full.length > 0 ? { retryAfter: Math.max(...full.map(({ resetIn }) => resetIn)) } : undefined;
 }

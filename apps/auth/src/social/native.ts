@@ -92,7 +92,7 @@ const audiences = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
 async function introspect({ configuration, provider }: Connection, endpoint: string, token: string): Promise<TokenFacts> {
-  const server = { ...configuration.serverMetadata(), introspection_endpoint: endpoint };
+  const server = { ...configuration.serverMetadata(), introspection_endpoint: endpoint } as openid.ServerMetadata;
   const asking = new openid.Configuration(
     server,
     provider.clientId,
