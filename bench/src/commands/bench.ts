@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { compareBookings } from '../compare-bookings.ts';
 import { compareGrowth } from '../compare-growth.ts';
+import { compareTokens } from '../compare-tokens.ts';
 import { compareContention } from '../contention.ts';
 import { goalTable, judge } from '../goals.ts';
 import { loadWorld } from '../load.ts';
@@ -64,6 +65,9 @@ try {
         profile: values.profile ? resultsFolder : undefined,
       })),
     );
+  }
+  if (wants('client-credentials', 'refresh', 'password')) {
+    samples.push(...(await compareTokens({ ...common, databaseUrl: await server.database('auth'), only })));
   }
   if (wants('contention')) {
     await loadWorld(databaseUrl, world, log);

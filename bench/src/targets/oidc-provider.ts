@@ -44,14 +44,14 @@ async function newRefreshToken(): Promise<string> {
   const client = await provider.Client.find(clientId);
   if (!client) throw new Error('no client');
   const grant = new provider.Grant({ accountId: subject, clientId });
-  grant.addOIDCScope('offline_access');
+  grant.addOIDCScope('openid offline_access');
   grant.addResourceScope(audience, scope);
   const token = new provider.RefreshToken({
     client,
     accountId: subject,
     grantId: await grant.save(),
     gty: 'authorization_code',
-    scope: `offline_access ${scope}`,
+    scope: `openid offline_access ${scope}`,
     resource: audience,
   } as never);
   return token.save();

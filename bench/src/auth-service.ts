@@ -1,0 +1,138 @@
+// How is the authorization server started to be measured, and who is known to it? As in production, by environment and import; refresh
+// tokens come from the code flow, played through its pages.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@bay-booking/postgres/ports';
+import { openFormBrowser } from '../../apps/auth/test/form-browser.ts';
+import { baseUrl, scope, scopeBase } from './bookings-service.ts';
+import { type Child, startChild } from './child.ts';
+
+const folderOfAuth = fileURLToPath(new URL('../../apps/auth', import.meta.url));
+const callback = 'http://localhost:4010/callback';
+
+export const machine = { id: 'bench-pat', secret: 'bench-pat-secret-0123456789' };
+export const web = { id: 'bench-web', secret: 'bench-web-secret-0123456789' };
+export const native = { id: 'bench-native' };
+export const person = { username: 'bench@bench.example', password: 'a password for the bench' };
+
+const world = {
+  facilities: [{ id: 'fac-bench', name: 'Bench Range' }],
+  accounts: [
+    {
+      id: 'acc-bench',
+      ...person,
+      name: 'Bench',
+      email: person.username,
+      emailVerified: true,
+      memberships: [{ facilityId: 'fac-bench', role: 'owner' }],
+    },
+    {
+      id: 'acc-bench-service',
+      username: 'bot@bench.example',
+      password: 'a password for the bot',
+      kind: 'service',
+      memberships: [{ facilityId: 'fac-bench', role: 'bookings-manager' }],
+    },
+  ],
+  clients: [
+    { client_id: machine.id, client_secret: machine.secret, accountId: 'acc-bench-service', name: 'Bench' },
+    {
+      client_id: web.id,
+      client_secret: web.secret,
+      token_endpoint_auth_method: 'client_secret_post',
+      redirect_uris: [callback],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      pkce: 'optional',
+      scope: `openid offline_access ${scope}`,
+    },
+    {
+      client_id: native.id,
+      token_endpoint_auth_method: 'none',
+      redirect_uris: ['com.example.bench:/callback'],
+      grant_types: ['authorization_code', 'password'],
+      response_types: ['code'],
+      pkce: 'optional',
+      scope,
+    },
+  ],
+};
+
+export async function startAuth(options: {
+  databaseUrl: string;
+  folder: string;
+  core: number | undefined;
+}): Promise<Child> {
+  const { databaseUrl, folder, core } = options;
+  const port = await freePort();
+  const env = {
+    DATABASE_URL: databaseUrl,
+    ISSUER: `http://127.0.0.1:${port}`,
+    PORT: String(port),
+    COOKIE_KEYS: randomBytes(24).toString('hex'),
+    KEY_ENCRYPTION_KEY: Buffer.alloc(32, 'bench').toString('base64'),
+    SCOPE_BASE: scopeBase,
+    BOOKINGS_AUDIENCE: baseUrl,
+    MAIL: 'off',
+  };
+  const file = join(folder, 'auth.json');
+  writeFileSync(file, JSON.stringify(world));
+  await command(['src/commands/migrate.ts'], env);
+  await command(['src/commands/import.ts', file], env);
+  return startChild({
+    name: 'auth',
+    script: 'src/main.ts',
+    cwd: folderOfAuth,
+    env,
+    core,
+    port,
+    readyPath: '/health/ready',
+  });
+}
+
+async function command(args: readonly string[], env: Record<string, string>): Promise<void> {
+  const child = spawn(process.execPath, args, {
+    cwd: folderOfAuth,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: 60_000,
+  });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
+}
+
+/** One sign-in, then as many code flows as tokens are wanted. */
+export async function refreshTokensOf(origin: string, count: number): Promise<string[]> {
+  const browser = openFormBrowser([origin]);
+  const asked = {
+    response_type: 'code',
+    client_id: web.id,
+    redirect_uri: callback,
+    scope: `openid offline_access ${scope}`,
+    prompt: 'consent',
+  };
+  const tokens: string[] = [];
+  while (tokens.length < count) {
+    let page = await browser.open(`${origin}/connect/authorize?${new URLSearchParams(asked)}`);
+    if (page.title.startsWith('Sign in')) page = await browser.send(page, person);
+    if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
+    const code = page.url.searchParams.get('code');
+    if (!code) throw new Error(`no code from the code flow, but "${page.title}" at ${page.url}`);
+    const form = {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: callback,
+      client_id: web.id,
+      client_secret: web.secret,
+    };
+    const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form) });
+    const answer = (await response.json()) as { refresh_token?: string };
+    if (!answer.refresh_token) throw new Error(`no refresh token, but ${JSON.stringify(answer)}`);
+    tokens.push(answer.refresh_token);
+  }
+  return tokens;
+}
