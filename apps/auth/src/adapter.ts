@@ -61,15 +61,19 @@ export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
       };
     };
 
+    // A session gets a new id at every sign-in. Of two requests of one browser that do that at once, the later one's id is good, and
+    // neither fails.
+    const sameArtifact = model === 'Session' ? '(model, uid) where uid is not null' : '(model, id)';
+
     return {
       async upsert(id, payload, expiresIn) {
         const { jti, ...rest } = payload;
         await run(
           `insert into oidc_artifact (model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at)
            values (?, ?, ?::jsonb, ?, ?, ?, ?, ?, now() + make_interval(secs => ?))
-           on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
-             account_id = excluded.account_id, client_id = excluded.client_id, uid = excluded.uid,
-             user_code = excluded.user_code, expires_at = excluded.expires_at`,
+           on conflict ${sameArtifact} do update set id = excluded.id, payload = excluded.payload,
+             grant_id = excluded.grant_id, account_id = excluded.account_id, client_id = excluded.client_id,
+             uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`,
           [
             model,
             hash(id),

@@ -180,6 +180,42 @@ describe('cookies', () => {
   });
 });
 
+describe('what is sent many times at once is done or refused, and never a fault of the server', () => {
+  const cookiesAt = (browser: FormBrowser, path: string): string =>
+    browser
+      .cookies()
+      .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
+      .map((cookie) => cookie.split(';')[0])
+      .join('; ');
+  const eightTimes = async (send: () => Promise<Response>): Promise<URL> => {
+    const answers = await Promise.all(Array.from({ length: 8 }, send));
+    for (const { status } of answers) expect([303, 400]).toContain(status);
+    const done = answers.find(({ status }) => status === 303);
+    return new URL(done?.headers.get('location') ?? '', server.origin);
+  };
+
+  test('when consenting and on the way back', async () => {
+    const browser = openBrowser(server);
+    const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
+    const { pathname } = consent.url;
+    const csrf = consent.forms.find(({ action }) => action.endsWith('/consent'))?.fields[0]?.value ?? '';
+    const headers = { Cookie: cookiesAt(browser, pathname) };
+    const resume = await eightTimes(() => server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers));
+    const Cookie = cookiesAt(browser, resume.pathname);
+    const back = await eightTimes(() => fetch(resume, { redirect: 'manual', headers: { Cookie } }));
+    expect(back.searchParams.get('code')).toBeTruthy();
+    expect((await server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers)).status).toBe(400);
+  });
+
+  test('when signing in once more', async () => {
+    const browser = await signedIn();
+    const page = await browser.open(`${server.origin}/sign-in?again=1`);
+    const csrf = page.forms.find(({ action }) => action.includes('/sign-in'))?.fields[0]?.value ?? '';
+    const headers = { Cookie: cookiesAt(browser, '/sign-in') };
+    await eightTimes(() => server.post('/sign-in?again=1', { ...player, csrf }, headers));
+  });
+});
+
 describe('another site cannot act for somebody (CSRF)', () => {
   test('nor sign them out', async () => {
     const browser = await signedIn();
