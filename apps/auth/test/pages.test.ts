@@ -3,7 +3,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   type Browser,
   contextOptions,
@@ -18,6 +17,7 @@ import {
   withoutChromium,
 } from '@bay-booking/testkit/browser';
 import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
 
 if (!hasChromium) process.stderr.write(`Tests of pages are left out: ${withoutChromium}\n`);

@@ -62,7 +62,9 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
   try {
     const copy = await context.newPage();
     // The page as it stands: asking for it again could answer something else.
-    await copy.route(page.url(), async (route) => route.fulfill({ body: await page.content(), contentType: 'text/html' }));
+    await copy.route(page.url(), async (route) =>
+      route.fulfill({ body: await page.content(), contentType: 'text/html' }),
+    );
     await copy.goto(page.url(), { waitUntil: 'load' });
     await copy.addScriptTag({ path: axe });
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];

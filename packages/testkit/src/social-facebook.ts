@@ -15,7 +15,9 @@ export function playFacebook({ clientId, clientSecret, grants }: FacebookOptions
         return { status: 400, json: { error: { message: 'Error validating client secret.' } } };
       const facts = grants.redeem(form, clientId);
       if (!facts) return { status: 400, json: { error: { message: 'This authorization code has been used.' } } };
-      return { json: { access_token: grants.issueToken(facts.person, clientId), token_type: 'bearer', expires_in: 3600 } };
+      return {
+        json: { access_token: grants.issueToken(facts.person, clientId), token_type: 'bearer', expires_in: 3600 },
+      };
     },
     'GET /me': ({ bearer, query }) => {
       const facts = grants.live(bearer ?? query.get('access_token'));

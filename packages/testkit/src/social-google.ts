@@ -44,7 +44,12 @@ export async function playGoogle({ issuer, clientId, clientSecret, grants }: Goo
       const facts = grants.redeem(request.form, clientId);
       if (!facts) return { status: 400, json: { error: 'invalid_grant' } };
       const { id, name, email } = facts.person;
-      const idToken = await new SignJWT({ name, email, email_verified: true, ...(facts.nonce && { nonce: facts.nonce }) })
+      const idToken = await new SignJWT({
+        name,
+        email,
+        email_verified: true,
+        ...(facts.nonce && { nonce: facts.nonce }),
+      })
         .setProtectedHeader({ alg: 'ES256', kid: jwk.kid })
         .setIssuer(issuer)
         .setAudience(clientId)

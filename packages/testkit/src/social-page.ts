@@ -1,7 +1,7 @@
 // The sign-in page of a stand-in social provider: one button for each person, and one to say no. Works without JavaScript.
 import { socialPeople } from './social-people.ts';
 
-const escape = (text: string): string =>
+const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 const style = `:root{color-scheme:light dark}body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;background:light-dark(#eef1f6,#14171c);color:light-dark(#1b2230,#e8ebf0)}
@@ -13,9 +13,9 @@ small{display:block;color:light-dark(#556,#aab)}`;
 export function signInPage(title: string, action: string): string {
   const people = socialPeople.map(
     ({ id, name, email }) =>
-      `<button name="user" value="${id}">${escape(name)}<small>${escape(email)}</small></button>`,
+      `<button name="user" value="${id}">${escapeHtml(name)}<small>${escapeHtml(email)}</small></button>`,
   );
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign in with ${title} (stand-in)</title><style>${style}</style></head>
 <body><main><h1>${title}, a stand-in</h1><p>This demo plays the provider. Who are you?</p>
-<form method="post" action="${escape(action)}">${people.join('\n')}<button name="user" value="">Cancel</button></form></main></body></html>`;
+<form method="post" action="${escapeHtml(action)}">${people.join('\n')}<button name="user" value="">Cancel</button></form></main></body></html>`;
 }

@@ -27,14 +27,16 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
       const granted = demandScopes(ctx, options.scopes);
       const { token, provider: name } = ctx.oidc.params;
       if (!token) throw new errors.InvalidRequest('token is required');
-      const identity = await options.whoIs({ token, ...(name && { provider: name }) }).catch((cause: Error & { unavailable?: boolean }) => {
-        // The token may be good; whoever could say so is away, and the client should try again.
-        if (cause.unavailable) throw unavailable(cause);
-        throw new errors.InvalidGrant({
-          cause,
-          detail: `no provider vouches for the token: ${cause.message}`,
+      const identity = await options
+        .whoIs({ token, ...(name && { provider: name }) })
+        .catch((cause: Error & { unavailable?: boolean }) => {
+          // The token may be good; whoever could say so is away, and the client should try again.
+          if (cause.unavailable) throw unavailable(cause);
+          throw new errors.InvalidGrant({
+            cause,
+            detail: `no provider vouches for the token: ${cause.message}`,
+          });
         });
-      });
       const account = await options.findOrCreateBySocial(identity);
       if (account.disabledAt) throw new errors.InvalidGrant({ detail: 'account disabled' });
       await issueTokens(ctx, options, { accountId: account.id, granted, gty: 'social_access_token' });

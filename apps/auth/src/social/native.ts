@@ -91,8 +91,13 @@ interface TokenFacts {
 const audiences = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
-async function introspect({ configuration, provider }: Connection, endpoint: string, token: string): Promise<TokenFacts> {
-  const server = { ...configuration.serverMetadata(), introspection_endpoint: endpoint } as openid.ServerMetadata;
+async function introspect(
+  { configuration, provider }: Connection,
+  endpoint: string,
+  token: string,
+): Promise<TokenFacts> {
+  const known = configuration.serverMetadata() as openid.ServerMetadata;
+  const server: openid.ServerMetadata = { ...known, introspection_endpoint: endpoint };
   const asking = new openid.Configuration(
     server,
     provider.clientId,
@@ -116,7 +121,8 @@ async function askTokenInfo(provider: OidcProvider, token: string): Promise<Toke
   if (status >= 500 || status === 429) throw new Error(`token info answered ${status}`);
   if (status !== 200 || body.error) return refused(`${provider.name}: the token is not live`);
   const expires = Number(body.exp);
-  if (Number.isFinite(expires) && expires * 1000 <= Date.now()) return refused(`${provider.name}: the token has expired`);
+  if (Number.isFinite(expires) && expires * 1000 <= Date.now())
+    return refused(`${provider.name}: the token has expired`);
   const { email, email_verified, name } = body;
   return { issuedTo: audiences(body.azp, body.aud), sub: body.sub, profile: { email, email_verified, name } };
 }

@@ -49,8 +49,14 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     const { again, otherwise } = retryOf(attempt);
     const words = {
       denied: [`${title} did not sign you in`, `You, or ${title}, chose not to go on. Nothing was changed.`],
-      failed: [`Signing in with ${title} did not work`, `What ${title} answered could not be used. Try again in a moment.`],
-      away: [`${title} cannot be reached`, `It does not answer at the moment. Try again shortly, or sign in another way.`],
+      failed: [
+        `Signing in with ${title} did not work`,
+        `What ${title} answered could not be used. Try again in a moment.`,
+      ],
+      away: [
+        `${title} cannot be reached`,
+        `It does not answer at the moment. Try again shortly, or sign in another way.`,
+      ],
     }[kind] as [string, string];
     return site.showMessage(request, response, {
       status: kind === 'denied' ? 403 : 502,
@@ -70,7 +76,13 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     const browser = cookies.get(cookieName, { signed: false }) ?? newBrowserSecret();
     const attempt = { ...origin, provider: name, nonce: '', codeVerifier: '' };
     if (!providers.has(name)) {
-      return site.showMessage(request, response, { status: 404, title: 'There is no such provider', text: 'Choose another way to sign in.', tone: 'bad', links: [{ href: retryOf(attempt).otherwise, text: 'Sign in' }] });
+      return site.showMessage(request, response, {
+        status: 404,
+        title: 'There is no such provider',
+        text: 'Choose another way to sign in.',
+        tone: 'bad',
+        links: [{ href: retryOf(attempt).otherwise, text: 'Sign in' }],
+      });
     }
     let address: URL | undefined;
     try {
@@ -83,7 +95,12 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     response.redirect(303, (address as URL).href);
   };
 
-  const link = async (request: Request, response: Response, accountId: string, identity: Parameters<AccountStore['linkSocial']>[1]) => {
+  const link = async (
+    request: Request,
+    response: Response,
+    accountId: string,
+    identity: Parameters<AccountStore['linkSocial']>[1],
+  ) => {
     const signedIn = await sessions.current(request, response);
     const title = titleOf(identity.provider);
     // Whoever signed out, or in as somebody else, meanwhile must not have the identity added behind their back.
@@ -134,13 +151,22 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     const { attempt } = arrival;
     if ('refused' in arrival) {
       response.locals.logger?.warn({ provider: name, reason: arrival.reason }, 'social sign-in refused');
-      audit.record({ kind: 'sign-in.refused', address: request.ip, detail: { provider: name, reason: arrival.refused } });
+      audit.record({
+        kind: 'sign-in.refused',
+        address: request.ip,
+        detail: { provider: name, reason: arrival.refused },
+      });
       return showRefusal(request, response, attempt, arrival.refused);
     }
     if (attempt.linkAccountId) return link(request, response, attempt.linkAccountId, arrival.identity);
     const account = await accounts.findOrCreateBySocial(arrival.identity);
     if (account.disabledAt) {
-      audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail: { reason: 'account disabled' } });
+      audit.record({
+        kind: 'sign-in.refused',
+        accountId: account.id,
+        address: request.ip,
+        detail: { reason: 'account disabled' },
+      });
       return showRefusal(request, response, attempt, 'denied');
     }
     const interaction = attempt.interactionUid ? await provider().Interaction.find(attempt.interactionUid) : undefined;

@@ -6,8 +6,15 @@ const own = { type: 'oidc', issuer: 'http://localhost:9000', clientId: 'c', clie
 
 describe('SOCIAL_PROVIDERS_FILE', () => {
   test('google and facebook have their public endpoints as presets, so that only credentials are needed', () => {
-    const providers = parse({ google: { clientId: 'g', clientSecret: 's' }, facebook: { clientId: 'f', clientSecret: 's' } });
-    expect(providers.get('google')).toMatchObject({ type: 'oidc', issuer: 'https://accounts.google.com', title: 'Google' });
+    const providers = parse({
+      google: { clientId: 'g', clientSecret: 's' },
+      facebook: { clientId: 'f', clientSecret: 's' },
+    });
+    expect(providers.get('google')).toMatchObject({
+      type: 'oidc',
+      issuer: 'https://accounts.google.com',
+      title: 'Google',
+    });
     expect(providers.get('facebook')).toMatchObject({
       type: 'oauth2',
       tokenInfoEndpoint: 'https://graph.facebook.com/debug_token',
@@ -44,7 +51,15 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
     } catch (error) {
       message = (error as Error).message;
     }
-    for (const path of ['/google/clientId', '/facebook/authorizationEndpoint', '/facebook must have required property', '/other/type', '/plain/issuer must be https', '/typo', '/bad name'])
+    for (const path of [
+      '/google/clientId',
+      '/facebook/authorizationEndpoint',
+      '/facebook must have required property',
+      '/other/type',
+      '/plain/issuer must be https',
+      '/typo',
+      '/bad name',
+    ])
       expect(message).toContain(path);
     expect(() => parseSocialProviders('{')).toThrow('is no JSON');
     expect(() => parse([])).toThrow('must be an object');

@@ -90,7 +90,8 @@ const ajv = new Ajv({ allErrors: true, strict: true });
 addFormats.default(ajv);
 const validators = { oidc: ajv.compile(schemas.oidc), oauth2: ajv.compile(schemas.oauth2) };
 
-const isLoopback = (address: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])$/.test(URL.parse(address)?.hostname ?? '');
+const isLoopback = (address: string): boolean =>
+  /^(localhost|127\.[\d.]+|\[::1\])$/.test(URL.parse(address)?.hostname ?? '');
 
 /** @throws {Error} whose message names the path of every fault */
 export function parseSocialProviders(json: string): SocialProviders {
@@ -100,7 +101,8 @@ export function parseSocialProviders(json: string): SocialProviders {
   } catch (error) {
     throw new Error(`is no JSON: ${(error as Error).message}`);
   }
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new Error('must be an object');
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    throw new Error('must be an object');
   const faults: string[] = [];
   const providers = new Map<string, SocialProvider>();
   for (const [name, given] of Object.entries(document)) {
@@ -123,7 +125,9 @@ export function parseSocialProviders(json: string): SocialProviders {
     const valid = validators[type];
     if (!valid(settings)) {
       for (const { instancePath, message, params } of valid.errors ?? [])
-        faults.push(`/${name}${instancePath} ${message}${params.additionalProperty ? ` (${params.additionalProperty})` : ''}`);
+        faults.push(
+          `/${name}${instancePath} ${message}${params.additionalProperty ? ` (${params.additionalProperty})` : ''}`,
+        );
       continue;
     }
     for (const [key, value] of Object.entries(settings)) {

@@ -16,10 +16,23 @@ export type Arrival =
 
 export type SocialTrips = ReturnType<typeof createSocialTrips>;
 
-export function createSocialTrips({ connect, store, issuer }: { connect: Connect; store: SocialStore; issuer: string }) {
+export function createSocialTrips({
+  connect,
+  store,
+  issuer,
+}: {
+  connect: Connect;
+  store: SocialStore;
+  issuer: string;
+}) {
   const callbackOf = (name: string): string => `${issuer}/social/${name}/callback`;
 
-  const identify = async (connection: Connection, attempt: Attempt, state: string, address: URL): Promise<SocialIdentity> => {
+  const identify = async (
+    connection: Connection,
+    attempt: Attempt,
+    state: string,
+    address: URL,
+  ): Promise<SocialIdentity> => {
     const { provider, configuration } = connection;
     const tokens = await openid.authorizationCodeGrant(configuration, address, {
       expectedState: state,
