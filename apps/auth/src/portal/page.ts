@@ -4,10 +4,11 @@ import type { Request, RequestHandler, Response } from 'express';
 import { field, readForm } from '../html/form-body.ts';
 import type { MessagePage, Site } from '../html/site.ts';
 import type { BrowserSessions, SignedIn } from '../interaction/browser-session.ts';
+import { readableAddress } from './address.ts';
 import { portalAssets } from './assets.ts';
 import type { FacilityOfMine, PeopleStore } from './people-store.ts';
 import { managesPeople } from './rules.ts';
-import { instant, instantOrNone, span } from './times.ts';
+import { instant, span } from './times.ts';
 
 export interface Crumb {
   readonly href: string;
@@ -74,8 +75,8 @@ export function createPortalPages({ site, sessions, people }: PortalPagesOptions
         notice: page.notice,
         portalAssets,
         instant,
-        instantOrNone,
         span,
+        readableAddress,
       },
       {
         title: page.title,

@@ -26,6 +26,9 @@ export type ShowSecret = ReturnType<typeof createSecretPage>;
 /** For a POSIX shell: between single quotes everything is itself but the quote. */
 const quote = (text: string): string => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
+/** Means the same in a form whether it is encoded or not. */
+const isPlain = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
+
 export function createSecretPage({ pages, issuer, bookingsScope, bookingsApi, accessTokenTtl }: SecretPageOptions) {
   return {
     first(request: Request, response: Response, secret: ShownSecret): Promise<void> {
@@ -38,7 +41,9 @@ export function createSecretPage({ pages, issuer, bookingsScope, bookingsApi, ac
       };
       const curl = [
         `curl -s ${quote(`${issuer}/connect/token`)}`,
-        ...Object.entries(fields).map(([field, value]) => `  --data-urlencode ${quote(`${field}=${value}`)}`),
+        ...Object.entries(fields).map(
+          ([field, value]) => `  ${isPlain(value) ? '-d' : '--data-urlencode'} ${quote(`${field}=${value}`)}`,
+        ),
       ].join(' \\\n');
       const next = `curl -s ${quote(`${bookingsApi}/api/booking-bays`)} \\\n  -H 'Authorization: Bearer ACCESS_TOKEN'`;
       return pages.show(

@@ -17,8 +17,6 @@ const words = new Intl.DateTimeFormat('en-GB', {
 
 export const instant = (date: Date): Instant => ({ iso: date.toISOString(), text: `${words.format(date)} UTC` });
 
-export const instantOrNone = (date: Date | null): Instant | undefined => (date ? instant(date) : undefined);
-
 const units = [
   [86_400, 'day'],
   [3_600, 'hour'],

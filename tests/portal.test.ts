@@ -1,0 +1,288 @@
+// The portal as a range manager and a partner's engineer live it, in Chromium and with both services: invited, mailed, signed in, a token,
+// its `curl`, a booking, and the end of it. Every page is looked at by axe at both widths, light and dark.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import {
+  type Browser,
+  type BrowserContext,
+  hasChromium,
+  looks,
+  openChromium,
+  overflows,
+  type Page,
+  shoot,
+  withoutChromium,
+} from '@bay-booking/testkit/browser';
+import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type RunningSystem, startSystem } from './running-system.ts';
+
+if (!hasChromium) process.stderr.write(`the portal is not looked at: ${withoutChromium}\n`);
+
+let sink: SmtpSink;
+let system: RunningSystem;
+let browser: Browser;
+let owner: Page;
+let partner: Page;
+const contexts: BrowserContext[] = [];
+
+const newcomer = 'site@partner.example';
+const password = 'seven unusual lamps';
+const token = { id: '', secret: '', curl: '' };
+
+async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    locale: 'en-GB',
+    timezoneId: 'Asia/Tokyo',
+    // Colours that are still on their way are nobody's to judge.
+    reducedMotion: 'reduce',
+    ...options,
+  });
+  contexts.push(context);
+  return context.newPage();
+}
+
+/** The page at every look: nothing that keeps people out, nothing that sticks out, and a picture. */
+async function inspect(page: Page, name: string): Promise<void> {
+  await page.evaluate(axe);
+  for (const { width, scheme } of looks) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme: scheme });
+    expect({
+      name,
+      width,
+      scheme,
+      violations: await page.evaluate(violations),
+      overflows: await overflows(page),
+    }).toEqual({
+      name,
+      width,
+      scheme,
+      violations: [],
+      overflows: false,
+    });
+    await shoot(page, `portal-${name}-${width}-${scheme}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+async function signIn(page: Page, username: string, secret: string): Promise<void> {
+  await page.goto(`${system.auth}/portal`);
+  await page.getByLabel('E-mail address or user name').fill(username);
+  await page.getByLabel('Password', { exact: true }).fill(secret);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+// In the page itself, whose policy binds what it loads, not what its tester says: four looks of some twenty pages add up.
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const violations = `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html, failureSummary }) => html.slice(0, 200) + ' ' + failureSummary) })))`;
+
+const linkTo = async (email: string): Promise<string> => {
+  const { text } = await sink.mailTo(email, (mail) => mail.text.includes('/portal/invitation'));
+  return /http\S+\/portal\/invitation\?token=[\w-]+/.exec(text)?.[0] as string;
+};
+
+const run = async (command: string): Promise<Record<string, unknown>> =>
+  JSON.parse((await promisify(execFile)('sh', ['-c', command], { timeout: 20_000 })).stdout);
+
+(hasChromium ? describe : describe.skip)('the Bookings API access of the specification, step by step', () => {
+  beforeAll(async () => {
+    sink = await startSmtpSink();
+    [system, browser] = await Promise.all([startSystem({ SMTP_URL: sink.url }), openChromium()]);
+    [owner, partner] = await Promise.all([visit(), visit({ permissions: ['clipboard-read', 'clipboard-write'] })]);
+  }, 90_000);
+  afterAll(async () => {
+    await Promise.all(contexts.map((context) => context.close()));
+    await browser?.close();
+    await system?.stop();
+    await sink?.close();
+  }, 60_000);
+
+  test('a facility owner signs in and comes to the facility', async () => {
+    await signIn(owner, 'owner@north.example', 'demo-owner-pass');
+    await owner.getByRole('heading', { name: 'North Range', level: 1 }).waitFor();
+    await inspect(owner, 'facility');
+    await owner.getByRole('link', { name: 'History' }).click();
+    await owner.getByText('Nothing has been changed here yet.').waitFor();
+    await inspect(owner, 'history-empty');
+  }, 120_000);
+
+  test('and invites a service account with the Bookings Manager role', async () => {
+    await owner.getByRole('link', { name: 'People' }).click();
+    const email = owner.getByLabel('E-mail address');
+    await email.fill('bookings@partner');
+    await owner.getByRole('button', { name: 'Send the invitation' }).click();
+    await owner.getByText('There is a problem').waitFor();
+    expect(await email.inputValue()).toBe('bookings@partner');
+    await inspect(owner, 'facility-error');
+    await email.fill(newcomer);
+    await owner.getByRole('button', { name: 'Send the invitation' }).click();
+    await owner.getByRole('status').getByText('The invitation is on its way').waitFor();
+    await inspect(owner, 'facility-invited');
+  }, 120_000);
+
+  test('the mail’s link leads to a name and a password', async () => {
+    await partner.goto(await linkTo(newcomer));
+    await inspect(partner, 'join');
+    await partner.getByLabel('Name of the service account').fill('Partner booking site');
+    await partner.getByLabel('Password', { exact: true }).fill('password1');
+    await partner.getByRole('button', { name: 'Accept the invitation' }).click();
+    await partner.getByText('among the first that an attacker would try').first().waitFor();
+    await inspect(partner, 'join-error');
+    await partner.getByLabel('Password', { exact: true }).fill(password);
+    await partner.getByRole('button', { name: 'Accept the invitation' }).click();
+    await partner.getByRole('heading', { name: 'Personal access tokens' }).waitFor();
+  }, 120_000);
+
+  test('the service account signs in', async () => {
+    await partner.getByRole('button', { name: 'Sign out' }).click();
+    await partner.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await signIn(partner, newcomer, password);
+    await partner.getByText('No token yet.').waitFor();
+    await inspect(partner, 'tokens-empty');
+  }, 120_000);
+
+  test('and creates a personal access token, whose secret is shown once', async () => {
+    await partner.getByLabel('Name', { exact: true }).fill('Booking site');
+    expect(await partner.getByLabel('Expires in').inputValue()).toBe('90');
+    await partner.getByRole('button', { name: 'Create token' }).click();
+    await partner.getByRole('heading', { name: 'Your token is ready' }).waitFor();
+    await inspect(partner, 'secret');
+    token.id = (await partner.locator('#client-id').textContent()) as string;
+    token.secret = (await partner.locator('#client-secret').textContent()) as string;
+    token.curl = (await partner.locator('#curl').textContent()) as string;
+
+    const copy = partner.getByRole('button', { name: 'Copy' });
+    await copy.nth(1).click();
+    await partner.getByText('The client_secret copied.').waitFor();
+    expect(await partner.evaluate('navigator.clipboard.readText()')).toBe(token.secret);
+
+    await partner.reload();
+    await partner.getByRole('heading', { name: 'The secret was shown already' }).waitFor();
+    await inspect(partner, 'secret-again');
+    await partner.goBack();
+    expect(await partner.content()).not.toContain(token.secret);
+    await partner.goto(`${system.auth}/portal`);
+    expect(await partner.getByRole('row').count()).toBe(2);
+  }, 120_000);
+
+  test('the `curl` of the page gets an access token, and with it a booking is made', async () => {
+    const answer = await run(token.curl);
+    expect(answer).toMatchObject({ token_type: 'Bearer' });
+    const booking = await fetch(`${system.bookings}/api/bookings`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${answer.access_token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        bayId: 'bay-n1-01',
+        userAlias: 'ada',
+        startDate: '2199-01-01T10:00:00.000Z',
+        endDate: '2199-01-01T11:00:00.000Z',
+      }),
+    });
+    expect(booking.status).toBe(201);
+  });
+
+  test('the list tells when and from where it was last used, in the viewer’s own time', async () => {
+    await expect(async () => {
+      await partner.reload();
+      expect(await partner.getByRole('cell', { name: /from .*(127\.0\.0\.1|::1)/ }).count()).toBe(1);
+    }).not.toThrow();
+    const time = partner.locator('time').first();
+    const iso = (await time.getAttribute('datetime')) as string;
+    expect(await time.getAttribute('title')).toBe(iso);
+    const tokyo = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' });
+    expect(await time.textContent()).toBe(tokyo.format(new Date(iso)));
+    await inspect(partner, 'tokens');
+  }, 120_000);
+
+  test('without scripts the times are told in UTC, and nothing is offered that would not work', async () => {
+    const page = await visit({ javaScriptEnabled: false });
+    await signIn(page, newcomer, password);
+    expect(await page.locator('time').first().textContent()).toMatch(/ UTC$/);
+    await page.getByRole('link', { name: 'Rotate Booking site' }).click();
+    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    await page.getByRole('heading', { name: 'The new secret is ready' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'I have kept the secret' }).click();
+    await page.getByText('2 secrets are good now').waitFor();
+  }, 60_000);
+
+  test('rotating and revoking a token each ask first', async () => {
+    await partner.goto(`${system.auth}/portal`);
+    await partner.getByRole('link', { name: 'Rotate Booking site' }).click();
+    await inspect(partner, 'rotate');
+    await partner.getByRole('link', { name: 'Cancel' }).click();
+    await inspect(partner, 'tokens-rotated');
+    await partner.getByRole('link', { name: 'Revoke Booking site' }).click();
+    await inspect(partner, 'revoke-token');
+    await partner.getByRole('link', { name: 'Keep it' }).click();
+  }, 120_000);
+
+  test('the owner revokes the role, and the next token request is refused', async () => {
+    expect(await run(token.curl)).toMatchObject({ token_type: 'Bearer' });
+    await owner.goto(`${system.auth}/portal`);
+    await inspect(owner, 'facility-people');
+    await owner.getByRole('link', { name: 'Revoke Partner booking site' }).click();
+    await owner.getByText('1 hour at most').waitFor();
+    await inspect(owner, 'revoke');
+    await owner.getByRole('button', { name: 'Revoke the role' }).click();
+    await owner.getByRole('status').getByText('The role is revoked').waitFor();
+    expect(await run(token.curl)).toMatchObject({ error: 'invalid_scope' });
+    await partner.goto(`${system.auth}/portal`);
+    await partner.getByText('This account has no role at any facility').waitFor();
+    await inspect(partner, 'tokens-no-facility');
+  }, 120_000);
+
+  test('and finds all of it in the history', async () => {
+    await owner.getByRole('link', { name: 'History' }).click();
+    const events = await owner.locator('.events li > p:first-child').allTextContents();
+    expect(events.map((text) => text.replace(/\.$/, ''))).toEqual([
+      'Nora North revoked the role Bookings Manager of Partner booking site',
+      'Partner booking site gave the personal access token “Booking site” a new secret; the old one lasts 1 day more',
+      'Partner booking site created the personal access token “Booking site”, good for 90 days',
+      `Partner booking site accepted the invitation of ${newcomer} and became Bookings Manager`,
+      `Nora North invited ${newcomer} as Bookings Manager`,
+    ]);
+    await inspect(owner, 'history');
+  }, 120_000);
+
+  test('a person invited as staff accepts by signing in, and chooses among facilities', async () => {
+    const south = await visit();
+    await signIn(south, 'owner@south.example', 'demo-owner-pass');
+    await south.getByLabel('E-mail address').fill('owner@north.example');
+    await south.getByLabel('Role').selectOption('staff');
+    await south.getByRole('button', { name: 'Send the invitation' }).click();
+    await south.getByRole('link', { name: /^Withdraw/ }).click();
+    await inspect(south, 'withdraw');
+    const link = await linkTo('owner@north.example');
+    await south.goto(link);
+    await inspect(south, 'accept-as-another');
+    const stranger = await visit();
+    await stranger.goto(link);
+    await inspect(stranger, 'accept-sign-in');
+    await owner.goto(link);
+    await inspect(owner, 'accept');
+    await owner.getByRole('button', { name: 'Accept the invitation' }).click();
+    await owner.getByRole('heading', { name: 'Your facilities' }).waitFor();
+    await inspect(owner, 'facilities');
+    await owner.goto(link);
+    await owner.getByText('It was accepted already.').waitFor();
+    await inspect(owner, 'link-used');
+    await south.goto(`${system.auth}/portal`);
+    await south.getByRole('link', { name: 'Change role of Nora North' }).click();
+    await inspect(south, 'role');
+  }, 180_000);
+
+  test('a player sees how to get a role', async () => {
+    const player = await visit();
+    await signIn(player, 'player@example.com', 'demo-player-pass');
+    await player.getByRole('heading', { name: 'You have no facility yet' }).waitFor();
+    await inspect(player, 'no-facility');
+    await player.goto(`${system.auth}/portal/facilities/fac-north`);
+    await inspect(player, 'not-found');
+  }, 120_000);
+});
