@@ -100,7 +100,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       ),
   });
   observeKeys(metrics, host.keyRows);
-  const stopCleanUp = startCleanUp({ artifacts, logger });
+  const stopCleanUp = startCleanUp({ cleanUps: [artifacts.cleanUp, people.cleanUp], logger });
 
   const app = createHttpApp({
     logger,

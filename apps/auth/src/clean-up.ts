@@ -1,15 +1,20 @@
 // Who takes away what has expired? Every instance, now and then, a bounded number of rows at a time; two at once skip each other's.
 import type { Logger } from '@bay-booking/service/logging';
-import type { ArtifactStore } from './adapter.ts';
 
 const interval = 60_000;
 const batch = 1_000;
 
-export function startCleanUp({ artifacts, logger }: { artifacts: ArtifactStore; logger: Logger }): () => void {
+export interface CleanUpOptions {
+  /** Each deletes at most `limit` rows of a table and answers how many. */
+  readonly cleanUps: readonly ((limit: number) => Promise<number>)[];
+  readonly logger: Logger;
+}
+
+export function startCleanUp({ cleanUps, logger }: CleanUpOptions): () => void {
   let stopped = false;
   const run = async (): Promise<void> => {
     try {
-      while (!stopped && (await artifacts.cleanUp(batch)) === batch);
+      for (const cleanUp of cleanUps) while (!stopped && (await cleanUp(batch)) === batch);
     } catch (err) {
       logger.debug({ err }, 'clean-up will be tried again');
     }

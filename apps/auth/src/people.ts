@@ -6,9 +6,10 @@ import { type RequestHandler, Router } from 'express';
 import type { Provider } from 'oidc-provider';
 import { accountRoutes } from './account-page/routes.ts';
 import { createAccountMail } from './accounts/account-mail.ts';
+import { createExpiredStore } from './accounts/expired-store.ts';
 import { createOneTimeLinks } from './accounts/one-time-links.ts';
 import { createSignIn } from './accounts/sign-in.ts';
-import { createAccountStore } from './accounts/store.ts';
+import { createAccountStore, type SocialIdentity } from './accounts/store.ts';
 import type { ArtifactStore } from './adapter.ts';
 import type { Audit } from './audit/audit.ts';
 import { idpParameter } from './authorization-request.ts';
@@ -51,12 +52,22 @@ export interface PeopleOptions {
 export type People = ReturnType<typeof createPeople>;
 
 export function createPeople({ db, config, logger, audit, provider, artifacts, scopes }: PeopleOptions) {
-  const accounts = createAccountStore({ db });
+  const store = createAccountStore({ db });
+  const accounts = {
+    ...store,
+    findOrCreateBySocial: async (identity: SocialIdentity) => {
+      const account = await store.findOrCreateBySocial(identity);
+      if (account.isNew) {
+        audit.record({ kind: 'account.registered', accountId: account.id, detail: { provider: identity.provider } });
+      }
+      return account;
+    },
+  };
   const count = countFailuresIn(db);
   const { signIn } = createSignIn({ accounts, guard: createSignInGuard(count, config.signInLimits), audit });
   const hour = 3600;
-  const registrations = limitUse(count, { name: 'register', limit: 30, window: hour }, addressKey);
-  const resets = limitUse(count, { name: 'reset', limit: 30, window: hour }, addressKey);
+  const registrations = limitUse(count, { name: 'register', limit: 200, window: hour }, addressKey);
+  const resets = limitUse(count, { name: 'reset', limit: 100, window: hour }, addressKey);
   const perRecipient = limitUse(count, { name: 'mail', limit: 5, window: hour }, nameKey);
 
   const postOffice = openPostOffice({
@@ -135,6 +146,7 @@ export function createPeople({ db, config, logger, audit, provider, artifacts, s
     policy: createInteractionPolicy(idpParameter),
     loadExistingGrant: consent.load,
     routes: router as RequestHandler,
+    cleanUp: createExpiredStore({ db }).cleanUp,
     settle: async (): Promise<void> => {
       await mail.settled();
     },

@@ -3,6 +3,7 @@
 
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createExpiredStore } from '../src/accounts/expired-store.ts';
 import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
 import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
@@ -188,4 +189,19 @@ describe('mail waits in the database', () => {
     await smtp.mailTo(username);
     await eventually(async () => (await waiting()) === 0);
   });
+});
+
+test('what has had its time is cleaned up: links, trips to providers, counts, browsers', async () => {
+  await register('old');
+  await server.db.raw(`
+    update one_time_link set expires_at = now() - interval '2 hours';
+    insert into social_attempt values ('s', 'b', 'google', 'n', 'v', null, null, null, now() - interval '2 hours');
+    update guard_count set expire = 1;
+    update browser_session set seen_at = now() - interval '40 days';
+    delete from oidc_artifact where model = 'Session'`);
+  await createExpiredStore({ db: server.db }).cleanUp();
+  const { rows } = await server.db.raw(`select
+    (select count(*) from one_time_link) + (select count(*) from social_attempt) +
+    (select count(*) from guard_count) + (select count(*) from browser_session) as n`);
+  expect(Number(rows[0].n)).toBe(0);
 });

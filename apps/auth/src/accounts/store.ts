@@ -110,9 +110,9 @@ export function createAccountStore({ db }: { db: Database }) {
     findBySocial,
 
     /** However many first logins race, the account is made once: the identity's key decides, and who loses leaves nothing behind. */
-    async findOrCreateBySocial(identity: SocialIdentity): Promise<Account> {
+    async findOrCreateBySocial(identity: SocialIdentity): Promise<Account & { isNew: boolean }> {
       const known = await findBySocial(identity.provider, identity.subject);
-      if (known) return known;
+      if (known) return { ...known, isNew: false };
       const transaction = await db.transaction();
       try {
         const made = await insert(
@@ -127,7 +127,7 @@ export function createAccountStore({ db }: { db: Database }) {
         );
         if (made && (await link(identity, made.id, transaction))) {
           await transaction.commit();
-          return made;
+          return { ...made, isNew: true };
         }
         await transaction.rollback();
       } catch (error) {
@@ -136,7 +136,7 @@ export function createAccountStore({ db }: { db: Database }) {
       }
       const winner = await findBySocial(identity.provider, identity.subject);
       if (!winner) throw new Error('a social identity was unlinked while somebody signed in with it');
-      return winner;
+      return { ...winner, isNew: false };
     },
 
     /** `taken`: the identity belongs to another account. */

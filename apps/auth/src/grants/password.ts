@@ -1,6 +1,7 @@
 // password: the specification's resource owner password flow (RFC 6749 section 4.3). Sign-in, with its lock-out, is the pages' own, so
 // that guessing here is no easier than there.
 import { errors, type Provider } from 'oidc-provider';
+import { unavailable } from '../adapter.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
 
 export type SignInOutcome =
@@ -18,7 +19,11 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       const granted = demandScopes(ctx, options.scopes);
       const { username, password } = ctx.oidc.params;
       if (!username || !password) throw new errors.InvalidRequest('username and password are required');
-      const outcome = await options.signIn({ username, password, address: ctx.ip });
+      const outcome = await options
+        .signIn({ username, password, address: ctx.ip })
+        .catch((cause: Error & { status?: number }) => {
+          throw cause.status === 503 ? unavailable(cause) : cause;
+        });
       if ('refused' in outcome) {
         if (outcome.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
         // To RFC 6749 still a refused credential; 429 is what clients back off on.

@@ -51,6 +51,9 @@ export function ownRoutes({ site, sessions, pages, providerLinks, audit }: OwnRo
       response.redirect(303, '/signed-out');
     }),
   );
+  router.get('/', (_request, response) => response.redirect(303, '/account'));
+  // Where password managers look for the place to change a password (W3C, "A Well-Known URL for Changing Passwords").
+  router.get('/.well-known/change-password', (_request, response) => response.redirect(303, '/account#password-title'));
   router.get('/signed-out', (request, response) =>
     site.showMessage(request, response, {
       title: 'You are signed out',

@@ -30,7 +30,11 @@ export const providerPages: ProviderPages = {
     const links = error === 'not_found' ? [{ href: '/account', text: 'Your account' }] : [];
     return renderPage('message', { message: { title, text, tone: 'bad', code, links } }, { title });
   },
-  confirmSignOut: ({ form, clientName }) => renderPage('sign-out', { form, clientName }, { title: 'Sign out?' }),
+  confirmSignOut: ({ form, clientName }) => {
+    // The library's form has no button of its own.
+    const [fields = '', end = ''] = form.split('</form>');
+    return renderPage('sign-out', { fields, end: `</form>${end}`, clientName }, { title: 'Sign out?' });
+  },
   signedOut: ({ clientName }) =>
     renderPage(
       'message',
