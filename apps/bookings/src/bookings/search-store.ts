@@ -61,10 +61,11 @@ export function createSearchStore(db: Database) {
 
 /** The texts are few, since arrays are one parameter each: every one of them is prepared once per connection. */
 export function searchStatements(criteria: Criteria): SearchStatements {
-  const bindings: unknown[] = [criteria.facilities];
+  const bindings: unknown[] = [];
   const bind = (value: unknown): string => `$${bindings.push(value)}`;
+  const facilities = oneOf('facility_id', criteria.facilities, bind);
   const conditions = conditionsOf(criteria, bind);
-  const where = ['facility_id = any($1)', ...conditions].join(' and ');
+  const where = [facilities, ...conditions].join(' and ');
   const [limit, offset] = [`$${bindings.length + 1}::bigint`, `$${bindings.length + 2}::bigint`];
   const count = `select count(*)::int as total from booking where ${where}`;
   if (criteria.facilities.length === 1 || isSelective(criteria)) {
@@ -90,8 +91,8 @@ function conditionsOf(criteria: Criteria, bind: (value: unknown) => string): str
   if (ids) conditions.push(`id = any(${bind(ids)}::uuid[])`);
   if (externalBookingIds) conditions.push(`external_booking_id = any(${bind(externalBookingIds)})`);
   if (correlationIds) conditions.push(`correlation_id = any(${bind(correlationIds)})`);
-  if (bayIds) conditions.push(`bay_id = any(${bind(bayIds)})`);
-  if (locationIds) conditions.push(`location_id = any(${bind(locationIds)})`);
+  if (bayIds) conditions.push(oneOf('bay_id', bayIds, bind));
+  if (locationIds) conditions.push(oneOf('location_id', locationIds, bind));
   if (userAlias !== undefined) conditions.push(`user_alias = ${bind(userAlias)}`);
   const now = bindInstant(criteria.now, bind, isActive !== undefined || upcoming !== undefined);
   if (isActive === true) conditions.push(`end_date > ${now} and ${bookedRange} && tstzrange(${now}, null)`);
@@ -105,6 +106,11 @@ function conditionsOf(criteria: Criteria, bind: (value: unknown) => string): str
     conditions.push(`${bookedRange} && tstzrange(${now}, ${end})`);
   }
   return conditions;
+}
+
+/** Of one value the index's order is the page's order; of an array the planner must sort. */
+function oneOf(column: string, values: readonly string[], bind: (value: unknown) => string): string {
+  return values.length === 1 ? `${column} = ${bind(values[0])}::text` : `${column} = any(${bind(values)})`;
 }
 
 function timeConditions({ kind, start, end }: TimeFilter, bind: (value: unknown) => string): string[] {
