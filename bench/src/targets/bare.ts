@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import pg from 'pg';
 import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
-import { bayFacilities, findPage, statements } from './statements.ts';
+import { findPage, placeFacilities, statements } from './statements.ts';
 import { type Claims, tokenVerifier } from './verify.ts';
 
 const options = peerOptions();
@@ -13,7 +13,7 @@ const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
 pool.on('error', () => {});
 const verifyToken = tokenVerifier(await fetchKey(options.jwksUri), options);
 const facilityOf = new Map<string, string>();
-for (const { id, facility_id } of (await pool.query(bayFacilities)).rows) facilityOf.set(id, facility_id);
+for (const { id, facility_id } of (await pool.query(placeFacilities)).rows) facilityOf.set(id, facility_id);
 
 type Row = BookingRow & { total?: number };
 type Found = Awaited<ReturnType<typeof findPage<Row>>>;
@@ -57,13 +57,15 @@ async function answer(request: IncomingMessage, response: ServerResponse, { faci
   const page = Number(url.searchParams.get('page') ?? 1);
   if (parts[4] === 'upcoming-bookings') {
     const size = Number(url.searchParams.get('pageSize') ?? 10);
-    const filter = [[facilityOf.get(parts[3] ?? '')], [parts[3]], now];
+    const filter = [facilityOf.get(parts[3] ?? ''), parts[3], now];
     return sendList(response, await findPage(run, 'upcoming', filter, { page, size }), page, size, url);
   }
   if (parts[3] === undefined) {
     const size = Number(url.searchParams.get('pageSize') ?? 50);
     const dates = [url.searchParams.get('startDate'), url.searchParams.get('endDate')];
-    const filter = [facilities, url.searchParams.getAll('locationIds'), ...dates];
+    const location = url.searchParams.get('locationIds') ?? '';
+    const facility = facilityOf.get(location) ?? '';
+    const filter = [facilities.includes(facility) ? facility : '', location, ...dates];
     return sendList(response, await findPage(run, 'search', filter, { page, size }), page, size, url);
   }
   const [row] = await run('get', [facilities, parts[3]]);

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
 import { bodySchema, bookingSchema, listSchema } from './schemas.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
-import { bayFacilities, findPage, statements } from './statements.ts';
+import { findPage, placeFacilities, statements } from './statements.ts';
 import type { Claims } from './verify.ts';
 
 const options = peerOptions();
@@ -22,7 +22,7 @@ const verify = createVerifier({
   cache: 10_000,
 });
 const facilityOf = new Map<string, string>();
-for (const { id, facility_id } of (await pool.query(bayFacilities)).rows) facilityOf.set(id, facility_id);
+for (const { id, facility_id } of (await pool.query(placeFacilities)).rows) facilityOf.set(id, facility_id);
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -89,7 +89,8 @@ app.register(async (api) => {
   api.get<{ Querystring: Query }>('/api/bookings', { schema: list }, async (request) => {
     const { locationIds, startDate, endDate, page = 1, pageSize = 50 } = request.query;
     const asked = { page: Number(page), size: Number(pageSize) };
-    const filter = [request.facilities, [locationIds].flat(), startDate, endDate];
+    const facility = facilityOf.get(locationIds ?? '') ?? '';
+    const filter = [request.facilities.includes(facility) ? facility : '', locationIds, startDate, endDate];
     return toList(await findPage(run, 'search', filter, asked), asked, new URL(request.url, baseUrl));
   });
   api.get<{ Params: { id: string }; Querystring: Query }>(
@@ -99,7 +100,7 @@ app.register(async (api) => {
       const { page = 1, pageSize = 10 } = request.query;
       const { id } = request.params;
       const asked = { page: Number(page), size: Number(pageSize) };
-      const filter = [[facilityOf.get(id)], [id], new Date().toISOString()];
+      const filter = [facilityOf.get(id), id, new Date().toISOString()];
       return toList(await findPage(run, 'upcoming', filter, asked), asked, new URL(request.url, baseUrl));
     },
   );

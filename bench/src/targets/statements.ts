@@ -6,8 +6,8 @@ const columns =
 const range = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
 const located =
-  'facility_id = any($1::text[]) and location_id = any($2::text[]) and start_date >= $3::timestamptz and start_date <= $4::timestamptz and end_date <= $4::timestamptz';
-const upcoming = `facility_id = any($1::text[]) and bay_id = any($2::text[]) and ${range} && tstzrange($3::timestamptz, null)`;
+  'facility_id = $1::text and location_id = $2::text and start_date >= $3::timestamptz and start_date <= $4::timestamptz and end_date <= $4::timestamptz';
+const upcoming = `facility_id = $1::text and bay_id = $2::text and ${range} && tstzrange($3::timestamptz, null)`;
 
 export const statements = {
   get: `select ${columns} from booking where facility_id = any($1::text[]) and id = $2::uuid`,
@@ -47,5 +47,5 @@ export async function findPage<Row extends { total?: number }>(
   return { rows, total: counted?.total ?? 0 };
 }
 
-/** Which facility a bay belongs to, kept in memory as the service does. */
-export const bayFacilities = 'select id, facility_id from bay';
+/** Which facility a bay or location belongs to, kept in memory as the service does. */
+export const placeFacilities = 'select id, facility_id from bay union all select id, facility_id from location';
