@@ -69,6 +69,16 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(await rolesOf('careless@range.example')).toEqual([]);
   });
 
+  test('a service account needs no name of its own: its address stands for it', async () => {
+    await invite('nameless@range.example');
+    const visitor = world.visitor();
+    const join = await visitor.open(await world.linkFor('nameless@range.example'));
+    await visitor.send(filled(join, '/portal/invitation', { password: newcomer.password }), {});
+    expect(await rolesOf('nameless@range.example')).toEqual(['fac-north bookings-manager service']);
+    const { page } = await world.signIn('owner', north);
+    expect(page.html).toContain('nameless@range.example');
+  });
+
   test('an existing service account accepts by signing in, and keeps its other roles', async () => {
     await invite('south-bot@range.example');
     const link = await world.linkFor('south-bot@range.example');
@@ -128,6 +138,15 @@ describe('an owner invites a person as staff', () => {
     const portal = await visitor.send(filled(join, '/portal/invitation', { ...newcomer, name: 'Greta Green' }), {});
     expect(portal.url.pathname).toBe(north);
     expect(await rolesOf('greenkeeper@range.example')).toEqual(['fac-north staff user']);
+  });
+
+  test('who must have a name', async () => {
+    await invite('unnamed@range.example', { role: 'staff' });
+    const visitor = world.visitor();
+    const join = await visitor.open(await world.linkFor('unnamed@range.example'));
+    const page = await visitor.send(filled(join, '/portal/invitation', { password: newcomer.password }), {});
+    expect(page.status).toBe(400);
+    expect(page.html).toContain('id="name-error"');
   });
 
   test('staff may not, whatever the form says', async () => {
@@ -271,4 +290,6 @@ test('open invitations end with the role that made them', async () => {
   const { browser, page } = await world.signIn('owner', `${north}/people/acc-leaver/revoke`);
   expect((await browser.send(filled(page, '/revoke'), {})).status).toBe(200);
   expect((await world.visitor().open(await world.linkFor('backdoor@range.example'))).status).toBe(410);
+  const history = await browser.open(`${world.server.origin + north}/history`);
+  expect(history.html).toContain('withdrew the invitation of backdoor@range.example');
 });

@@ -211,6 +211,12 @@ test.each([
   expect((await browser.open(at(path))).status).toBe(404);
 });
 
+test('an address that cannot be read is 400, in a page', async () => {
+  const answer = await fetch(at('/portal/facilities/%E0%A4%A'));
+  expect(answer.status).toBe(400);
+  expect(answer.headers.get('content-type')).toMatch(/^text\/html/);
+});
+
 test('a page has headers that let it run no script but our own and load nothing from elsewhere', async () => {
   const { page } = await world.signIn('owner', north);
   const policy = page.headers.get('content-security-policy');

@@ -67,7 +67,10 @@ export function createAcceptanceStore({ db }: { db: Database }) {
       }),
 
     /** Whoever has the mailed link reads the address: it is confirmed with that. */
-    acceptAnew: (token: string, { name, passwordHash }: { name: string; passwordHash: string }): Promise<Acceptance> =>
+    acceptAnew: (
+      token: string,
+      { name, passwordHash }: { name: string | null; passwordHash: string },
+    ): Promise<Acceptance> =>
       db.transaction(async (tx) => {
         const invitation = await lock(tx, token);
         if (!invitation) return { accepted: false, why: 'gone' };

@@ -7,7 +7,7 @@ import { isEmailAddress } from '../interaction/email-address.ts';
 import { byField, type Fault, inWords } from '../interaction/sign-in-pages.ts';
 import type { InvitationStore, InviteRefusal } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
-import { facilityPath, idOf, type ManagedFacility, type PortalPages, portalCrumb } from './page.ts';
+import { facilitiesCrumb, facilityPath, idOf, type ManagedFacility, type PortalPages } from './page.ts';
 import type { PeopleStore } from './people-store.ts';
 import {
   type InvitableRole,
@@ -94,7 +94,7 @@ export function facilityRoutes({ pages, people, store, invitations }: FacilityPa
         title: faults.length > 0 ? `Error: ${facility.name}` : facility.name,
         status,
         width: 'wide',
-        crumbs: [portalCrumb],
+        crumbs: facilitiesCrumb(facility),
         notice: notices[queryText(request, 'notice') ?? ''],
       },
     );

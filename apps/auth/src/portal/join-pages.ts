@@ -138,12 +138,15 @@ export function joinRoutes(options: JoinPagesOptions): Router {
     const name = field(request, 'name');
     const password = rawField(request, 'password');
     const faults: Fault[] = [];
-    if (name === '') faults.push({ field: 'name', text: 'Enter a name.' });
+    if (name === '' && kindFor(invitation.role) === 'user') faults.push({ field: 'name', text: 'Enter your name.' });
     else if (name.length > 100) faults.push({ field: 'name', text: 'Use 100 characters at most.' });
     const weak = passwordFault(password, [name, invitation.email, invitation.facilityName]);
     if (weak) faults.push({ field: 'password', text: weak });
     if (faults.length > 0) return show(request, response, joining, { faults, name, status: 400 });
-    const outcome = await acceptances.acceptAnew(token, { name, passwordHash: await hashPassword(password) });
+    const outcome = await acceptances.acceptAnew(token, {
+      name: name || null,
+      passwordHash: await hashPassword(password),
+    });
     if (!outcome.accepted && outcome.why === 'taken') return show(request, response, joining, { status: 409 });
     if (!outcome.accepted) return refuseLink(request, response, await store.findByToken(token));
     const account = await accounts.findById(outcome.accountId);

@@ -3,7 +3,7 @@ import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
 import { field } from '../html/form-body.ts';
 import { facilityCrumbs, facilityPath, idOf, type ManagerHandler, type PortalPages } from './page.ts';
-import type { PeopleStore, Person } from './people-store.ts';
+import type { EndedInvitation, PeopleStore, Person } from './people-store.ts';
 import { mayRevoke, rolesToGive, roleWords } from './rules.ts';
 
 export interface MemberPagesOptions {
@@ -49,6 +49,20 @@ export function memberRoutes({ pages, people, accessTokenTtl, audit }: MemberPag
     });
   };
 
+  const note = (
+    request: Request,
+    { facility, signedIn }: Who,
+    kind: string,
+    detail: Record<string, string | boolean>,
+    ended: readonly EndedInvitation[],
+  ): void => {
+    const event = { accountId: signedIn.account.id, address: request.ip, facilityId: facility.id };
+    for (const { id, email, role } of ended) {
+      audit.record({ kind: 'invitation.withdrawn', ...event, detail: { email, role, invitation: id } });
+    }
+    audit.record({ kind, ...event, detail });
+  };
+
   const path = '/portal/facilities/:facilityId/people/:accountId';
   const kept = { back: (request: Request) => facilityPath(idOf(request, 'facilityId')) };
   const router = Router();
@@ -88,13 +102,8 @@ export function memberRoutes({ pages, people, accessTokenTtl, audit }: MemberPag
         if (!role) return refuse(request, response, who, 'not-permitted');
         const outcome = await people.changeRole(facility.id, person.accountId, role, signedIn.account.id);
         if ('refused' in outcome) return refuse(request, response, who, outcome.refused);
-        audit.record({
-          kind: 'membership.role-changed',
-          accountId: signedIn.account.id,
-          address: request.ip,
-          facilityId: facility.id,
-          detail: { account: person.accountId, name: nameOf(person), from: outcome.changed.role, to: role },
-        });
+        const detail = { account: person.accountId, name: nameOf(person), from: outcome.changed.role, to: role };
+        note(request, who, 'membership.role-changed', detail, outcome.ended);
         response.redirect(303, `${facility.path}?notice=role-changed`);
       }),
       kept,
@@ -135,13 +144,8 @@ export function memberRoutes({ pages, people, accessTokenTtl, audit }: MemberPag
         const { facility, person, self, signedIn } = who;
         const outcome = await people.revoke(facility.id, person.accountId, signedIn.account.id);
         if ('refused' in outcome) return refuse(request, response, who, outcome.refused);
-        audit.record({
-          kind: 'membership.revoked',
-          accountId: signedIn.account.id,
-          address: request.ip,
-          facilityId: facility.id,
-          detail: { account: person.accountId, name: nameOf(person), role: outcome.changed.role, self },
-        });
+        const detail = { account: person.accountId, name: nameOf(person), role: outcome.changed.role, self };
+        note(request, who, 'membership.revoked', detail, outcome.ended);
         response.redirect(303, self ? '/portal' : `${facility.path}?notice=revoked`);
       }),
       kept,

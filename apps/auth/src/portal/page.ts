@@ -38,10 +38,13 @@ export type ManagerHandler = (
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
 
-export const portalCrumb: Crumb = { href: '/portal', text: 'Portal' };
+export const tokensCrumb: Crumb = { href: '/portal', text: 'Personal access tokens' };
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
+/** Above a facility's own page: the list, for whoever has several. */
+export const facilitiesCrumb = ({ ofSeveral }: ManagedFacility): readonly Crumb[] =>
+  ofSeveral ? [{ href: '/portal', text: 'Your facilities' }] : [];
 export const facilityCrumbs = (facility: ManagedFacility): readonly Crumb[] => [
-  portalCrumb,
+  ...facilitiesCrumb(facility),
   { href: facility.path, text: facility.name },
 ];
 

@@ -18,15 +18,25 @@ export interface Person {
   readonly lastUsedAt: Date | null;
 }
 
-export type Change = { readonly changed: Person } | { readonly refused: 'gone' | 'not-permitted' | 'last-owner' };
+export interface EndedInvitation {
+  readonly id: string;
+  readonly email: string;
+  readonly role: string;
+}
+
+export type Change =
+  | { readonly changed: Person; readonly ended: readonly EndedInvitation[] }
+  | { readonly refused: 'gone' | 'not-permitted' | 'last-owner' };
 
 export interface FacilityOfMine {
   readonly id: string;
   readonly name: string;
   readonly role: FacilityRole;
+  /** There are others to choose from. */
+  readonly ofSeveral: boolean;
 }
 
-export interface FacilityOverview extends FacilityOfMine {
+export interface FacilityOverview extends Omit<FacilityOfMine, 'ofSeveral'> {
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -59,14 +69,18 @@ export function createPeopleStore({ db }: { db: Database }) {
   };
 
   /** Invitations that somebody may no longer make end with the role that made them. */
-  const endInvitations = async (tx: Database, facilityId: string, accountId: string, role: string): Promise<void> => {
-    await query(
+  const endInvitations = (
+    tx: Database,
+    facilityId: string,
+    accountId: string,
+    role: 'any' | 'staff',
+  ): Promise<readonly EndedInvitation[]> =>
+    query<EndedInvitation>(
       tx,
       `update invitation set withdrawn_at = now() where facility_id = $1 and invited_by = $2
-          and accepted_at is null and withdrawn_at is null and ($3 = 'any' or role = $3)`,
+          and accepted_at is null and withdrawn_at is null and ($3 = 'any' or role = $3) returning id, email, role`,
       [facilityId, accountId, role],
     );
-  };
 
   return {
     find,
@@ -75,7 +89,9 @@ export function createPeopleStore({ db }: { db: Database }) {
     async facilityFor(accountId: string, facilityId: string): Promise<FacilityOfMine | undefined> {
       const [row] = await query<FacilityOfMine>(
         db,
-        `select f.id, f.name, m.role from membership m join facility f on f.id = m.facility_id
+        `select f.id, f.name, m.role,
+                exists (select from membership o where o.account_id = $1 and o.facility_id <> $2) as "ofSeveral"
+           from membership m join facility f on f.id = m.facility_id
           where m.account_id = $1 and m.facility_id = $2`,
         [accountId, facilityId],
       );
@@ -107,7 +123,7 @@ export function createPeopleStore({ db }: { db: Database }) {
         const actor = await lockRole(tx, facilityId, actorId);
         const person = actor && (await find(facilityId, accountId, tx));
         if (!actor || !person) return { refused: 'gone' };
-        if (person.role === role) return { changed: person };
+        if (person.role === role) return { changed: person, ended: [] };
         if (!rolesToGive(actor, person.kind, person.role).includes(role)) return { refused: 'not-permitted' };
         if (person.role === 'owner' && (await isLastOwner(tx, facilityId, accountId))) return { refused: 'last-owner' };
         await query(tx, 'update membership set role = $3 where facility_id = $1 and account_id = $2', [
@@ -115,8 +131,8 @@ export function createPeopleStore({ db }: { db: Database }) {
           accountId,
           role,
         ]);
-        if (person.role === 'owner') await endInvitations(tx, facilityId, accountId, 'staff');
-        return { changed: person };
+        const ended = person.role === 'owner' ? await endInvitations(tx, facilityId, accountId, 'staff') : [];
+        return { changed: person, ended };
       }),
 
     revoke: (facilityId: string, accountId: string, actorId: string): Promise<Change> =>
@@ -127,8 +143,7 @@ export function createPeopleStore({ db }: { db: Database }) {
         if (!mayRevoke(actor, person.role, accountId === actorId)) return { refused: 'not-permitted' };
         if (person.role === 'owner' && (await isLastOwner(tx, facilityId, accountId))) return { refused: 'last-owner' };
         await query(tx, 'delete from membership where facility_id = $1 and account_id = $2', [facilityId, accountId]);
-        await endInvitations(tx, facilityId, accountId, 'any');
-        return { changed: person };
+        return { changed: person, ended: await endInvitations(tx, facilityId, accountId, 'any') };
       }),
   };
 }

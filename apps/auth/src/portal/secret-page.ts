@@ -1,7 +1,7 @@
 // The one page that shows a secret: client_id, client_secret and a `curl` that works as it stands. And the page that says why it is not
 // shown again.
 import type { Request, Response } from 'express';
-import { type PortalPages, portalCrumb } from './page.ts';
+import { type PortalPages, tokensCrumb } from './page.ts';
 
 export interface ShownSecret {
   readonly clientId: string;
@@ -54,7 +54,7 @@ export function createSecretPage({ pages, issuer, bookingsScope, bookingsApi, ac
         {
           title: deed === 'created' ? `${name} is created` : `${name} has a new secret`,
           width: 'narrow',
-          crumbs: [portalCrumb],
+          crumbs: [tokensCrumb],
         },
       );
     },

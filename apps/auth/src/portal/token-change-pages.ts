@@ -4,7 +4,7 @@ import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { field } from '../html/form-body.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
-import { idOf, type PortalPages, portalCrumb, type SignedInHandler } from './page.ts';
+import { idOf, type PortalPages, type SignedInHandler, tokensCrumb } from './page.ts';
 import type { ShowSecret } from './secret-page.ts';
 import { span } from './times.ts';
 import { isLive, tokenPath } from './token-pages.ts';
@@ -65,7 +65,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         accessTokenTtl,
         action: `${tokenPath(token.clientId)}/rotate`,
       },
-      { title: `New secret for ${token.name}`, status, crumbs: [portalCrumb] },
+      { title: `New secret for ${token.name}`, status, crumbs: [tokensCrumb] },
     );
 
   router.get(
@@ -101,7 +101,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           response,
           'revoke-token',
           { token, accessTokenTtl, action: `${tokenPath(token.clientId)}/revoke` },
-          { title: `Revoke ${token.name}?`, crumbs: [portalCrumb] },
+          { title: `Revoke ${token.name}?`, crumbs: [tokensCrumb] },
         ),
       ),
     ),
