@@ -27,6 +27,13 @@ export async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+function withoutSecrets(model: string, { jti, ...payload }: AdapterPayload): AdapterPayload {
+  if (namedModels.has(model)) return { ...payload, jti };
+  // An interaction notes the id of its session, which is the session's cookie; nobody reads it.
+  const { session } = payload as { session?: Record<string, unknown> };
+  return session ? { ...payload, session: { ...session, cookie: undefined } } : payload;
+}
+
 interface Row {
   readonly payload: AdapterPayload;
   readonly consumed: number | null;
@@ -67,7 +74,6 @@ export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
 
     return {
       async upsert(id, payload, expiresIn) {
-        const { jti, ...rest } = payload;
         await run(
           `insert into oidc_artifact (model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at)
            values (?, ?, ?::jsonb, ?, ?, ?, ?, ?, now() + make_interval(secs => ?))
@@ -77,7 +83,7 @@ export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
           [
             model,
             hash(id),
-            jsonText(namedModels.has(model) ? { ...rest, jti } : rest),
+            jsonText(withoutSecrets(model, payload)),
             payload.grantId ?? null,
             payload.accountId ?? null,
             payload.clientId ?? null,

@@ -230,3 +230,15 @@ test('every sign-in, refusal, registration and change is in the audit trail, wit
 
 const uidIn = (page: Page): string =>
   page.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
+
+test('no session’s cookie is kept in the database, not even beside what is under way', async () => {
+  const { visitor } = await join();
+  await visitor.open(
+    `${server.origin}/connect/authorize?${new URLSearchParams({ response_type: 'code', client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback', scope: scopes.play })}`,
+  );
+  const [, cookie = 'none'] =
+    /^_session=([^;]+)/.exec(visitor.cookies().find((entry) => entry.startsWith('_session=')) ?? '') ?? [];
+  expect(cookie.length).toBeGreaterThan(20);
+  const { rows } = await server.db.raw('select json_agg(a)::text as kept from oidc_artifact a');
+  expect(rows[0].kept).not.toContain(cookie);
+});

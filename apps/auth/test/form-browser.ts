@@ -1,7 +1,7 @@
 // A browser without scripts, for tests: keeps cookies by their path, follows redirects within one site, finds forms and sends them as a
 // person would, with every field that the page has filled in.
 
-export interface Form {
+interface Form {
   readonly action: string;
   readonly method: string;
   readonly fields: readonly Field[];

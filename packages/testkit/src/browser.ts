@@ -1,8 +1,8 @@
 // How do tests see pages as people do? In a real Chromium (CHROMIUM_PATH, else /usr/bin/chromium), with axe to find what keeps people out.
 // Where there is none, tests of pages are left out and say so.
 import { existsSync, mkdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
 export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
@@ -38,8 +38,6 @@ export const looks: readonly Look[] = [
 export const contextOptions = ({ width, scheme }: Look, javaScriptEnabled: boolean) =>
   ({ viewport: { width, height: 900 }, colorScheme: scheme, javaScriptEnabled, locale: 'en-GB' }) as const;
 
-const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-
 export interface Violation {
   readonly id: string;
   readonly nodes: readonly string[];
@@ -66,7 +64,7 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
       route.fulfill({ body: await page.content(), contentType: 'text/html' }),
     );
     await copy.goto(page.url(), { waitUntil: 'load' });
-    await copy.addScriptTag({ path: axe });
+    await copy.addScriptTag({ content: axe.source });
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
     const { violations } = (await copy.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)) as {
       violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
