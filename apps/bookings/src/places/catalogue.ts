@@ -14,6 +14,14 @@ interface FacilityPlaces {
   readonly baysOfLocation: ReadonlyMap<string, readonly string[]>;
 }
 
+interface Entry {
+  readonly at: number;
+  readonly places: Promise<FacilityPlaces | undefined>;
+  /** Whether `places` has resolved, and to what: with hundreds of facilities in a token, awaiting each would be most of the work. */
+  loaded: boolean;
+  seen: FacilityPlaces | undefined;
+}
+
 export interface BaySelection {
   readonly facilities: readonly string[];
   readonly bayIds: readonly string[];
@@ -27,6 +35,7 @@ export interface Catalogue {
 }
 
 const freshFor = 2_000;
+const bayFreshFor = 60_000;
 const facilitiesAtMost = 10_000;
 
 export function createCatalogue(options: {
@@ -34,14 +43,17 @@ export function createCatalogue(options: {
   readonly monotonic?: () => number;
 }): Catalogue {
   const { store, monotonic = () => performance.now() } = options;
-  const known = new Map<string, { readonly at: number; readonly places: Promise<FacilityPlaces | undefined> }>();
+  const known = new Map<string, Entry>();
 
   const load = (facilities: readonly string[]): void => {
     const at = monotonic();
     const loaded = store.placesOf(facilities).then(groupByFacility);
     for (const facility of facilities) {
-      const places = loaded.then((found) => found.get(facility));
-      const entry = { at, places };
+      const places = loaded.then((found) => {
+        Object.assign(entry, { loaded: true, seen: found.get(facility) });
+        return entry.seen;
+      });
+      const entry: Entry = { at, places, loaded: false, seen: undefined };
       // A failure is not remembered; whoever awaits it sees it.
       places.catch(() => {
         if (known.get(facility) === entry) known.delete(facility);
@@ -58,16 +70,31 @@ export function createCatalogue(options: {
   const placesOf = async (facilities: readonly string[], oldest: number): Promise<readonly FacilityPlaces[]> => {
     const missing = facilities.filter((facility) => (known.get(facility)?.at ?? -Infinity) < oldest);
     if (missing.length > 0) load(missing);
-    const places = await Promise.all(facilities.map((facility) => known.get(facility)?.places));
+    const entries = facilities.map((facility) => known.get(facility)).filter((entry) => entry !== undefined);
+    const places = entries.every(({ loaded }) => loaded)
+      ? entries.map(({ seen }) => seen)
+      : await Promise.all(entries.map((entry) => entry.places));
     return places.filter((found) => found !== undefined);
+  };
+
+  // Nearly every request finds its bay here.
+  const seenBay = (facilities: readonly string[], bayId: string): FacilityPlaces | undefined => {
+    const since = monotonic() - bayFreshFor;
+    for (const facility of facilities) {
+      const entry = known.get(facility);
+      if (entry?.seen?.bays.has(bayId) && entry.at > since) return entry.seen;
+    }
+    return undefined;
   };
 
   return {
     findBay: async (facilities, bayId) => {
       if (facilities.length === 0) return undefined;
+      const place = seenBay(facilities, bayId);
+      if (place) return place;
       // A bay never changes its facility, so what was seen once stays true however old it is.
       const seen = (await placesOf(facilities, -Infinity)).find(({ bays }) => bays.has(bayId));
-      if (seen && monotonic() - (known.get(seen.facilityId)?.at ?? 0) < 60_000) return seen;
+      if (seen && monotonic() - (known.get(seen.facilityId)?.at ?? 0) < bayFreshFor) return seen;
       const found = await store.placeOfBay(facilities, bayId);
       if (!found) return undefined;
       known.delete(found.facility_id);
