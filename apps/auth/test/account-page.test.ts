@@ -242,3 +242,21 @@ test('no session’s cookie is kept in the database, not even beside what is und
   const { rows } = await server.db.raw('select json_agg(a)::text as kept from oidc_artifact a');
   expect(rows[0].kept).not.toContain(cookie);
 });
+
+test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () => {
+  const secure = await startAuthServer({ ISSUER: 'https://id.example' });
+  const form = await fetch(`${secure.origin}/sign-in`);
+  const cookie = form.headers.getSetCookie();
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await form.text())?.[1] ?? '';
+  const signedIn = await fetch(`${secure.origin}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { Cookie: cookie.map((line) => line.split(';')[0]).join('; ') },
+    body: new URLSearchParams({ csrf, username: 'player@example.com', password: 'demo-player-pass' }),
+  });
+  expect(signedIn.status).toBe(303);
+  const all = [...cookie, ...signedIn.headers.getSetCookie()];
+  expect(all.map((line) => line.split('=')[0])).toEqual(expect.arrayContaining(['_form', '_session', '_session.sig']));
+  for (const line of all) expect(line.toLowerCase()).toMatch(/(?=.*; secure)(?=.*; httponly)(?=.*; samesite=lax)/);
+  await secure.close();
+});
