@@ -1,12 +1,11 @@
 // The portal as a range manager and a partner's engineer live it, in Chromium and with both services: invited, mailed, signed in, a token,
 // its `curl`, a booking, and the end of it. Every page is looked at by axe at both widths, light and dark.
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import {
   type Browser,
   type BrowserContext,
+  findViolationsInside,
   hasChromium,
   looks,
   openChromium,
@@ -47,7 +46,6 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
 
 /** The page at every look: nothing that keeps people out, nothing that sticks out, and a picture. */
 async function inspect(page: Page, name: string): Promise<void> {
-  await page.evaluate(axe);
   for (const { width, scheme } of looks) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme: scheme });
@@ -55,7 +53,7 @@ async function inspect(page: Page, name: string): Promise<void> {
       name,
       width,
       scheme,
-      violations: await page.evaluate(violations),
+      violations: await findViolationsInside(page),
       overflows: await overflows(page),
     }).toEqual({
       name,
@@ -75,11 +73,6 @@ async function signIn(page: Page, username: string, secret: string): Promise<voi
   await page.getByLabel('Password', { exact: true }).fill(secret);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
-
-// In the page itself, whose policy binds what it loads, not what its tester says: four looks of some twenty pages add up.
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const violations = `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) =>
-  violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html, failureSummary }) => html.slice(0, 200) + ' ' + failureSummary) })))`;
 
 const linkTo = async (email: string): Promise<string> => {
   const { text } = await sink.mailTo(email, (mail) => mail.text.includes('/portal/invitation'));

@@ -22,7 +22,7 @@ const person = (
   memberships: memberships.map(([facilityId, role]) => ({ facilityId, role })),
 });
 
-export const people = [
+const people = [
   person('owner', [['fac-north', 'owner']]),
   person('partner', [['fac-north', 'owner']]),
   person('staff', [['fac-north', 'staff']]),
