@@ -19,6 +19,8 @@ export function pagingSchema(pageSize: number) {
 /** Clients' header limits are low: links that carry hundreds of ids stand in the body alone. */
 const linkHeaderAtMost = 4_096;
 
+type MakeLink = (method: string, path: string) => Link;
+
 export interface ListRequest {
   readonly path: string;
   /** Every filter of the request, for the links. */
@@ -26,17 +28,29 @@ export interface ListRequest {
   readonly page: PageRequest;
 }
 
-export function listAnswer<Item>(
-  { path, filters, page }: ListRequest,
-  items: readonly Item[],
+export function listAnswer<Item>(request: ListRequest, items: readonly Item[], total: number, link: MakeLink): Answer {
+  const { body, headers } = emptyPage(request, total, link);
+  return { status: 200, body: { items, ...body }, headers };
+}
+
+/** Where an item is written as JSON already: objects of a thousand items would be made only to be written. */
+export function listAnswerOfJson(
+  request: ListRequest,
+  items: readonly string[],
   total: number,
-  link: (method: string, path: string) => Link,
+  link: MakeLink,
 ): Answer {
+  const { body, headers } = emptyPage(request, total, link);
+  return { status: 200, json: `{"items":[${items.join(',')}],${JSON.stringify(body).slice(1)}`, headers };
+}
+
+function emptyPage({ path, filters, page }: ListRequest, total: number, link: MakeLink) {
   const hrefOf = (target: number): string =>
     link('GET', `${path}${writeQueryString({ ...filters, page: target, pageSize: page.pageSize })}`).href;
-  const body = listEnvelope(items, total, page, hrefOf);
+  const { items: _, ...body } = listEnvelope([], total, page, hrefOf);
   const header = Object.entries(body._links)
     .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
     .join(', ');
-  return { status: 200, body, headers: header.length <= linkHeaderAtMost ? { Link: header } : {} };
+  const headers: Record<string, string> = header.length <= linkHeaderAtMost ? { Link: header } : {};
+  return { body, headers };
 }

@@ -5,10 +5,10 @@ import type { PageRequest } from '@bay-booking/common/page';
 import type { Fault } from '@bay-booking/common/validation';
 import type { Caller } from '../caller.ts';
 import { failure, invalid, problemsOf } from '../errors.ts';
-import { listAnswer } from '../paging.ts';
+import { listAnswerOfJson } from '../paging.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { isText } from '../text.ts';
-import { bookingItem } from './resource.ts';
+import { bookingItemWriter } from './resource.ts';
 import { type BookingFilter, mergeSearch, type SearchQuery } from './search.ts';
 import type { Criteria, Found, SearchStore } from './search-store.ts';
 
@@ -22,9 +22,10 @@ export interface ListServices {
 const nothing: Found = { bookings: [], total: 0 };
 
 export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
+  const writeItem = bookingItemWriter(link);
   const answer = ({ bookings, total }: Found, path: string, filters: object, page: PageRequest): Answer => {
-    const items = bookings.map((booking) => bookingItem(booking, link));
-    return listAnswer({ path, filters: { ...filters }, page }, items, total, link);
+    const items = bookings.map(writeItem);
+    return listAnswerOfJson({ path, filters: { ...filters }, page }, items, total, link);
   };
 
   const search = async (

@@ -20,20 +20,18 @@ function fieldsOf(booking: Booking) {
   };
 }
 
-/** In lists: only self. */
-export function bookingItem(row: ListedBooking, link: MakeLink) {
-  return {
-    id: row.id,
-    ...(row.external_booking_id !== null && { externalBookingId: row.external_booking_id }),
-    ...(row.correlation_id !== null && { correlationId: row.correlation_id }),
-    bayId: row.bay_id,
-    userAlias: row.user_alias,
-    startDate: row.start_date,
-    endDate: row.end_date,
-    createdAt: row.created_at,
-    lastUpdatedAt: row.last_updated_at,
-    _links: { self: link('GET', `/api/bookings/${row.id}`) },
-  };
+/** In lists: only self. Written as JSON at once, since pages hold up to a thousand; id and times hold nothing to escape. */
+export function bookingItemWriter(link: MakeLink): (row: ListedBooking) => string {
+  const href = JSON.stringify(link('GET', '/api/bookings/').href).slice(0, -1);
+  const text = JSON.stringify;
+  return (row) =>
+    `{"id":"${row.id}"` +
+    (row.external_booking_id === null ? '' : `,"externalBookingId":${text(row.external_booking_id)}`) +
+    (row.correlation_id === null ? '' : `,"correlationId":${text(row.correlation_id)}`) +
+    `,"bayId":${text(row.bay_id)},"userAlias":${text(row.user_alias)}` +
+    `,"startDate":"${row.start_date}","endDate":"${row.end_date}"` +
+    `,"createdAt":"${row.created_at}","lastUpdatedAt":"${row.last_updated_at}"` +
+    `,"_links":{"self":{"method":"GET","href":${href}${row.id}"}}}`;
 }
 
 export function bookingResource(booking: Booking, link: MakeLink) {
