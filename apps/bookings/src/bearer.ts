@@ -26,6 +26,8 @@ interface Verified {
 
 const clockToleranceSeconds = 10;
 const rememberedAtMost = 10_000;
+/** Longer tokens are remembered by their digest, which costs more time and less memory. */
+const keyAtMost = 1_024;
 const tokenAtMost = 32_768;
 const tokenTypes = new Set(['at+jwt', 'application/at+jwt']);
 const form = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
@@ -95,16 +97,16 @@ export function createBearer(options: BearerOptions): Authorize {
     if (authorization === undefined || !/^Bearer\b/i.test(authorization)) throw refuse();
     const token = form.exec(authorization)?.[1];
     if (token === undefined || token.length > tokenAtMost) throw refuse('The Authorization header holds no token.');
-    const digest = createHash('sha256').update(token).digest('base64');
-    const known = remembered.get(digest);
+    const key = token.length <= keyAtMost ? token : createHash('sha256').update(token).digest('base64');
+    const known = remembered.get(key);
     if (known) {
       if (known.notAfter > now().getTime() && keyring.holds(known.kid)) return known.caller;
-      remembered.delete(digest);
+      remembered.delete(key);
     }
     const verified = await verify(token);
     const oldest = remembered.size >= rememberedAtMost ? remembered.keys().next().value : undefined;
     if (oldest !== undefined) remembered.delete(oldest);
-    remembered.set(digest, verified);
+    remembered.set(key, verified);
     return verified.caller;
   };
 }
