@@ -14,7 +14,10 @@ export interface Listening {
 
 /** @throws {Error} such as EADDRINUSE */
 export async function listen(handler: RequestListener, port: number): Promise<Listening> {
-  const answering = new Set<ServerResponse>();
+  // Not a Set: outgrown tables of one that changes thousands of times a second hold on to each other, and with them to old requests,
+  // until the next full garbage collection.
+  const answering: (ServerResponse | undefined)[] = [];
+  const free: number[] = [];
   let draining = false;
   const server = createServer({
     requestTimeout: 30_000,
@@ -24,8 +27,12 @@ export async function listen(handler: RequestListener, port: number): Promise<Li
   });
   server.on('request', (_request, response) => {
     if (draining) response.setHeader('Connection', 'close');
-    answering.add(response);
-    response.on('close', () => answering.delete(response));
+    const slot = free.pop() ?? answering.length;
+    answering[slot] = response;
+    response.on('close', () => {
+      answering[slot] = undefined;
+      free.push(slot);
+    });
   });
   server.on('request', handler);
   await new Promise<void>((resolve, reject) => {
@@ -39,7 +46,8 @@ export async function listen(handler: RequestListener, port: number): Promise<Li
     port: (server.address() as AddressInfo).port,
     drain: () => {
       draining = true;
-      for (const response of answering) if (!response.headersSent) response.setHeader('Connection', 'close');
+      for (const response of answering)
+        if (response && !response.headersSent) response.setHeader('Connection', 'close');
       return closeServer(server);
     },
   };
