@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
 import { openFormBrowser } from '../../apps/auth/test/form-browser.ts';
 import { baseUrl, scope, scopeBase } from './bookings-service.ts';
-import { type Child, startChild } from './child.ts';
+import { type Child, serviceFlags, startChild } from './child.ts';
 
 const folderOfAuth = fileURLToPath(new URL('../../apps/auth', import.meta.url));
 const callback = 'http://localhost:4010/callback';
@@ -91,6 +91,7 @@ export async function startAuth(options: {
     core,
     port,
     readyPath: '/health/ready',
+    nodeFlags: serviceFlags,
   });
 }
 

@@ -2,7 +2,7 @@
 // and thrown away; only BASE_URL is a name that all targets share, so that their answers can be compared byte by byte.
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { type Child, startChild } from './child.ts';
+import { type Child, serviceFlags, startChild } from './child.ts';
 
 export const baseUrl = 'http://bookings.bench.example';
 export const scopeBase = 'https://bay-booking.example';
@@ -37,7 +37,7 @@ export async function startBookings({ databaseUrl, issuer, core, nodeFlags = [] 
     core,
     port,
     readyPath: '/health/ready',
-    nodeFlags,
+    nodeFlags: [...serviceFlags, ...nodeFlags],
   });
 }
 
