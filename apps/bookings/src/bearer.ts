@@ -27,7 +27,7 @@ interface Verified {
 const clockToleranceSeconds = 10;
 const rememberedAtMost = 10_000;
 /** Longer tokens are remembered by their digest, which costs more time and less memory. */
-const keyAtMost = 1_024;
+const keyAtMost = 2_048;
 const tokenAtMost = 32_768;
 const tokenTypes = new Set(['at+jwt', 'application/at+jwt']);
 const form = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i;

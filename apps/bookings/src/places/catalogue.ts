@@ -68,7 +68,10 @@ export function createCatalogue(options: {
   };
 
   const placesOf = async (facilities: readonly string[], oldest: number): Promise<readonly FacilityPlaces[]> => {
-    const missing = facilities.filter((facility) => (known.get(facility)?.at ?? -Infinity) < oldest);
+    const missing = facilities.filter((facility) => {
+      const entry = known.get(facility);
+      return entry === undefined || entry.at < oldest;
+    });
     if (missing.length > 0) load(missing);
     const entries = facilities.map((facility) => known.get(facility)).filter((entry) => entry !== undefined);
     const places = entries.every(({ loaded }) => loaded)
