@@ -61,16 +61,37 @@ export function withoutRedaction(logger: Logger): Logger {
 }
 
 const flushEvery = 100;
+/** Characters that wait while they cannot be written; what comes beyond is dropped. */
+const heldAtMost = 1_000_000;
 let output: ReturnType<typeof pino.destination> | undefined;
+let failedWrites = 0;
+
+/** How often a block of lines could not be written so far. */
+export const failedLogWrites = (): number => failedWrites;
 
 /** A system call for each line would be a tenth of a request's cost: lines leave in blocks, at the latest after 100 ms or at the end. */
 function standardOutput(): DestinationStream {
   if (!output) {
-    const opened = pino.destination({ dest: 1, sync: true, minLength: 4_096, periodicFlush: flushEvery });
+    const opened = pino.destination({
+      dest: 1,
+      sync: true,
+      minLength: 4_096,
+      maxLength: heldAtMost,
+      periodicFlush: flushEvery,
+    });
+    // A full disk is no reason to stop serving: the block is tried again with the next one.
+    let failing = false;
+    opened.on('error', () => {
+      failing = true;
+      failedWrites += 1;
+    });
+    opened.on('write', () => {
+      failing = false;
+    });
     process.once('exit', () => {
-      // With a reader that is gone flushSync would try for ever; flush notices, and makes it do nothing.
+      // Where nothing can be written, flushSync would try for ever; flush notices.
       opened.flush();
-      opened.flushSync();
+      if (!failing) opened.flushSync();
     });
     output = opened;
   }

@@ -1,5 +1,6 @@
 // How is the process doing? A Prometheus registry with Node's own metrics and, per route, rate, errors and duration (the RED method).
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { failedLogWrites } from './logging.ts';
 
 export type { Registry } from 'prom-client';
 
@@ -38,4 +39,13 @@ export function createMetrics(service: string): Metrics {
 /** Memory, CPU, event loop and garbage collection; started once per process since it keeps observers alive. */
 export function collectProcessMetrics(metrics: Metrics): void {
   collectDefaultMetrics({ register: metrics.registry });
+  new Counter({
+    name: 'log_writes_failed_total',
+    help: 'Blocks of log lines that could not be written, as on a full disk.',
+    registers: [metrics.registry],
+    collect() {
+      this.reset();
+      this.inc(failedLogWrites());
+    },
+  });
 }
