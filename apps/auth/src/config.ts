@@ -89,8 +89,8 @@ const fields = {
   ),
   lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), defaultSignInLimits.lockout),
   lockoutSlowDown: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), defaultSignInLimits.slowDown),
-  databasePoolMax: optional('DATABASE_POOL_MAX', integer(1, 200), 10),
-  databasePrepared: optional('DATABASE_PREPARED_STATEMENTS', flag, true),
+  databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
+  databasePrepared: optional('DB_PREPARED', flag, true),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
 };
 

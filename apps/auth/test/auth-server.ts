@@ -97,7 +97,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
       KEY_ENCRYPTION_KEY: encryptionKey,
       SCOPE_BASE: scopeBase,
       BOOKINGS_AUDIENCE: audience,
-      DATABASE_POOL_MAX: '8',
+      DB_POOL_MAX: '8',
       ...environment,
       ...more,
     });
