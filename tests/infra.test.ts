@@ -28,7 +28,7 @@ describe('images', () => {
   test.each(['auth', 'bookings'])('%s runs Node itself, as an ordinary user, and says how it does', (target) => {
     const stage = dockerfile.slice(dockerfile.indexOf(`FROM runtime AS ${target}`)).split(/^FROM /m)[1] as string;
     expect(stage).toMatch(/^USER node$/m);
-    expect(stage).toMatch(/^CMD \["node", "src\/main\.ts"\]$/m);
+    expect(stage).toMatch(/^CMD \["node", "--max-semi-space-size=4", "src\/main\.ts"\]$/m);
     expect(stage).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
   });
 
