@@ -109,7 +109,7 @@ describe('a personal access token', () => {
     ['an unknown scope', 'https://bay-booking.example/golf/everything', 'https://bay-booking.example/golf/everything'],
     ['a scope that it may not have', scopes.play, scopes.play],
     ['openid, since no id_token is issued', `openid ${scopes.bookings}`, 'openid'],
-    ['offline_access and nothing else, since the flow has no refresh token', 'offline_access', ''],
+    ['offline_access that it may not have', `${scopes.bookings} offline_access`, 'offline_access'],
   ])('asks for %s: 400 invalid_scope', async (_title, scope, named) => {
     const response = await ask({ ...pat, ...(scope && { scope }) });
     expect(response.status).toBe(400);

@@ -10,14 +10,15 @@ export const ownMetadataOf = (client: RegisteredClient): OwnMetadata => client a
 export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 
-/** Scopes asked for, without `offline_access` where this client or this flow has no refresh tokens. */
+/** Scopes asked for, without an `offline_access` that the client may have but that it, or this flow, has no refresh tokens for. */
 export function effectiveScopes(
   client: RegisteredClient,
   requested: string | undefined,
   flowRefreshes = true,
 ): readonly string[] {
   const refreshes = flowRefreshes && client.grantTypeAllowed('refresh_token');
-  return splitScope(requested).filter((scope) => scope !== offlineAccess || refreshes);
+  const ignored = refreshes || !allowedScopes(client).includes(offlineAccess) ? undefined : offlineAccess;
+  return splitScope(requested).filter((scope) => scope !== ignored);
 }
 
 /** Origins of the pages that the client's registered redirect URIs belong to; custom schemes have none. */
