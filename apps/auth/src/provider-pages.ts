@@ -11,7 +11,7 @@ export interface ErrorFacts {
 
 export interface ProviderPages {
   readonly error: (facts: ErrorFacts) => string;
-  /** `form` is the library's form (id `op.logoutForm`); buttons join it by their `form` attribute: `name=logout value=yes` signs out. */
+  /** `form` is the library's form (id `op.logoutForm`), to which the page adds its buttons: `name=logout value=yes` signs out. */
   readonly confirmSignOut: (facts: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: (facts: { clientName: string | undefined }) => string;
 }
@@ -38,20 +38,3 @@ export const documentHeaders = {
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'strict-origin-when-cross-origin',
 } as const;
-
-const escapeHtml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-
-const page = (title: string, body: string): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title></head><body><main><h1>${title}</h1>${body}</main></body></html>`;
-
-export const plainPages: ProviderPages = {
-  error: ({ error, description }) =>
-    page('This request cannot be served', `<p>${escapeHtml(description)}</p><p><code>${escapeHtml(error)}</code></p>`),
-  confirmSignOut: ({ form }) =>
-    page(
-      'Sign out?',
-      `${form}<button type="submit" form="op.logoutForm" name="logout" value="yes">Sign out</button> <button type="submit" form="op.logoutForm">Stay signed in</button>`,
-    ),
-  signedOut: () => page('You are signed out', '<p>You can close this page.</p>'),
-};

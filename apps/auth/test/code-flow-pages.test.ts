@@ -67,9 +67,15 @@ describe('the user logs in, then consents', () => {
     await visitor.send(signedIn, {}, allow);
     const again = await visitor.open(authorize());
     expect(again.url.origin).toBe('http://localhost:4010');
+  });
+
+  test('another browser of the same person asks for consent again', async () => {
+    const first = browser();
+    await first.send(await first.send(await first.open(authorize({ prompt: 'consent' })), player), {}, allow);
     const other = browser();
-    const back = await other.send(await other.open(authorize()), player);
-    expect(back.url.searchParams.get('code')).toBeTruthy();
+    const asked = await other.send(await other.open(authorize()), player);
+    const back = await other.send(asked, {}, deny);
+    expect(back.url.searchParams.get('error')).toBe('access_denied');
   });
 
   test('or denies, and the redirect carries access_denied', async () => {

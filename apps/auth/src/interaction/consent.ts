@@ -1,5 +1,5 @@
 // What becomes of somebody's decision about scopes? A new grant with what was ticked and, written down as refused, what was not: else the
-// provider would ask again at once. A refusal lasts as long as the session, what was granted is remembered (specification, "Scopes" rule 3).
+// provider would ask again at once. Both are remembered as long as the session (specification, "Scopes" rule 3).
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ScopeTable } from '../scopes.ts';
 import type { ConsentStore } from './consent-store.ts';
@@ -84,18 +84,16 @@ export function createConsent({ provider, consents, scopes, audience }: ConsentO
       return grant.jti;
     },
 
-    /** `loadExistingGrant` of the provider: this session's grant, else one made from what the account consented to before. */
+    /**
+     * `loadExistingGrant` of the provider: what was decided in this session. Another browser, or the same one after signing out, asks
+     * again: so a grant, and with it a family of tokens, belongs to one session, and whoever borrows a browser decides for themselves.
+     */
     async load(ctx: KoaContextWithOIDC) {
       const { client, session, account, result } = ctx.oidc;
       if (!client || !session || !account) return undefined;
-      const { clientId } = client;
-      const { accountId } = account;
-      const grantId = result?.consent?.grantId ?? session.grantIdFor(clientId);
+      const grantId = result?.consent?.grantId ?? session.grantIdFor(client.clientId);
       const existing = grantId ? await provider().Grant.find(grantId) : undefined;
-      if (existing && existing.accountId === accountId && existing.clientId === clientId) return existing;
-      const granted = await consents.scopesOf(accountId, clientId);
-      if (granted.length === 0) return undefined;
-      return makeGrant({ accountId, clientId, granted, refused: [] });
+      return existing?.accountId === account.accountId && existing.clientId === client.clientId ? existing : undefined;
     },
   };
 }
