@@ -14,7 +14,7 @@ export interface Variant {
 
 export const redirectUri = 'https://rp.example/callback';
 export const postLogoutRedirectUri = 'https://rp.example/signed-out';
-export const endUser = { username: 'player@example.com', password: 'demo-player-pass' };
+const endUser = { username: 'player@example.com', password: 'demo-player-pass' };
 export const codeClient = { id: 'rp-code', secret: 'the-secret-of-rp-code-0123456789abcdef' };
 export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-0123456789abc' };
 const implicitClient = { id: 'rp-implicit' };
