@@ -1,5 +1,6 @@
 // Who books while things break? Workers that each book slot after slot, and after a failure try the same booking again elsewhere, as a
 // partner's system would. What they were told is held against the database afterwards.
+import { eventually } from './fault-lab.ts';
 
 export interface Answer {
   /** 0 where no answer came. */
@@ -111,3 +112,9 @@ export function startLoad(
     },
   };
 }
+
+/** The load has had this many more successes. */
+export const progress = (load: Load, more: number): Promise<true> => {
+  const from = load.acknowledged.size;
+  return eventually(async () => load.acknowledged.size >= from + more || undefined);
+};

@@ -1,5 +1,6 @@
 // Which system do the fault tests break? One database server behind a gate, auth at a fixed address, and as many instances as a test wants.
-import { book, nextBooking } from './booking-load.ts';
+import { expect } from '@jest/globals';
+import { book, type Load, nextBooking } from './booking-load.ts';
 import {
   type DatabaseServer,
   type Instance,
@@ -15,7 +16,7 @@ export interface FaultSystem {
   readonly database: DatabaseServer;
   /** Between the instances of bookings and the database. */
   readonly gate: Gate;
-  readonly startAuth: (options?: InstanceOptions) => Promise<Instance>;
+  readonly startAuth: (options?: InstanceOptions, environment?: Record<string, string>) => Promise<Instance>;
   readonly startBookings: (environment?: Record<string, string>, options?: InstanceOptions) => Promise<Instance>;
   readonly stop: () => Promise<void>;
 }
@@ -28,7 +29,7 @@ export async function startFaultSystem(): Promise<FaultSystem> {
   return {
     database,
     gate,
-    startAuth: (options = {}) =>
+    startAuth: (options = {}, environment = {}) =>
       startInstance(
         'auth',
         {
@@ -37,6 +38,7 @@ export async function startFaultSystem(): Promise<FaultSystem> {
           BOOKINGS_AUDIENCE: 'http://bookings.test',
           COOKIE_KEYS: 'fault-tests-cookie-key-0123456789abcdef',
           KEY_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
+          ...environment,
         },
         { port: authPort, ...options },
       ),
@@ -77,6 +79,27 @@ export async function getToken(base: string): Promise<string> {
 /** The status of one more booking. */
 export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
+
+/** After every fault: no inner failure was shown, what was acknowledged is there, and no bay is booked twice. */
+export async function expectNothingLostOrDoubled(database: DatabaseServer, load: Load): Promise<void> {
+  await load.stop();
+  expect(Object.keys(load.statuses()).filter((status) => !['0', '201', '400', '503'].includes(status))).toEqual([]);
+  for (const { status, codes } of load.answers) if (status === 400) expect(codes).toContain('BOOK00001');
+  for (const { status, retryAfter } of load.answers) if (status === 503) expect(retryAfter).toMatch(/^\d+$/);
+  expect(load.acknowledged.size).toBeGreaterThan(0);
+  const { rows } = await database.query(
+    'bookings',
+    'select external_booking_id as id from booking where external_booking_id = any($1)',
+    [[...load.acknowledged]],
+  );
+  expect(rows.length).toBe(load.acknowledged.size);
+  const doubled = await database.query(
+    'bookings',
+    `select count(*)::int as count from booking a join booking b on a.bay_id = b.bay_id and a.id < b.id
+       and tstzrange(a.start_date, a.end_date) && tstzrange(b.start_date, b.end_date)`,
+  );
+  expect(doubled.rows[0].count).toBe(0);
+}
 
 const report: string[] = [];
 export const measured = (fault: string, result: Readonly<Record<string, unknown>>): void =>

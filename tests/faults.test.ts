@@ -4,9 +4,17 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { book, type Load, nextBooking, startLoad } from './booking-load.ts';
+import { book, type Load, nextBooking, progress, startLoad } from './booking-load.ts';
 import { type DatabaseServer, eventually, type Instance, timeUntil } from './fault-lab.ts';
-import { bookOnce, type FaultSystem, getToken, measured, printReport, startFaultSystem } from './fault-system.ts';
+import {
+  bookOnce,
+  expectNothingLostOrDoubled as expectNothingLost,
+  type FaultSystem,
+  getToken,
+  measured,
+  printReport,
+  startFaultSystem,
+} from './fault-system.ts';
 import type { Gate } from './gate.ts';
 
 let system: FaultSystem;
@@ -38,34 +46,8 @@ const startBookingLoad = (...given: Parameters<typeof startLoad>): Load => {
   load = startLoad(...given);
   return load;
 };
+const expectNothingLostOrDoubled = (load: Load) => expectNothingLost(database, load);
 const bookable = (base: string) => async () => (await bookOnce(base, token)) === 201;
-
-/** After every fault: no inner failure was shown, what was acknowledged is there, and no bay is booked twice. */
-async function expectNothingLostOrDoubled(load: Load): Promise<void> {
-  await load.stop();
-  expect(Object.keys(load.statuses()).filter((status) => !['0', '201', '400', '503'].includes(status))).toEqual([]);
-  for (const { status, codes } of load.answers) if (status === 400) expect(codes).toContain('BOOK00001');
-  for (const { status, retryAfter } of load.answers) if (status === 503) expect(retryAfter).toMatch(/^\d+$/);
-  expect(load.acknowledged.size).toBeGreaterThan(0);
-  const { rows } = await database.query(
-    'bookings',
-    'select external_booking_id as id from booking where external_booking_id = any($1)',
-    [[...load.acknowledged]],
-  );
-  expect(rows.length).toBe(load.acknowledged.size);
-  const doubled = await database.query(
-    'bookings',
-    `select count(*)::int as count from booking a join booking b on a.bay_id = b.bay_id and a.id < b.id
-       and tstzrange(a.start_date, a.end_date) && tstzrange(b.start_date, b.end_date)`,
-  );
-  expect(doubled.rows[0].count).toBe(0);
-}
-
-/** The load has had this many more successes. */
-const progress = (load: Load, more: number) => {
-  const from = load.acknowledged.size;
-  return eventually(async () => load.acknowledged.size >= from + more);
-};
 
 describe('the database', () => {
   test('stopped and started again under load: 503 with Retry-After meanwhile', async () => {

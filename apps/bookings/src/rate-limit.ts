@@ -1,5 +1,5 @@
 // How often may a client ask? RATE_LIMIT_PER_MINUTE, counted in PostgreSQL over every instance (contract section 7).
-import type { Database } from '@bay-booking/service/database';
+import { asPgClient, type Database } from '@bay-booking/service/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { failure } from './errors.ts';
 
@@ -15,8 +15,8 @@ export function createRateLimit(
 ): Limit | undefined {
   if (perMinute === 0) return undefined;
   const limiter = new RateLimiterPostgres({
-    storeClient: db,
-    storeType: 'knex',
+    storeClient: asPgClient(db),
+    storeType: 'client',
     tableName: 'rate_limit',
     tableCreated: true,
     keyPrefix: 'client',

@@ -141,6 +141,17 @@ export async function query<Row extends object>(
   }
 }
 
+/**
+ * The database as libraries know it that want a pg client. They name the statements that they prepare; here ours are named, or none is
+ * where a pooler would lose them. `rowCount` is that of the rows answered.
+ */
+export const asPgClient = (db: Database) => ({
+  query: async ({ text, values = [] }: { text: string; values?: readonly unknown[] }) => {
+    const rows = await query<object>(db, text, values);
+    return { rows, rowCount: rows.length };
+  },
+});
+
 const passing = new Set([
   '40001',
   '40P01',

@@ -1,6 +1,6 @@
 // How many times has this happened lately, over every instance? Counts in PostgreSQL by rate-limiter-flexible, whose table a migration
 // makes.
-import type { Database } from '@bay-booking/service/database';
+import { asPgClient, type Database } from '@bay-booking/service/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
@@ -30,8 +30,8 @@ export const countFailuresIn =
   (db: Database): CountFailures =>
   ({ name, limit, window }) => {
     const limiter = new RateLimiterPostgres({
-      storeClient: db,
-      storeType: 'knex',
+      storeClient: asPgClient(db),
+      storeType: 'client',
       tableName: 'guard_count',
       tableCreated: true,
       clearExpiredByTimeout: false,

@@ -1,0 +1,127 @@
+// Do several instances of both services share few connections? Through PgBouncer in transaction mode, of a version that knows nothing of
+// prepared statements (DB_PREPARED=off). Needs Debian's pgbouncer; where it is not installed this says that it is skipped.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { progress, startLoad } from './booking-load.ts';
+import { eventually, type Instance } from './fault-lab.ts';
+import { expectNothingLostOrDoubled, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
+import { freePorts } from './running-system.ts';
+
+const program = '/usr/sbin/pgbouncer';
+const serverConnections = 4;
+
+interface Pooler {
+  readonly urlOf: (app: 'auth' | 'bookings') => string;
+  readonly stop: () => Promise<void>;
+}
+
+async function startPooler(databasePort: number): Promise<Pooler> {
+  const [port] = (await freePorts(1)) as [number];
+  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-pooler-'));
+  await chmod(folder, 0o755);
+  const entry = (app: string) => `${app} = host=127.0.0.1 port=${databasePort} user=${app}_service password=fault`;
+  const settings = [
+    `[databases]\n${entry('auth')}\n${entry('bookings')}\n[pgbouncer]`,
+    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
+    `auth_type = any\npool_mode = transaction\ndefault_pool_size = ${serverConnections}\nmax_client_conn = 200`,
+  ];
+  await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
+  // It refuses to run as root.
+  const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const child: ChildProcess = spawn(program, ['-q', join(folder, 'pgbouncer.ini')], { stdio: 'ignore', ...account });
+  await eventually(async () => {
+    const socket = connect(port, '127.0.0.1');
+    try {
+      await once(socket, 'connect');
+      return true;
+    } finally {
+      socket.destroy();
+    }
+  }, 10_000);
+  return {
+    urlOf: (app) => `postgres://anyone@127.0.0.1:${port}/${app}`,
+    stop: async () => {
+      const exited = once(child, 'exit');
+      child.kill('SIGINT');
+      await exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+(existsSync(program) ? describe : describe.skip)('through PgBouncer in transaction mode', () => {
+  let system: FaultSystem;
+  let pooler: Pooler;
+  let auth: Instance;
+  let instances: readonly Instance[];
+
+  beforeAll(async () => {
+    system = await startFaultSystem();
+    pooler = await startPooler(system.database.port);
+    auth = await system.startAuth({}, { DATABASE_URL: pooler.urlOf('auth'), DB_PREPARED: 'off' });
+    const environment = {
+      DATABASE_URL: pooler.urlOf('bookings'),
+      DB_PREPARED: 'off',
+      RATE_LIMIT_PER_MINUTE: '100000',
+    };
+    instances = await Promise.all([1, 2, 3].map(() => system.startBookings(environment)));
+  }, 90_000);
+  afterAll(async () => {
+    await pooler?.stop();
+    await system?.stop();
+  }, 60_000);
+
+  test('three instances book under load over four connections, nothing is lost or made twice', async () => {
+    const load = startLoad(
+      instances.map(({ base }) => base),
+      await getToken(auth.base),
+      { workers: 24 },
+    );
+    let most = 0;
+    for (let round = 0; round < 5; round += 1) {
+      await progress(load, 60);
+      const sql = "select count(*)::int as count from pg_stat_activity where usename = 'bookings_service'";
+      most = Math.max(most, (await system.database.query('bookings', sql)).rows[0].count);
+    }
+    await expectNothingLostOrDoubled(system.database, load);
+    expect(Object.keys(load.statuses())).toEqual(['201']);
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(serverConnections);
+  }, 60_000);
+
+  test('lists and searches answer, and tokens by password and by refresh', async () => {
+    const headers = { Authorization: `Bearer ${await getToken(auth.base)}` };
+    const [{ base }] = instances as [Instance];
+    for (const path of [
+      '/api/bookings?pageSize=5',
+      '/api/bookings?userAlias=fault',
+      '/api/bookings?locationIds=loc-north-1&startDate=2040-01-01T00:00:00Z&endDate=2040-01-02T00:00:00Z',
+      '/api/booking-bays',
+      '/api/bays/bay-n1-01/upcoming-bookings',
+    ]) {
+      const response = await fetch(base + path, { headers });
+      expect(response.status).toBe(200);
+      expect(Number(response.headers.get('RateLimit-Remaining'))).toBeLessThan(100_000);
+      expect(((await response.json()) as { total: number }).total).toBeGreaterThan(0);
+    }
+    const ask = async (form: Record<string, string>) => {
+      const body = new URLSearchParams({ client_id: 'demo-native', ...form });
+      const response = await fetch(`${auth.base}/connect/token`, { method: 'POST', body });
+      expect(response.status).toBe(200);
+      return (await response.json()) as { refresh_token: string };
+    };
+    const { refresh_token } = await ask({
+      grant_type: 'password',
+      username: 'player@example.com',
+      password: 'demo-player-pass',
+      scope: 'offline_access https://bay-booking.example/dr/play',
+    });
+    await ask({ grant_type: 'refresh_token', refresh_token });
+  }, 60_000);
+});
