@@ -49,13 +49,14 @@ export async function bookingOperations({ client, world, token, facilities, fold
     const path = file(name, paths);
     return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
   };
+  // Those that write come last: what they book lies in the future, and would be upcoming.
   return [
     get('get', ids),
+    get('search', search),
+    get('upcoming', upcoming),
     create('create', { client, token, bays, prefix: '-' }),
     create('create-external', { client, token, bays, prefix: `ext-${Date.now()}` }),
     { name: 'update', load: () => ({ script: 'update.lua', args: [token, file('update', updates)] }) },
-    get('search', search),
-    get('upcoming', upcoming),
   ];
 }
 

@@ -1,0 +1,56 @@
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { loadWorld } from '../src/load.ts';
+import { worldOf } from '../src/world.ts';
+
+let database: TestDatabase;
+let client: pg.Client;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+const count = async (sql: string): Promise<number> => Number((await client.query(sql)).rows[0].count);
+
+describe('the loader', () => {
+  const world = worldOf(5_000, 250);
+
+  test('writes exactly as many bookings as asked for, and nothing the second time', async () => {
+    const lines: string[] = [];
+    await loadWorld(database.url, world, (line) => lines.push(line));
+    await loadWorld(database.url, world, (line) => lines.push(line));
+    expect(await count('select count(*) from booking')).toBe(5_000);
+    expect(lines.at(-1)).toBe('the 5000 bookings are there already');
+  });
+
+  test('leaves every index in force and no bookings that overlap', async () => {
+    expect(await count('select count(*) from pg_index where not indisvalid or not indisready')).toBe(0);
+    const overlapping = `select count(*) from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id
+      and a.id < b.id and a.start_date < b.end_date and b.start_date < a.end_date`;
+    expect(await count(overlapping)).toBe(0);
+    const copy = client.query(
+      `insert into booking select facility_id, gen_random_uuid(), location_id, bay_id, null, null, user_alias, start_date, end_date, created_at, last_updated_at
+       from booking limit 1`,
+    );
+    await expect(copy).rejects.toMatchObject({ code: '23P01' });
+  });
+
+  test('gives ids the tag of their facility, and external ids their references', async () => {
+    const untagged = `select count(*) from booking
+      where right(id::text, 4) <> left(encode(sha256(facility_id::bytea), 'hex'), 4) or substr(id::text, 15, 1) <> '7'`;
+    expect(await count(untagged)).toBe(0);
+    const missing = `select count(*) from booking b full join booking_reference r on r.booking_id = b.id and r.external_booking_id = b.external_booking_id
+      where r.booking_id is null and b.external_booking_id is not null or b.id is null`;
+    expect(await count(missing)).toBe(0);
+  });
+
+  test('refuses a database that holds another load', async () => {
+    await expect(loadWorld(database.url, worldOf(6_000, 250), () => {})).rejects.toThrow('another load');
+  });
+});

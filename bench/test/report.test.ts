@@ -1,0 +1,70 @@
+import { describe, expect, test } from '@jest/globals';
+import { judge } from '../src/goals.ts';
+import type { Sample } from '../src/measure.ts';
+import { Results, tableOf } from '../src/report.ts';
+import { digits, median, percentile, spreadOf } from '../src/statistics.ts';
+import { worldOf } from '../src/world.ts';
+
+const sample = (target: string, round: number, rate: number, bad = 0): Sample => {
+  const costs = { cpu: 1e6 / rate, databaseCpu: 50, memory: 100, foreign: 0 };
+  return { operation: 'get', target, round, rate, p50: 1, p99: 5, bad, ...costs };
+};
+
+describe('statistics', () => {
+  test('the median of an even number of values lies between the middle two', () => {
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+    expect(median([3, 1, 2])).toBe(2);
+  });
+
+  test('percentiles and spreads do not depend on the order', () => {
+    expect(percentile([5, 1, 4, 2, 3], 0.99)).toBe(5);
+    expect(spreadOf([2, 9, 4])).toEqual({ median: 4, least: 2, greatest: 9 });
+  });
+
+  test('numbers are shown with three significant digits', () => {
+    expect([12345, 123.4, 1.234, 0.5678].map(digits)).toEqual(['12345', '123', '1.23', '0.568']);
+    expect(digits(Number.NaN)).toBe('–');
+  });
+});
+
+describe('a comparison', () => {
+  // The second round ran on a slow minute: it slowed both, and the ratio tells nothing of it.
+  const results = new Results([
+    sample('service', 0, 500),
+    sample('bare', 0, 1000),
+    sample('service', 1, 60),
+    sample('bare', 1, 100),
+    sample('service', 2, 600, 3),
+    sample('bare', 2, 1000),
+  ]);
+
+  test('ratios are taken within a round', () => {
+    expect(results.ratio('get', 'service', 'bare', 'rate')).toEqual({ median: 0.6, least: 0.5, greatest: 0.6 });
+  });
+
+  test('the table counts bad answers over all rounds', () => {
+    const row = tableOf(results, 'get')
+      .split('\n')
+      .find((line) => line.startsWith('| service'));
+    expect(row).toContain('| 3 | 0.600 (0.500–0.600) |');
+  });
+
+  test('goals of what was not run are left out, the others are judged', () => {
+    const verdicts = judge(results);
+    expect(verdicts.find(({ goal }) => goal === 'get: rate to bare')).toMatchObject({ measured: 0.6, met: true });
+    expect(verdicts.find(({ goal }) => goal === 'bad answers')).toMatchObject({ measured: 3, met: false });
+    expect(verdicts.some(({ goal }) => goal.startsWith('search'))).toBe(false);
+  });
+});
+
+describe('a world', () => {
+  test.each([
+    [10_000, 10],
+    [100_000, 104],
+    [1_000_000, 250],
+  ])('%i bookings fill two days or more of %i facilities', (bookings, facilities) => {
+    const world = worldOf(bookings, 250);
+    expect(world.facilities).toBe(facilities);
+    expect(world.days).toBeGreaterThanOrEqual(2);
+  });
+});
