@@ -131,6 +131,16 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       await db.raw("update signing_key set longest_ttl = ? where state <> 'retired' and longest_ttl < ?", [ttl, ttl]);
     },
 
+    /** Encrypts every private key under another secret. Running instances go on with what they hold, until they start with that secret. */
+    async reseal(newEncryptionKey: Buffer): Promise<void> {
+      await locked(async (tx) => {
+        for (const { kid, privateJwkEncrypted } of await read(tx)) {
+          const sealed = sealJwk(openJwk(privateJwkEncrypted, kid, encryptionKey), kid, newEncryptionKey);
+          await tx.raw('update signing_key set private_jwk_encrypted = ? where kid = ?', [sealed, kid]);
+        }
+      });
+    },
+
     /** Takes a key that may have leaked out of the JWKS at once; its tokens are refused from then on. */
     async remove(kid: string): Promise<boolean> {
       const { rows } = await db.raw<{ rows: unknown[] }>(

@@ -60,6 +60,16 @@ test('instances that start together make one set of keys', async () => {
 });
 
 describe('at rest', () => {
+  test('another KEY_ENCRYPTION_KEY takes over while instances that have the old one sign on', async () => {
+    const next = createKeyStore({ db: server.db, encryptionKey: Buffer.alloc(32, 9) });
+    const before = await keys.load();
+    await keys.reseal(Buffer.alloc(32, 9));
+    expect((await next.load()).map(({ privateJwk }) => privateJwk)).toEqual(before.map(({ privateJwk }) => privateJwk));
+    await expect(keys.load()).rejects.toThrow(WrongEncryptionKey);
+    await server.auth.refreshKeys().catch(() => {});
+    expect(await published()).toContain(kidOf(await token()));
+  });
+
   test('the private part is AES-256-GCM under KEY_ENCRYPTION_KEY, bound to its own row', async () => {
     const [row] = await server.db('signing_key').where({ alg: 'ES256' });
     const [, nonce, sealed] = row.private_jwk_encrypted

@@ -1,4 +1,4 @@
-// npm run keys -w apps/auth -- rotate [--now] | list | remove KID: the signing keys of tokens (contract section 6). Running instances
+// npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal: the signing keys of tokens (contract section 6). Running instances
 // pick a change up by themselves; no restart.
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database';
@@ -8,11 +8,11 @@ import { createAudit } from '../audit/audit.ts';
 import { encryptionKey } from '../config.ts';
 import { createKeyStore } from '../keys.ts';
 
-const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID';
+const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
 
 runMain(async () => {
   const [command, argument, ...rest] = process.argv.slice(2);
-  if (rest.length > 0 || !command || !['rotate', 'list', 'remove'].includes(command)) throw new Error(usage);
+  if (rest.length > 0 || !command || !['rotate', 'list', 'remove', 'reseal'].includes(command)) throw new Error(usage);
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     encryptionKey: mandatory('KEY_ENCRYPTION_KEY', encryptionKey),
@@ -35,6 +35,11 @@ runMain(async () => {
       if (!argument) throw new Error(usage);
       if (!(await keys.remove(argument))) throw new Error(`there is no retired key ${argument}`);
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
+    } else if (command === 'reseal') {
+      // The secret that the instances shall have from their next start on.
+      const { newKey } = readConfig(process.env, { newKey: mandatory('NEW_KEY_ENCRYPTION_KEY', encryptionKey) });
+      await keys.reseal(newKey);
+      audit.record({ kind: 'keys.resealed' });
     }
     await audit.settled();
     for (const { kid, alg, state, signsFrom, deleteAfter } of await keys.list()) {
