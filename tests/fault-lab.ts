@@ -36,6 +36,8 @@ export async function timeUntil(look: () => Promise<unknown>, limit?: number): P
 export interface DatabaseServer {
   readonly port: number;
   readonly urlOf: (app: AppName, port?: number) => string;
+  /** For migrations. */
+  readonly ownerUrlOf: (app: AppName) => string;
   readonly query: (database: AppName | 'postgres', sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -79,6 +81,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   return {
     port,
     urlOf: (app, through = port) => `postgres://${app}_service:fault@127.0.0.1:${through}/${app}`,
+    ownerUrlOf: admin,
     query,
     start: async () => {
       server = await boot();

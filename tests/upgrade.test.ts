@@ -1,0 +1,51 @@
+// Does an upgrade go unnoticed? Under load: the next release's migration is applied while the old instances serve, then they are replaced
+// one by one, as a load balancer does it. Not one request fails.
+import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrate } from '@bay-booking/service/migrate';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { progress, startLoad } from './booking-load.ts';
+import { expectNothingLostOrDoubled, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
+
+let system: FaultSystem;
+let nextRelease: string;
+beforeAll(async () => {
+  system = await startFaultSystem();
+  nextRelease = await mkdtemp(join(tmpdir(), 'bay-booking-upgrade-'));
+}, 90_000);
+afterAll(async () => {
+  await system?.stop();
+  await rm(nextRelease, { recursive: true, force: true });
+}, 60_000);
+
+test('a migration that expands and the exchange of every instance fail no request', async () => {
+  const auth = await system.startAuth();
+  const old = await Promise.all([system.startBookings(), system.startBookings()]);
+  const behindTheBalancer = old.map(({ base }) => base);
+  const load = startLoad(behindTheBalancer, await getToken(auth.base), { tryAgain: false });
+  await progress(load, 50);
+
+  await cp(join(import.meta.dirname, '../apps/bookings/migrations'), nextRelease, { recursive: true });
+  const number = String((await readdir(nextRelease)).length + 1).padStart(4, '0');
+  await writeFile(
+    join(nextRelease, `${number}_expand_with_a_note.sql`),
+    'alter table booking add column note text; create table note (id int primary key);',
+  );
+  const url = system.database.ownerUrlOf('bookings');
+  const applied = await Promise.all([1, 2].map(() => migrate({ url, directory: nextRelease })));
+  expect(applied.flat()).toEqual([Number(number)]);
+  await progress(load, 50);
+  for (const instance of old) expect(await instance.ready()).toBe(true);
+
+  for (const leaving of old) {
+    behindTheBalancer.push((await system.startBookings()).base);
+    behindTheBalancer.splice(behindTheBalancer.indexOf(leaving.base), 1);
+    // What was sent before is in flight still; then it may go.
+    await progress(load, 30);
+    expect(await leaving.stop('SIGTERM')).toBe(0);
+  }
+  await progress(load, 50);
+  await expectNothingLostOrDoubled(system.database, load);
+  expect(Object.keys(load.statuses())).toEqual(['201']);
+}, 60_000);
