@@ -37,7 +37,7 @@ export async function clearOrphan(data: string): Promise<boolean> {
 /** SIGINT is the fast shutdown: sessions are ended, data are flushed. Harder signals follow only when it hangs. */
 export async function stopPostmaster(pid: number): Promise<void> {
   for (const [name, patience] of [
-    ['SIGINT', 20_000],
+    ['SIGINT', 45_000],
     ['SIGQUIT', 5_000],
     ['SIGKILL', 5_000],
   ] as const) {
