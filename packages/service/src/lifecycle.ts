@@ -87,8 +87,9 @@ export async function serve({ listeners, logger, close }: ServeOptions): Promise
     logger.info('stopped');
     process.exit(0);
   };
-  process.once('SIGTERM', () => void stop('SIGTERM'));
-  process.once('SIGINT', () => void stop('SIGINT'));
+  // Not once: the default of a second signal (npm hands on a Ctrl-C that the terminal has sent already) would end what is in flight.
+  process.on('SIGTERM', () => void stop('SIGTERM'));
+  process.on('SIGINT', () => void stop('SIGINT'));
   if (process.channel) {
     process.once('disconnect', () => void stop('supervisor gone'));
     process.channel.unref();

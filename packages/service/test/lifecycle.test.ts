@@ -61,6 +61,21 @@ describe('SIGTERM', () => {
     expect(await exited).toEqual([0, null]);
   });
 
+  test('a second one does nothing: what is in flight is still finished', async () => {
+    const { child: service, line, exited } = await start();
+    const { port } = JSON.parse(await line('listening'));
+    const answer = fetch(`http://127.0.0.1:${port}/`);
+    await line('in flight');
+    service.kill('SIGTERM');
+    await line('stopping');
+    service.kill('SIGTERM');
+    service.kill('SIGINT');
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+    service.stdin?.write('go\n');
+    expect(await (await answer).text()).toBe('done');
+    expect(await exited).toEqual([0, null]);
+  });
+
   test('an idle keep-alive connection does not hold the process', async () => {
     const { child: service, line, exited } = await start();
     const { port } = JSON.parse(await line('listening'));
