@@ -13,6 +13,7 @@ import {
   port,
   postgresUrl,
   readConfig,
+  scopeBase,
   seconds,
   text,
   trustProxy,
@@ -43,14 +44,6 @@ const cookieKeys = (value: string): readonly string[] => {
     throw new Error('must be comma-separated keys of 32 characters or more each');
   }
   return keys;
-};
-
-export const scopeBase = (value: string): string => {
-  const base = value.replace(/\/+$/, '');
-  if (!/^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i.test(base) || !URL.canParse(base)) {
-    throw new Error('must be a URI without spaces');
-  }
-  return base;
 };
 
 const socialProviders = (file: string): SocialProviders => {

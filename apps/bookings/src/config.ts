@@ -10,6 +10,7 @@ import {
   port,
   postgresUrl,
   readConfig,
+  scopeBase,
   text,
   trustProxy,
 } from '@bay-booking/service/config';
@@ -22,7 +23,7 @@ const fields = {
   metricsPort: optional('METRICS_PORT', port),
   authJwksUri: optional('AUTH_JWKS_URI', httpUrl),
   audience: optional('AUDIENCE', text),
-  scopeBase: optional('SCOPE_BASE', (value) => value.replace(/\/+$/, ''), 'https://bay-booking.example'),
+  scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   trustProxy: optional('TRUST_PROXY', trustProxy, false),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),

@@ -60,6 +60,8 @@ test('every fault at once', () => {
     BASE_URL: '',
     AUTH_ISSUER: 'auth.example',
     PORT: '70000',
+    SCOPE_BASE: 'no uri',
+    TRUST_PROXY: 'everyone',
     LOG_LEVEL: 'loud',
     RATE_LIMIT_PER_MINUTE: '-1',
     DB_PREPARED: 'perhaps',

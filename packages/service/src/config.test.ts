@@ -11,6 +11,7 @@ import {
   port,
   postgresUrl,
   readConfig,
+  scopeBase,
   trustProxy,
 } from './config.ts';
 
@@ -67,8 +68,20 @@ describe('kinds of value', () => {
     ['true', true],
     ['false', false],
     ['10.0.0.0/8', '10.0.0.0/8'],
+    ['loopback, 2001:db8::/32', 'loopback, 2001:db8::/32'],
   ])('TRUST_PROXY %s', (written, value) => {
     expect(trustProxy(written)).toBe(value);
+  });
+
+  test.each(['banana', 'True', '10.0.0.0/33', '10.0.0.0/8/8', '1,'])('no TRUST_PROXY: %s', (written) => {
+    expect(() => trustProxy(written)).toThrow('must be true, false, a number of proxies, or a list of addresses');
+  });
+
+  test('SCOPE_BASE is a URI', () => {
+    expect(scopeBase('https://scopes.example/x/')).toBe('https://scopes.example/x');
+    for (const written of ['a b', 'no-uri', 'https://a.example/"']) {
+      expect(() => scopeBase(written)).toThrow('must be a URI without spaces');
+    }
   });
 
   test('a choice names what there is', () => {

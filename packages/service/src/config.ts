@@ -1,5 +1,6 @@
 // What does the environment say? Variables become one typed, frozen object; every fault is reported at once, by variable name
 // (contract section 2). An empty variable counts as unset.
+import { isIP } from 'node:net';
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -107,6 +108,15 @@ export const list = (value: string): readonly string[] =>
 
 export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
 
+/** `{scope_base}`, answered without a slash at its end. It becomes part of scopes, which know no spaces and no quotes. */
+export const scopeBase = (value: string): string => {
+  const base = value.replace(/\/+$/, '');
+  if (!/^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i.test(base) || !URL.canParse(base)) {
+    throw new Error('must be a URI without spaces');
+  }
+  return base;
+};
+
 /**
  * Whom to believe about a client's address, as Express's `trust proxy` takes it: `true`, `false`, a number of hops, or a list of
  * addresses and networks.
@@ -114,5 +124,19 @@ export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'
 export const trustProxy = (value: string): boolean | number | string => {
   if (/^\d+$/.test(value)) return Number(value);
   if (/^(true|false)$/.test(value)) return value === 'true';
+  if (!value.split(',').every((entry) => isNetwork(entry.trim()))) {
+    throw new Error('must be true, false, a number of proxies, or a list of addresses and networks');
+  }
   return value;
 };
+
+function isNetwork(entry: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(entry)) return true;
+  const [address = '', prefix, ...rest] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return (
+    prefix === undefined ||
+    (/^\d{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= (version === 4 ? 32 : 128))
+  );
+}

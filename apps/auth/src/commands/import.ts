@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { httpUrl, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { httpUrl, mandatory, optional, postgresUrl, readConfig, scopeBase } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { createClientCheck } from '../clients/check.ts';
-import { isLoopback, scopeBase } from '../config.ts';
+import { isLoopback } from '../config.ts';
 import { importDocument } from '../import.ts';
 import { readImportDocument } from '../import-document.ts';
 import { createScopeTable } from '../scopes.ts';
