@@ -146,7 +146,7 @@ describe('faults', () => {
 
   const bad: [string, unknown, string[]][] = [
     ['a missing name', [{ id: 'f', timeZone: 'UTC' }], ['/facilities/0/name: is missing']],
-    ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0: must NOT have additional properties']],
+    ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0/colour: is not known']],
     ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must NOT have fewer than 1 characters']],
     ['a control character', [facility({ name: 'a\nb' })], ['/facilities/0/name: must hold no control characters']],
     [

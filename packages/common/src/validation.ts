@@ -65,6 +65,7 @@ export function createDocumentCheck(schema: object): (document: unknown) => read
     if (check(document)) return [];
     return (check.errors ?? []).map(({ keyword, instancePath, params, message }) => {
       if (keyword === 'required') return `${instancePath}/${params.missingProperty}: is missing`;
+      if (keyword === 'additionalProperties') return `${instancePath}/${params.additionalProperty}: is not known`;
       if (keyword === 'pattern') return `${instancePath}: must hold no control characters`;
       return `${instancePath || '/'}: ${message}`;
     });
