@@ -21,8 +21,8 @@ const searches = [['f'], ['f', 'g']].flatMap((facilities) =>
     { time: { kind: 'overlapping', ...date } as const },
     { upcoming: { untilMidnightIn: 'UTC' } },
   ].flatMap((filter) => {
-    const { page, count } = searchStatements({ facilities, now, ...filter });
-    return [page, count];
+    const { firstPage, laterPage, count } = searchStatements({ facilities, now, ...filter });
+    return [firstPage, laterPage, count];
   }),
 );
 
