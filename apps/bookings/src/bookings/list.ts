@@ -45,15 +45,9 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
     const { locationIds, ...rest } = filter;
     if (!locationIds) return { ...rest, facilities, now: now() };
-    const selected = await catalogue.baysOfLocations(facilities, locationIds);
-    if (selected.bayIds.length === 0) return undefined;
-    // What is active is found by its bays, in the index of the exclusion constraint; all else by the location's own index.
-    if (filter.isActive !== true) {
-      return { ...rest, locationIds, facilities: selected.facilities, now: now() };
-    }
-    const wanted = new Set(filter.bayIds ?? selected.bayIds);
-    const bayIds = selected.bayIds.filter((bayId) => wanted.has(bayId));
-    return bayIds.length === 0 ? undefined : { ...rest, bayIds, facilities: selected.facilities, now: now() };
+    const selected = await catalogue.facilitiesOfLocations(facilities, locationIds);
+    if (selected.length === 0) return undefined;
+    return { ...rest, locationIds, facilities: selected, now: now() };
   };
 
   const upcoming = async (

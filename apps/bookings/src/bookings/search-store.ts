@@ -66,22 +66,43 @@ export function createSearchStore(db: Database) {
 export function searchStatements(criteria: Criteria): SearchStatements {
   const bindings: unknown[] = [];
   const bind = (value: unknown): string => `$${bindings.push(value)}`;
-  const facilities = oneOf('facility_id', criteria.facilities, bind);
-  const conditions = conditionsOf(criteria, bind);
-  const where = [facilities, ...conditions].join(' and ');
+  const ofFacilities = oneOf('facility_id', criteria.facilities, bind);
+  const begin = beginOf(criteria);
+  const conditions = conditionsOf(criteria, begin !== undefined, bind);
+  const parts = begin ? partsFrom(begin, criteria.isActive, bind) : [[]];
   const [limit, offset] = [`$${bindings.length + 1}::bigint`, `$${bindings.length + 2}::bigint`];
-  const count = `select count(*)::int as total from booking where ${where}`;
-  const inOrder = `order by start_date, id limit ${limit} offset ${offset}`;
-  if (criteria.facilities.length === 1 || isSelective(criteria)) {
-    const rows = (columns: string): string => `select ${columns} from booking where ${where} ${inOrder}`;
-    return { firstPage: rows(listedColumns), laterPage: fetched(rows('facility_id, id')), count, bindings };
-  }
-  // Of many facilities, each gives its first rows in order from its own index: hundreds of times cheaper than sorting them all.
-  const ofFacility = ['facility_id = facility.id', ...conditions].join(' and ');
-  const rows = (columns: string): string => `select of_facility.* from facility cross join lateral (
-  select ${columns} from booking where ${ofFacility} order by start_date, id limit ${limit} + ${offset}
+  // Each part gives its first rows in the order of an index, so that no more than a page and what lies before it is sorted.
+  const rowsOf = (facility: string, columns: string, asMany: string): string => {
+    const rows = parts.map((part) => {
+      const where = [facility, ...conditions, ...part].join(' and ');
+      return `select ${columns} from booking where ${where} order by start_date, id limit ${asMany}`;
+    });
+    if (rows.length === 1) return String(rows[0]);
+    return `select * from ((${rows.join(')\nunion all (')})) part order by start_date, id limit ${asMany}`;
+  };
+  const counted = parts.map(
+    (part) => `select from booking where ${[ofFacilities, ...conditions, ...part].join(' and ')}`,
+  );
+  const count = `select count(*)::int as total from (${counted.join(' union all ')}) found`;
+  const pageOf = (columns: string): string => {
+    if (criteria.facilities.length === 1 || isSelective(criteria)) {
+      const beforeEnd = parts.length === 1 ? limit : `${limit} + ${offset}`;
+      const rows = rowsOf(ofFacilities, columns, beforeEnd);
+      return parts.length === 1
+        ? `${rows} offset ${offset}`
+        : `select * from (${rows}) page order by start_date, id limit ${limit} offset ${offset}`;
+    }
+    // Of many facilities, each gives its first rows: hundreds of times cheaper than sorting them all.
+    return `select of_facility.* from facility cross join lateral (
+  ${rowsOf('facility_id = facility.id', columns, `${limit} + ${offset}`)}
 ) of_facility where facility.id = any($1) order by of_facility.start_date, of_facility.id limit ${limit} offset ${offset}`;
-  return { firstPage: rows(listedColumns), laterPage: fetched(rows('facility_id, id, start_date')), count, bindings };
+  };
+  return {
+    firstPage: pageOf(listedColumns),
+    laterPage: fetched(pageOf('facility_id, id, start_date')),
+    count,
+    bindings,
+  };
 }
 
 function fetched(keys: string): string {
@@ -93,7 +114,7 @@ function isSelective({ ids, externalBookingIds, correlationIds, bayIds, userAlia
   return [ids, externalBookingIds, correlationIds, bayIds, userAlias].some((filter) => filter !== undefined);
 }
 
-function conditionsOf(criteria: Criteria, bind: (value: unknown) => string): string[] {
+function conditionsOf(criteria: Criteria, parted: boolean, bind: (value: unknown) => string): string[] {
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive, time, upcoming } =
     criteria;
   const conditions: string[] = [];
@@ -103,10 +124,11 @@ function conditionsOf(criteria: Criteria, bind: (value: unknown) => string): str
   if (bayIds) conditions.push(oneOf('bay_id', bayIds, bind));
   if (locationIds) conditions.push(oneOf('location_id', locationIds, bind));
   if (userAlias !== undefined) conditions.push(`user_alias = ${bind(userAlias)}`);
-  const now = bindInstant(criteria.now, bind, isActive !== undefined || upcoming !== undefined);
-  if (isActive === true) conditions.push(`end_date > ${now} and ${bookedRange} && tstzrange(${now}, null)`);
+  const now = bindInstant(criteria.now, bind, (isActive !== undefined && !parted) || upcoming !== undefined);
+  if (isActive === true && !parted) conditions.push(`end_date > ${now}`);
+  if (isActive === true && bayIds) conditions.push(`${bookedRange} && tstzrange(${now}, null)`);
   if (isActive === false) conditions.push(`end_date <= ${now}`);
-  if (time) conditions.push(...timeConditions(time, bind));
+  if (time && !(parted && time.start && isActive === undefined)) conditions.push(...timeConditions(time, bind));
   if (upcoming) {
     const zone = upcoming.untilMidnightIn === undefined ? undefined : `${bind(upcoming.untilMidnightIn)}::text`;
     const end = zone
@@ -115,6 +137,30 @@ function conditionsOf(criteria: Criteria, bind: (value: unknown) => string): str
     conditions.push(`${bookedRange} && tstzrange(${now}, ${end})`);
   }
   return conditions;
+}
+
+/** Where the wanted bookings lie open towards the future: from when on? */
+function beginOf(criteria: Criteria): Date | undefined {
+  const { time, isActive, upcoming } = criteria;
+  if (isSelective(criteria) || upcoming || isActive === false) return undefined;
+  if (time?.kind === 'within' || (time?.start && time.end)) return undefined;
+  if (isActive) return time?.start ? undefined : criteria.now;
+  return time?.start;
+}
+
+/**
+ * What is going on at the beginning is found in the constraint's index, what starts later is walked to in order: one condition for
+ * both would have every row of the future sorted.
+ */
+function partsFrom(
+  begin: Date,
+  isActive: boolean | undefined,
+  bind: (value: unknown) => string,
+): readonly (readonly string[])[] {
+  const from = bindInstant(begin, bind);
+  const going = [`start_date <= ${from}`, `${bookedRange} && tstzrange(${from}, ${from}, '[]')`];
+  // What is an instant, and now, is over.
+  return [isActive ? [...going, `end_date > ${from}`] : going, [`start_date > ${from}`]];
 }
 
 /** Of one value the index's order is the page's order; of an array the planner must sort. */

@@ -1,4 +1,4 @@
-// Which facility does a bay belong to, and which bays has a location? Asked by nearly every request and changed by imports alone, so
+// Which facility does a bay or a location belong to? Asked by nearly every request and changed by imports alone, so
 // the answers are kept for a moment per facility. Whether a bay may be booked is never answered from here: the database decides that.
 import type { PlacedBay, PlacesStore } from './store.ts';
 
@@ -11,7 +11,8 @@ interface FacilityPlaces {
   readonly facilityId: string;
   readonly timeZone: string;
   readonly bays: ReadonlySet<string>;
-  readonly baysOfLocation: ReadonlyMap<string, readonly string[]>;
+  /** Those that have bays. */
+  readonly locations: ReadonlySet<string>;
 }
 
 interface Entry {
@@ -22,16 +23,11 @@ interface Entry {
   seen: FacilityPlaces | undefined;
 }
 
-export interface BaySelection {
-  readonly facilities: readonly string[];
-  readonly bayIds: readonly string[];
-}
-
 export interface Catalogue {
   /** The bay's place if it lies in one of `facilities`; a bay not known yet is looked up. */
   findBay(facilities: readonly string[], bayId: string): Promise<BayPlace | undefined>;
-  /** The bays of these locations, as far as they lie in `facilities`. */
-  baysOfLocations(facilities: readonly string[], locationIds: readonly string[]): Promise<BaySelection>;
+  /** Those of `facilities` that bays of these locations belong to. */
+  facilitiesOfLocations(facilities: readonly string[], locationIds: readonly string[]): Promise<readonly string[]>;
 }
 
 const freshFor = 2_000;
@@ -103,37 +99,26 @@ export function createCatalogue(options: {
       known.delete(found.facility_id);
       return { facilityId: found.facility_id, timeZone: found.time_zone };
     },
-    baysOfLocations: async (facilities, locationIds) => {
-      const selected = (await placesOf(facilities, monotonic() - freshFor)).flatMap(
-        ({ facilityId, baysOfLocation }) => {
-          const bayIds = locationIds.flatMap((locationId) => baysOfLocation.get(locationId) ?? []);
-          return bayIds.length > 0 ? [{ facilityId, bayIds }] : [];
-        },
-      );
-      return {
-        facilities: selected.map(({ facilityId }) => facilityId),
-        bayIds: [...new Set(selected.flatMap(({ bayIds }) => bayIds))],
-      };
+    facilitiesOfLocations: async (facilities, locationIds) => {
+      const places = await placesOf(facilities, monotonic() - freshFor);
+      return places
+        .filter(({ locations }) => locationIds.some((locationId) => locations.has(locationId)))
+        .map(({ facilityId }) => facilityId);
     },
   };
 }
 
 function groupByFacility(rows: readonly PlacedBay[]): ReadonlyMap<string, FacilityPlaces> {
-  const found = new Map<
-    string,
-    { facilityId: string; timeZone: string; bays: Set<string>; baysOfLocation: Map<string, string[]> }
-  >();
+  const found = new Map<string, { facilityId: string; timeZone: string; bays: Set<string>; locations: Set<string> }>();
   for (const { facility_id, time_zone, location_id, bay_id } of rows) {
     let places = found.get(facility_id);
     if (!places) {
-      places = { facilityId: facility_id, timeZone: time_zone, bays: new Set(), baysOfLocation: new Map() };
+      places = { facilityId: facility_id, timeZone: time_zone, bays: new Set(), locations: new Set() };
       found.set(facility_id, places);
     }
     if (bay_id === null || location_id === null) continue;
     places.bays.add(bay_id);
-    const bays = places.baysOfLocation.get(location_id);
-    if (bays) bays.push(bay_id);
-    else places.baysOfLocation.set(location_id, [bay_id]);
+    places.locations.add(location_id);
   }
   return found;
 }
