@@ -66,8 +66,9 @@ export async function startAuth(options: {
   databaseUrl: string;
   folder: string;
   core: number | undefined;
+  nodeFlags?: readonly string[];
 }): Promise<Child> {
-  const { databaseUrl, folder, core } = options;
+  const { databaseUrl, folder, core, nodeFlags = [] } = options;
   const port = await freePort();
   const env = {
     DATABASE_URL: databaseUrl,
@@ -91,7 +92,7 @@ export async function startAuth(options: {
     core,
     port,
     readyPath: '/health/ready',
-    nodeFlags: serviceFlags,
+    nodeFlags: [...serviceFlags, ...nodeFlags],
   });
 }
 

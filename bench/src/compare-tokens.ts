@@ -18,13 +18,21 @@ export interface TokenOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly only: readonly string[];
+  /** Where to put a CPU profile of the service. */
+  readonly profile: string | undefined;
   readonly log: (line: string) => void;
 }
 
 const peers = ['oidc-provider', 'oauth2-server', 'signer'];
 const perRound = 4 * connections;
 
-export async function compareTokens({ databaseUrl, folder, only, ...options }: TokenOptions): Promise<Sample[]> {
+export async function compareTokens({
+  databaseUrl,
+  folder,
+  only,
+  profile,
+  ...options
+}: TokenOptions): Promise<Sample[]> {
   const children: Child[] = [];
   const targets: Target[] = [];
   const add = async (name: string, starting: Promise<Child>): Promise<void> => {
@@ -34,7 +42,8 @@ export async function compareTokens({ databaseUrl, folder, only, ...options }: T
   };
   const wants = (name: string) => only.length === 0 || only.includes(name);
   try {
-    await add('service', startAuth({ databaseUrl, folder, core: serviceCore }));
+    const nodeFlags = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
+    await add('service', startAuth({ databaseUrl, folder, core: serviceCore, nodeFlags }));
     const service = targets[0] as Target;
     const samples: Sample[] = [];
     if (wants('client-credentials') || wants('refresh')) {
@@ -107,7 +116,7 @@ function password(): Operation {
 
 /** GETs of the discovery document, alone and while twenty people a second sign in. */
 async function whileSigningIn(
-  options: Omit<TokenOptions, 'databaseUrl' | 'folder' | 'only'>,
+  options: Omit<TokenOptions, 'databaseUrl' | 'folder' | 'only' | 'profile'>,
   service: Target,
   folder: string,
 ): Promise<Sample[]> {

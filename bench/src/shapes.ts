@@ -36,11 +36,29 @@ export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[
   const results: ShapeResult[] = [];
   for (const shape of shapes) {
     if (options.only && !shape.name.includes(options.only)) continue;
-    const result = await measureShape(options, shape);
+    const result = await measureShape(options, shape).catch((error: unknown) => {
+      options.log(Error.isError(error) ? error.message : String(error));
+      return failed(options.tenant, shape.name);
+    });
     options.log(`${result.tenant}, ${result.shape}: p50 ${digits(result.p50)} ms, p99 ${digits(result.p99)} ms`);
     results.push(result);
   }
   return results;
+}
+
+/** A shape that is not answered at all is a result too. */
+function failed(tenant: string, shape: string): ShapeResult {
+  const unknown = Number.NaN;
+  const times = { p50: unknown, p99: unknown, database: unknown, slowest: unknown };
+  return {
+    tenant,
+    shape: `${shape} (failed)`,
+    ...times,
+    statements: unknown,
+    rowsRead: unknown,
+    sequentialScans: unknown,
+    total: unknown,
+  };
 }
 
 const warmUp = 15;

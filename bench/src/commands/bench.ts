@@ -41,6 +41,7 @@ const seconds = Number(values.seconds ?? (values.quick ? 1 : 2));
 
 const resultsFolder = fileURLToPath(new URL('../../results/', import.meta.url));
 mkdirSync(resultsFolder, { recursive: true });
+const profile = values.profile ? resultsFolder : undefined;
 const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
 for (const name of ['SIGINT', 'SIGTERM'] as const)
@@ -62,12 +63,12 @@ try {
         world,
         only,
         among: values.targets.split(',').filter(Boolean),
-        profile: values.profile ? resultsFolder : undefined,
+        profile,
       })),
     );
   }
   if (wants('client-credentials', 'refresh', 'password')) {
-    samples.push(...(await compareTokens({ ...common, databaseUrl: await server.database('auth'), only })));
+    samples.push(...(await compareTokens({ ...common, databaseUrl: await server.database('auth'), only, profile })));
   }
   if (wants('contention')) {
     await loadWorld(databaseUrl, world, log);
