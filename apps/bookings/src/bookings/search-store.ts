@@ -43,6 +43,12 @@ export interface SearchStatements {
   readonly bindings: readonly unknown[];
 }
 
+interface Part {
+  readonly where: readonly string[];
+  /** No more rows than there are bays, so that they need no order to be bounded. */
+  readonly few: boolean;
+}
+
 export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export function createSearchStore(db: Database) {
@@ -69,34 +75,30 @@ export function searchStatements(criteria: Criteria): SearchStatements {
   const ofFacilities = oneOf('facility_id', criteria.facilities, bind);
   const begin = beginOf(criteria);
   const conditions = conditionsOf(criteria, begin !== undefined, bind);
-  const parts = begin ? partsFrom(begin, criteria.isActive, bind) : [[]];
+  const parts = begin ? partsFrom(begin, criteria.isActive, bind) : [{ where: [], few: false }];
   const [limit, offset] = [`$${bindings.length + 1}::bigint`, `$${bindings.length + 2}::bigint`];
+  const inOrder = 'order by start_date, id limit';
+  const rowsOf = (columns: string, facility: string, part: Part, end: string): string =>
+    `select ${columns} from booking where ${[facility, ...conditions, ...part.where].join(' and ')}${end}`;
   // Each part gives its first rows in the order of an index, so that no more than a page and what lies before it is sorted.
-  const rowsOf = (facility: string, columns: string, asMany: string): string => {
-    const rows = parts.map((part) => {
-      const where = [facility, ...conditions, ...part].join(' and ');
-      return `select ${columns} from booking where ${where} order by start_date, id limit ${asMany}`;
-    });
-    if (rows.length === 1) return String(rows[0]);
-    return `select * from ((${rows.join(')\nunion all (')})) part order by start_date, id limit ${asMany}`;
-  };
-  const counted = parts.map(
-    (part) => `select from booking where ${[ofFacilities, ...conditions, ...part].join(' and ')}`,
-  );
-  const count = `select count(*)::int as total from (${counted.join(' union all ')}) found`;
+  const firstOf = (columns: string, facility: string): string =>
+    parts
+      .map((part) => rowsOf(columns, facility, part, part.few ? '' : ` ${inOrder} ${limit} + ${offset}`))
+      .map((rows) => `(${rows})`)
+      .join('\nunion all ');
   const pageOf = (columns: string): string => {
-    if (criteria.facilities.length === 1 || isSelective(criteria)) {
-      const beforeEnd = parts.length === 1 ? limit : `${limit} + ${offset}`;
-      const rows = rowsOf(ofFacilities, columns, beforeEnd);
-      return parts.length === 1
-        ? `${rows} offset ${offset}`
-        : `select * from (${rows}) page order by start_date, id limit ${limit} offset ${offset}`;
-    }
-    // Of many facilities, each gives its first rows: hundreds of times cheaper than sorting them all.
-    return `select of_facility.* from facility cross join lateral (
-  ${rowsOf('facility_id = facility.id', columns, `${limit} + ${offset}`)}
+    if (criteria.facilities.length > 1 && !isSelective(criteria)) {
+      // Of many facilities, each gives its first rows: hundreds of times cheaper than sorting them all.
+      return `select of_facility.* from facility cross join lateral (
+${firstOf(columns, 'facility_id = facility.id')}
 ) of_facility where facility.id = any($1) order by of_facility.start_date, of_facility.id limit ${limit} offset ${offset}`;
+    }
+    const [part, ...more] = parts;
+    if (part && more.length === 0) return rowsOf(columns, ofFacilities, part, ` ${inOrder} ${limit} offset ${offset}`);
+    return `select * from (${firstOf(columns, ofFacilities)}) first ${inOrder} ${limit} offset ${offset}`;
   };
+  const found = parts.map((part) => rowsOf('', ofFacilities, part, '')).join(' union all ');
+  const count = `select count(*)::int as total from (${found}) found`;
   return {
     firstPage: pageOf(listedColumns),
     laterPage: fetched(pageOf('facility_id, id, start_date')),
@@ -152,15 +154,15 @@ function beginOf(criteria: Criteria): Date | undefined {
  * What is going on at the beginning is found in the constraint's index, what starts later is walked to in order: one condition for
  * both would have every row of the future sorted.
  */
-function partsFrom(
-  begin: Date,
-  isActive: boolean | undefined,
-  bind: (value: unknown) => string,
-): readonly (readonly string[])[] {
+function partsFrom(begin: Date, isActive: boolean | undefined, bind: (value: unknown) => string): readonly Part[] {
   const from = bindInstant(begin, bind);
-  const going = [`start_date <= ${from}`, `${bookedRange} && tstzrange(${from}, ${from}, '[]')`];
+  const goingOn = `${bookedRange} && tstzrange(${from}, ${from}, '[]')`;
   // What is an instant, and now, is over.
-  return [isActive ? [...going, `end_date > ${from}`] : going, [`start_date > ${from}`]];
+  const where = isActive ? [goingOn, `end_date > ${from}`] : [goingOn];
+  return [
+    { where, few: true },
+    { where: [`start_date > ${from}`], few: false },
+  ];
 }
 
 /** Of one value the index's order is the page's order; of an array the planner must sort. */
