@@ -1,14 +1,21 @@
-// Does the README tell the truth? Its shell blocks, run as written against what `npm start` starts; only the ports differ.
+// Do the README and the guide to the API tell the truth? Their shell blocks, run as written against what `npm start` starts; only the
+// ports differ. And a call with the types made from the OpenAPI document.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import createClient from 'openapi-fetch';
+import type { paths } from './generated/bookings-api.ts';
 import { type RunningSystem, startSystem } from './running-system.ts';
 
 const run = promisify(execFile);
-const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8');
-const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] as string);
+const blocksOf = (file: string) =>
+  [...readFileSync(join(import.meta.dirname, '..', file), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
+    (match) => match[1] as string,
+  );
+const blocks = blocksOf('README.md');
+const guide = blocksOf('docs/api.md');
 
 let system: RunningSystem;
 beforeAll(async () => {
@@ -54,6 +61,57 @@ describe('the journey by curl', () => {
     expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
   }, 60_000);
 });
+
+describe('the guide to the API', () => {
+  test('runs from the token to the last booking deleted, twice', async () => {
+    expect(guide).toHaveLength(14);
+    for (const _ of [1, 2]) {
+      const said = await runBlocks(guide);
+      const codes = said.map((text) => [...text.matchAll(/"code":"(\w+)"|HTTP\/1\.1 (\d+)/g)].map((m) => m[1] ?? m[2]));
+      expect(codes).toEqual([
+        [],
+        [],
+        ['201'],
+        ['ERR00422'],
+        ['201'],
+        ['ERR00001', 'ERR00002', 'BOOK00001', 'BOOK00002'],
+        ['304'],
+        ['200', '412', 'ERR00412'],
+        [],
+        [],
+        [],
+        [],
+        ['404', 'ERR00404'],
+        ['204', '204', '404', 'ERR00404'],
+      ]);
+    }
+  }, 60_000);
+});
+
+test('a call with the types of the OpenAPI document', async () => {
+  const token = await fetch(`${system.auth}/connect/token`, {
+    method: 'POST',
+    headers: { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` },
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      scope: 'https://bay-booking.example/golf/bookings',
+    }),
+  }).then((response) => response.json() as Promise<{ access_token: string }>);
+  const client = createClient<paths>({
+    baseUrl: system.bookings,
+    headers: { Authorization: `Bearer ${token.access_token}` },
+  });
+  const startDate = new Date(Date.now() + 86_400_000).toISOString();
+  const body = { bayId: 'bay-n2-05', userAlias: 'Ada', startDate, endDate: startDate };
+  const created = await client.POST('/api/bookings', { body });
+  expect(created.data).toMatchObject(body);
+  const path = { id: created.data?.id ?? '' };
+  const found = await client.GET('/api/bookings', { params: { query: { ids: [path.id], isActive: true } } });
+  expect(found.data?.items.map(({ id }) => id)).toEqual([path.id]);
+  expect((await client.DELETE('/api/bookings/{id}', { params: { path } })).response.status).toBe(204);
+  const gone = await client.GET('/api/bookings/{id}', { params: { path } });
+  expect(gone.error?.errors.map(({ code }) => code)).toEqual(['ERR00404']);
+}, 30_000);
 
 describe('the summary of npm start', () => {
   test('names both addresses, the documentation, the portal and the demo clients', () => {
