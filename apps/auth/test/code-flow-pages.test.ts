@@ -78,6 +78,25 @@ describe('the user logs in, then consents', () => {
     expect(back.url.searchParams.get('error')).toBe('access_denied');
   });
 
+  test('what one browser allowed is no answer for another, and what this one allowed or declined before stays', async () => {
+    const first = browser();
+    const wide = authorize({ scope: `openid profile email ${scopes.play}`, prompt: 'consent' });
+    await first.send(await first.send(await first.open(wide), player), {}, allow);
+    const other = browser();
+    const narrow = authorize({ scope: `openid ${scopes.play}`, prompt: 'consent' });
+    await other.send(await other.send(await other.open(narrow), player), {}, allow);
+    const asked = await other.open(authorize({ scope: 'openid profile email' }));
+    expect(asked.title).toMatch(/^Allow access/);
+    await other.send(asked, { scope: ['profile'] }, allow);
+    const back = await other.open(authorize({ scope: `openid profile email ${scopes.play}` }));
+    expect(back.url.searchParams.get('scope')).toBe(`openid profile ${scopes.play}`);
+    // Another decision, about something else, leaves both as they are.
+    const more = await other.open(authorize({ scope: 'openid roles' }));
+    await other.send(more, {}, allow);
+    const all = await other.open(authorize({ scope: `openid profile email roles ${scopes.play}` }));
+    expect(all.url.searchParams.get('scope')).toBe(`openid profile roles ${scopes.play}`);
+  });
+
   test('or denies, and the redirect carries access_denied', async () => {
     const visitor = browser();
     const signIn = await visitor.open(authorize({ prompt: 'consent' }));

@@ -1,7 +1,7 @@
 // What becomes of somebody's decision about scopes? A new grant with what was ticked and, written down as refused, what was not: else the
 // provider would ask again at once. Both are remembered as long as the session (specification, "Scopes" rule 3).
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { ScopeTable } from '../scopes.ts';
+import { type ScopeTable, splitScope } from '../scopes.ts';
 import type { ConsentStore } from './consent-store.ts';
 
 export interface ScopeOnPage {
@@ -40,6 +40,8 @@ export interface Decision {
   readonly clientId: string;
   readonly requested: readonly string[];
   readonly granted: readonly string[];
+  /** The session's grant until now, if it has one. */
+  readonly grantId: string | undefined;
 }
 
 export interface ConsentOptions {
@@ -73,14 +75,34 @@ export function createConsent({ provider, consents, scopes, audience }: ConsentO
     return grant;
   };
 
+  const find = async (grantId: string | undefined, accountId: string, clientId: string) => {
+    const grant = grantId === undefined ? undefined : await provider().Grant.find(grantId);
+    return grant?.accountId === accountId && grant.clientId === clientId ? grant : undefined;
+  };
+  type Grant = InstanceType<Provider['Grant']>;
+  const allowedBy = (grant: Grant) => splitScope(`${grant.getOIDCScope()} ${grant.getResourceScope(audience)}`);
+  const refusedBy = (grant: Grant) =>
+    splitScope(`${grant.getRejectedOIDCScope()} ${grant.getRejectedResourceScope(audience)}`);
+
   return {
-    /** Answers the new grant's id. A grant remembers refusals for ever, so a decision never changes an old one. */
-    async decide({ accountId, clientId, requested, granted }: Decision): Promise<string> {
-      const before = await consents.scopesOf(accountId, clientId);
-      const remembered = [...new Set([...before.filter((scope) => !requested.includes(scope)), ...granted])];
+    /**
+     * Answers the new grant's id. A grant remembers refusals for ever, so a decision never changes an old one: what was decided in this
+     * session about other scopes is carried over. What any session allowed is written down for the account's page alone.
+     */
+    async decide({ accountId, clientId, requested, granted, grantId }: Decision): Promise<string> {
+      const isOther = (scope: string) => scope !== '' && !requested.includes(scope);
+      const before = await find(grantId, accountId, clientId);
+      const kept = before ? allowedBy(before).filter(isOther) : [];
+      const keptOut = before ? refusedBy(before).filter(isOther) : [];
       const refused = requested.filter((scope) => !granted.includes(scope));
-      await consents.remember(accountId, clientId, remembered);
-      const grant = await makeGrant({ accountId, clientId, granted: remembered, refused });
+      const everywhere = (await consents.scopesOf(accountId, clientId)).filter(isOther);
+      await consents.remember(accountId, clientId, [...new Set([...everywhere, ...kept, ...granted])]);
+      const grant = await makeGrant({
+        accountId,
+        clientId,
+        granted: [...kept, ...granted],
+        refused: [...keptOut, ...refused],
+      });
       return grant.jti;
     },
 
@@ -92,8 +114,7 @@ export function createConsent({ provider, consents, scopes, audience }: ConsentO
       const { client, session, account, result } = ctx.oidc;
       if (!client || !session || !account) return undefined;
       const grantId = result?.consent?.grantId ?? session.grantIdFor(client.clientId);
-      const existing = grantId ? await provider().Grant.find(grantId) : undefined;
-      return existing?.accountId === account.accountId && existing.clientId === client.clientId ? existing : undefined;
+      return find(grantId, account.accountId, client.clientId);
     },
   };
 }

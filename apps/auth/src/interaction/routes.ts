@@ -108,7 +108,13 @@ export function interactionRoutes(options: InteractionOptions): Router {
       audit.record({ kind: 'consent.denied', ...event, detail: { requested } });
       return refuse(request, response, 'the resource owner denied the request');
     }
-    const grantId = await options.decide({ accountId, clientId: client.clientId, requested, granted });
+    const grantId = await options.decide({
+      accountId,
+      clientId: client.clientId,
+      requested,
+      granted,
+      grantId: interaction.grantId,
+    });
     audit.record({ kind: 'consent.given', ...event, detail: { requested, granted } });
     await provider().interactionFinished(
       request,
