@@ -44,7 +44,7 @@ describe('packages', () => {
     service: ['common'],
     postgres: [],
     testkit: ['common', 'service', 'postgres'],
-    local: ['postgres', 'testkit'],
+    local: ['service', 'postgres', 'testkit'],
     auth: ['common', 'service'],
     bookings: ['common', 'service'],
   };

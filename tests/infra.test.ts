@@ -2,6 +2,7 @@
 // sources.
 import { constants, globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { compileCache, nodeFlags } from '@bay-booking/service/node-flags';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 
@@ -28,7 +29,11 @@ describe('images', () => {
   test.each(['auth', 'bookings'])('%s runs Node itself, as an ordinary user, and says how it does', (target) => {
     const stage = dockerfile.slice(dockerfile.indexOf(`FROM runtime AS ${target}`)).split(/^FROM /m)[1] as string;
     expect(stage).toMatch(/^USER node$/m);
-    expect(stage).toMatch(/^CMD \["node", "--max-semi-space-size=4", "src\/main\.ts"\]$/m);
+    const command = ['node', ...nodeFlags, 'src/main.ts'];
+    expect(stage).toContain(`\nCMD ${JSON.stringify(command).replaceAll(',', ', ')}\n`);
+    const { scripts } = JSON.parse(read(`apps/${target}/package.json`));
+    const cache = `NODE_COMPILE_CACHE=\${NODE_COMPILE_CACHE-../../${compileCache}}`;
+    expect(scripts.start).toBe(`${cache} exec ${command.join(' ')}`);
     expect(stage).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
   });
 

@@ -7,9 +7,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
+import { nodeFlags as serviceFlags } from '@bay-booking/service/node-flags';
 import { openFormBrowser } from '../../apps/auth/test/form-browser.ts';
 import { baseUrl, scope, scopeBase } from './bookings-service.ts';
-import { type Child, serviceFlags, startChild } from './child.ts';
+import { type Child, startChild } from './child.ts';
 
 const folderOfAuth = fileURLToPath(new URL('../../apps/auth', import.meta.url));
 const callback = 'http://localhost:4010/callback';

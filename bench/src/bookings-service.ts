@@ -2,7 +2,8 @@
 // and thrown away; only BASE_URL is a name that all targets share, so that their answers can be compared byte by byte.
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { type Child, serviceFlags, startChild } from './child.ts';
+import { nodeFlags as serviceFlags } from '@bay-booking/service/node-flags';
+import { type Child, startChild } from './child.ts';
 
 export const baseUrl = 'http://bookings.bench.example';
 export const scopeBase = 'https://bay-booking.example';

@@ -27,8 +27,6 @@ export interface ChildOptions {
 
 // As the services' start scripts and images have it: types stripped and code compiled once, not at every start.
 const compileCache = fileURLToPath(new URL('../.data/compile-cache', import.meta.url));
-/** As in the services' start scripts. */
-export const serviceFlags = ['--max-semi-space-size=4'];
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');

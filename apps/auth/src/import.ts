@@ -52,11 +52,10 @@ export async function importDocument(
     const found = [
       ...(await findAccountFaults(tx, accounts)),
       ...(await findMissing(tx, 'facility', facilityReferences(accounts))),
+      ...(await findMissing(tx, 'account', accountReferences(toStore, accounts))),
     ];
     if (found.length > 0) throw new ImportFaults(found);
     for (const account of accounts) await storeAccount(tx, account);
-    const missing = await findMissing(tx, 'account', accountReferences(toStore));
-    if (missing.length > 0) throw new ImportFaults(missing);
     const secretless: string[] = [];
     for (const [index, client] of toStore.entries()) {
       if (!(await storeClient(tx, client))) secretless.push(`clients[${index}].client_secret: is missing`);
@@ -82,10 +81,13 @@ const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =
     })),
   );
 
-const accountReferences = (clients: readonly ClientToStore[]): Reference[] =>
-  clients.flatMap(({ accountId }, index) =>
-    accountId === null ? [] : [{ path: `clients[${index}].accountId`, id: accountId }],
+/** Those that are not met by the file itself. */
+function accountReferences(clients: readonly ClientToStore[], accounts: readonly ImportedAccount[]): Reference[] {
+  const inFile = new Set(accounts.map(({ id }) => id));
+  return clients.flatMap(({ accountId }, index) =>
+    accountId === null || inFile.has(accountId) ? [] : [{ path: `clients[${index}].accountId`, id: accountId }],
   );
+}
 
 async function findMissing(tx: Database, table: 'facility' | 'account', references: readonly Reference[]) {
   const { rows } = await tx.raw<{ rows: { id: string }[] }>(`select id from ${table} where id = any (?)`, [

@@ -141,6 +141,20 @@ describe('faults name their path and change nothing', () => {
     expect(await everything()).toBe(before);
   });
 
+  test('references to nothing are told together, wherever they stand', async () => {
+    const faults = await faultsOf({
+      accounts: [{ id: 'acc-nowhere', username: 'nowhere', memberships: [{ facilityId: 'fac-none', role: 'staff' }] }],
+      clients: [
+        { client_id: 'c', client_secret: 's', accountId: 'acc-none' },
+        { client_id: 'd', client_secret: 's', accountId: 'acc-nowhere' },
+      ],
+    });
+    expect(faults).toEqual([
+      'accounts[0].memberships[0].facilityId: there is no facility fac-none',
+      'clients[0].accountId: there is no account acc-none',
+    ]);
+  });
+
   test('text that is no JSON', () => {
     expect(() => readImportDocument('{')).toThrow(ImportFaults);
   });

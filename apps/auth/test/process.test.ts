@@ -61,6 +61,10 @@ describe('from an empty database', () => {
     expect(await health('ready')).toBe(503);
     expect((await fetch(`http://localhost:${port}/connect/jwks`)).status).toBe(503);
 
+    const early = start('commands/import.ts', ['-']);
+    early.child.stdin?.end(JSON.stringify(demoDocument(scopes)));
+    expect(await early.ended).toMatchObject({ code: 1, err: expect.stringContaining('run migrate') });
+
     const [first, second] = await Promise.all([run('commands/migrate.ts'), run('commands/migrate.ts')]);
     expect([first.code, second.code]).toEqual([0, 0]);
     await eventually(async () => (await health('ready')) === 200);

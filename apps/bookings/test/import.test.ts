@@ -2,6 +2,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { query } from '@bay-booking/service/database';
+import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ImportError, readImport } from '../src/places/import.ts';
 import { importPlaces } from '../src/places/import-store.ts';
@@ -46,10 +47,10 @@ async function counts(): Promise<unknown> {
 }
 
 describe('the command', () => {
-  const command = (argument: string, input?: string) =>
+  const command = (argument: string, input?: string, url = world.databaseUrl) =>
     new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
       const child = spawn(process.execPath, [`${import.meta.dirname}/../src/commands/import.ts`, argument], {
-        env: { DATABASE_URL: world.databaseUrl },
+        env: { DATABASE_URL: url },
       });
       child.on('error', reject);
       const output = Promise.all([text(child.stdout), text(child.stderr)]);
@@ -79,6 +80,14 @@ describe('the command', () => {
   test('a file that is not there, or no JSON: one clear line', async () => {
     expect(await command('/nowhere/places.json')).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
     expect(await command('-', '{')).toMatchObject({ code: 1, stderr: expect.stringContaining('is no JSON') });
+  });
+
+  test('into a database without the schema: what to run first', async () => {
+    const empty = await createTestDatabase();
+    const result = await command('-', JSON.stringify(places), empty.url);
+    expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('is older than') });
+    expect(result.stderr).toContain('run migrate');
+    await empty.drop();
   });
 
   test('from two hosts at once', async () => {

@@ -5,6 +5,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { processIdentity, signal, waitForEnd } from '@bay-booking/postgres/processes';
+import { nodeFlags } from '@bay-booking/service/node-flags';
 import type { AppName, Environment } from './settings.ts';
 
 const STOP_LIMIT_MS = 35_000;
@@ -50,7 +51,8 @@ export interface Service {
 
 export function startService(options: ChildOptions & { watch: boolean }): Service {
   const { app, folder, env, watch, print } = options;
-  const child = spawn(process.execPath, [...(watch ? ['--watch', '--watch-preserve-output'] : []), 'src/main.ts'], {
+  const watching = watch ? ['--watch', '--watch-preserve-output'] : [];
+  const child = spawn(process.execPath, [...nodeFlags, ...watching, 'src/main.ts'], {
     cwd: folder,
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

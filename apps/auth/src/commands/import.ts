@@ -5,10 +5,12 @@ import { text as readAll } from 'node:stream/consumers';
 import { httpUrl, mandatory, optional, postgresUrl, readConfig, scopeBase } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database';
 import { runMain } from '@bay-booking/service/lifecycle';
+import { databaseCheck } from '@bay-booking/service/readiness';
 import { createClientCheck } from '../clients/check.ts';
 import { isLoopback } from '../config.ts';
 import { importDocument } from '../import.ts';
 import { readImportDocument } from '../import-document.ts';
+import { migrationsDirectory } from '../migrations-directory.ts';
 import { createScopeTable } from '../scopes.ts';
 
 runMain(async () => {
@@ -31,6 +33,7 @@ runMain(async () => {
     queryTimeout: 60_000,
   });
   try {
+    await databaseCheck(db, migrationsDirectory)();
     const { facilities, accounts, clients } = await importDocument(document, {
       db,
       scopes: createScopeTable(config.scopeBase),
