@@ -43,6 +43,7 @@ describe('packages', () => {
     common: [],
     service: ['common'],
     postgres: [],
+    tracing: [],
     testkit: ['common', 'service', 'postgres'],
     local: ['service', 'postgres', 'testkit'],
     auth: ['common', 'service'],
