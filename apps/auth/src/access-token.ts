@@ -1,9 +1,10 @@
 // What does an access token say? RFC 9068 claims, the claim `facilities` of a bookings token, the openid scopes that userinfo answers
 // to, and the grant that userinfo looks up. Contract section 6.
-import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { orUnavailable } from './adapter.ts';
 import { ownMetadataOf } from './clients/registered.ts';
 import type { FacilityStore } from './facilities/store.ts';
+import { notesOf } from './request-notes.ts';
 import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
 
 /** So many fit into a header; a subject of more names some with the token parameter `facility`. */
@@ -11,31 +12,19 @@ const facilitiesAtMost = 200;
 
 export type AccessTokenRules = ReturnType<typeof createAccessTokenRules>;
 
-/** Facilities that were read along with the client of a request; the token endpoint asks for a client on every request as it is. */
-const readWithClient = new WeakMap<object, { readonly accountId: string; readonly ids: readonly string[] }>();
-
-export function noteFacilities(accountId: string, ids: readonly string[]): void {
-  const ctx = Provider.ctx;
-  if (ctx) readWithClient.set(ctx, { accountId, ids });
-}
-
 export function createAccessTokenRules({ facilities, scopes }: { facilities: FacilityStore; scopes: ScopeTable }) {
-  const found = new WeakMap<object, Promise<readonly string[]>>();
-
   const idsOf = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
-    const noted = readWithClient.get(ctx);
+    const noted = notesOf(ctx).facilities;
     return noted?.accountId === accountId ? noted.ids : facilities.idsManagedBy(accountId);
   };
 
   /** The ids that the claim will hold; looked up once a request, so that a fault can show before a code or token is used up. */
   const facilitiesFor = (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
-    const known = found.get(ctx);
-    if (known) return known;
-    const looking = orUnavailable(() => idsOf(ctx, accountId)).then((ids) =>
+    const notes = notesOf(ctx);
+    notes.chosenFacilities ??= orUnavailable(() => idsOf(ctx, accountId)).then((ids) =>
       selectFacilities(ids, namedFacilities(ctx)),
     );
-    found.set(ctx, looking);
-    return looking;
+    return notes.chosenFacilities;
   };
 
   const extraTokenClaims: Configuration['extraTokenClaims'] = async (ctx, token) => {

@@ -1,14 +1,12 @@
-// Where does oidc-provider keep what it issues? One table; an id is a bearer secret, so its SHA-256 is the key and the id itself is
-// stored nowhere. `consume` has exactly one winner however many redeem a code at once (RFC 6749 section 4.1.2, RFC 9700 section 4.14).
-import { createHash } from 'node:crypto';
-import { type Database, isUnavailable } from '@bay-booking/service/database';
-import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
+// Where does oidc-provider keep what it issues? One table, by the SHA-256 of the id. `consume` has exactly one winner however many redeem
+// a code at once (RFC 6749 section 4.1.2, RFC 9700 section 4.14).
+import { type Database, isUnavailable, query } from '@bay-booking/service/database';
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import { type ArtifactRow, answeredAt, hash, payloadOf, withoutSecrets } from './artifact.ts';
 import { jsonText } from './json.ts';
-
-const hash = (id: string): string => createHash('sha256').update(id).digest('base64url');
-
-/** Models whose id no bearer ever holds; their payload keeps it. */
-const namedModels = new Set(['Grant', 'ReplayDetection']);
+import type { Races } from './races.ts';
+import { type RefreshStore, takeAhead } from './refresh-store.ts';
+import { notesNow } from './request-notes.ts';
 
 /** A database that is away is the client's turn to try again, not a fault of its request. */
 export function unavailable(cause: unknown): Error {
@@ -27,70 +25,28 @@ export async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Whether the request now served had arrived before the one that used the artifact up was answered (seconds of the epoch): then the two
- * ran side by side, and this one goes on to lose in `consume`. Only one that came later is a replay, for which the library revokes the
- * whole grant. Of two hosts' clocks that differ, the worst is that a replay within the difference is refused without revoking.
- */
-function lostRace(answered: number): boolean {
-  const arrivedAt = arrivals.get(Provider.ctx?.req ?? nobody);
-  return arrivedAt !== undefined && arrivedAt <= answered * 1000;
-}
-
-const nobody = {};
-const arrivals = new WeakMap<object, number>();
-
-/** Notes when a request came in, in milliseconds; to be called first. */
-export function noteArrival(request: object): void {
-  arrivals.set(request, Date.now());
-}
-
-function withoutSecrets(model: string, { jti, ...payload }: AdapterPayload): AdapterPayload {
-  if (namedModels.has(model)) return { ...payload, jti };
-  // An interaction notes the id of its session, which is the session's cookie; nobody reads it.
-  const { session } = payload as { session?: Record<string, unknown> };
-  return session ? { ...payload, session: { ...session, cookie: undefined } } : payload;
-}
-
-interface Row {
-  readonly payload: AdapterPayload;
-  readonly consumed: number | null;
-  readonly answered: number;
-}
-
-/** A refresh token is answered with its successor, so its use was answered when that was made; a code's only if it brought one. */
-const answeredAt = `case when a.consumed_at is not null then extract(epoch from coalesce(
-    (select min(successor.created_at) from oidc_artifact successor
-      where successor.grant_id = a.grant_id and successor.model = 'RefreshToken' and successor.created_at >= a.consumed_at),
-    case when a.model = 'RefreshToken' then least(now(), a.consumed_at + interval '5 seconds') else a.consumed_at end))::float8 end`;
-
 export interface ArtifactStoreOptions {
   readonly db: Database;
   /** Clients have their own table and store. */
   readonly findClient: (id: string) => Promise<AdapterPayload | undefined>;
+  readonly rotate: RefreshStore['rotate'];
+  readonly races: Races;
 }
 
 export type ArtifactStore = ReturnType<typeof createArtifactStore>;
 
-export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
-  const run = async <T>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> => {
-    const { rows } = await orUnavailable(() => db.raw<{ rows: T[] }>(sql, bindings as never));
-    return rows;
-  };
+export function createArtifactStore({ db, findClient, rotate, races }: ArtifactStoreOptions) {
+  const run = <T extends object>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> =>
+    orUnavailable(() => query<T>(db, sql, bindings));
 
   const adapterFor = (model: string): Adapter => {
     const findBy = async (column: 'id' | 'uid' | 'user_code', value: string, id?: string) => {
-      const [row] = await run<Row>(
-        `select a.payload, extract(epoch from a.consumed_at)::float8 as consumed, ${answeredAt} as answered
-           from oidc_artifact a where a.model = ? and a.${column} = ? and (a.expires_at is null or a.expires_at > now())`,
+      const [row] = await run<ArtifactRow>(
+        `select a.id, a.payload, extract(epoch from a.consumed_at)::float8 as consumed, ${answeredAt} as answered
+           from oidc_artifact a where a.model = $1 and a.${column} = $2 and (a.expires_at is null or a.expires_at > now())`,
         [model, value],
       );
-      if (!row) return undefined;
-      return {
-        ...row.payload,
-        ...(id !== undefined && { jti: id }),
-        ...(row.consumed !== null && !lostRace(row.answered) && { consumed: Math.floor(row.consumed) }),
-      };
+      return row && payloadOf(row, races.isRace, id);
     };
 
     // A session gets a new id at every sign-in. Of two requests of one browser that do that at once, the later one's id is good, and
@@ -99,9 +55,11 @@ export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
 
     return {
       async upsert(id, payload, expiresIn) {
+        const used = model === 'RefreshToken' ? notesNow()?.rotated : undefined;
+        if (used !== undefined) return orUnavailable(() => rotate(used, id, payload, expiresIn));
         await run(
           `insert into oidc_artifact (model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at)
-           values (?, ?, ?::jsonb, ?, ?, ?, ?, ?, now() + make_interval(secs => ?))
+           values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
            on conflict ${sameArtifact} do update set id = excluded.id, payload = excluded.payload,
              grant_id = excluded.grant_id, account_id = excluded.account_id, client_id = excluded.client_id,
              uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`,
@@ -118,23 +76,32 @@ export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
           ],
         );
       },
-      find: (id) => findBy('id', hash(id), id),
+      async find(id) {
+        const ahead = takeAhead(model, id);
+        return ahead ? ahead.payload : findBy('id', hash(id), id);
+      },
       // The session's own id is not known here, and nobody who looks up by uid needs it.
       findByUid: (uid) => findBy('uid', uid),
       findByUserCode: (userCode) => findBy('user_code', userCode),
       async consume(id) {
+        const notes = model === 'RefreshToken' ? notesNow() : undefined;
+        if (notes) {
+          // The library goes on to store its successor, always; that is when it is used up.
+          notes.rotated = hash(id);
+          return;
+        }
         const rows = await run(
           `update oidc_artifact set consumed_at = now()
-            where model = ? and id = ? and consumed_at is null returning 1 as done`,
+            where model = $1 and id = $2 and consumed_at is null returning 1 as done`,
           [model, hash(id)],
         );
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'consumed by a parallel request' });
       },
       async destroy(id) {
-        await run('delete from oidc_artifact where model = ? and id = ?', [model, hash(id)]);
+        await run('delete from oidc_artifact where model = $1 and id = $2', [model, hash(id)]);
       },
       async revokeByGrantId(grantId) {
-        await run('delete from oidc_artifact where model = ? and grant_id = ?', [model, grantId]);
+        await run('delete from oidc_artifact where model = $1 and grant_id = $2', [model, grantId]);
       },
     };
   };
@@ -149,7 +116,7 @@ export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
 
     /** Ends a grant: every code and token of it, and with the Grant itself userinfo for its JWTs. */
     async revokeGrant(grantId: string): Promise<void> {
-      await run(`delete from oidc_artifact where grant_id = ? or (model = 'Grant' and id = ?)`, [
+      await run(`delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
         grantId,
         hash(grantId),
       ]);
@@ -159,7 +126,7 @@ export function createArtifactStore({ db, findClient }: ArtifactStoreOptions) {
     async cleanUp(limit = 1_000): Promise<number> {
       const rows = await run(
         `delete from oidc_artifact where ctid = any (array(
-           select ctid from oidc_artifact where expires_at < now() - interval '1 hour' order by expires_at limit ?
+           select ctid from oidc_artifact where expires_at < now() - interval '1 hour' order by expires_at limit $1
              for update skip locked)) returning 1 as done`,
         [limit],
       );

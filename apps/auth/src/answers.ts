@@ -4,11 +4,12 @@
 import { isUnavailable } from '@bay-booking/service/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { noteArrival } from './adapter.ts';
+import { arrivalOf } from './arrival.ts';
 import { webOriginsOf } from './clients/registered.ts';
 import { publishedResponseTypes } from './implicit.ts';
 import { documentHeaders } from './provider-pages.ts';
 import type { Next } from './provider-types.ts';
+import { notesOf } from './request-notes.ts';
 
 export interface Routes {
   readonly token: string;
@@ -40,7 +41,7 @@ export function registerAnswers(
 
   // Outermost, so that it sees every answer, and what is thrown outside the library's own error handling.
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
-    noteArrival(ctx.req);
+    notesOf(ctx).arrived = arrivalOf(ctx.req);
     if (machine.has(ctx.path)) {
       ctx.set('Cache-Control', 'no-store');
       ctx.req.headers.accept = 'application/json';

@@ -5,13 +5,12 @@ import { createHttpApp } from '@bay-booking/service/http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
-import type { Express } from 'express';
-import { noteFacilities } from './access-token.ts';
+import type { Express, RequestHandler } from 'express';
 import { createArtifactStore } from './adapter.ts';
 import { createAudit } from './audit/audit.ts';
 import { claimsOf } from './claims.ts';
 import { startCleanUp } from './clean-up.ts';
-import { providerMetadata } from './clients/metadata.ts';
+import { providerMetadata, type StoredClient } from './clients/metadata.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { allowPublicDocuments } from './cors.ts';
@@ -26,6 +25,9 @@ import { redirectPostedAuthorization } from './posted-authorization.ts';
 import { createProvider, lifetimes, routes } from './provider.ts';
 import { hostProvider } from './provider-host.ts';
 import { pinPublicAddress } from './public-address.ts';
+import { createRaces } from './races.ts';
+import { createRefreshStore, presentedRefreshToken } from './refresh-store.ts';
+import { notesNow } from './request-notes.ts';
 import { createScopeTable } from './scopes.ts';
 import { createUserinfo } from './userinfo.ts';
 
@@ -61,13 +63,23 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   collectDatabaseMetrics(metrics, { primary: db });
   const facilities = createFacilityStore({ db });
   const clients = createClientStore({ db, audit });
+  const races = createRaces();
+  const refreshes = createRefreshStore({ db, races });
+  const describe = (client: StoredClient | undefined) => client && providerMetadata(client, scopes.bookings);
   const artifacts = createArtifactStore({
     db,
     findClient: async (id) => {
+      const token = presentedRefreshToken();
+      if (token !== undefined) return describe(await refreshes.readAhead(id, token));
       const client = await clients.findUsable(id);
-      if (client?.accountId && client.facilityIds) noteFacilities(client.accountId, client.facilityIds);
-      return client && providerMetadata(client, scopes.bookings);
+      const notes = notesNow();
+      if (notes && client?.accountId && client.facilityIds) {
+        notes.facilities = { accountId: client.accountId, ids: client.facilityIds };
+      }
+      return describe(client);
     },
+    rotate: refreshes.rotate,
+    races,
   });
 
   const people = createPeople({ db, config, logger, audit, provider: () => host.provider(), artifacts, scopes });
@@ -116,6 +128,14 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   });
   app.use(pinPublicAddress(config.issuer));
   app.use(allowPublicDocuments);
+  const askProvider: RequestHandler = (request, response) => {
+    response.locals.route = routeTemplate(request.path);
+    host.handle(request, response);
+  };
+  // Machines ask here, often, and no page's router has a say.
+  app.use((request, response, next) =>
+    askedByMachines.has(request.path) ? askProvider(request, response, next) : next(),
+  );
   app.use(redirectPostedAuthorization(routes.authorization, routes.end_session));
   app.use(
     createUserinfo({
@@ -130,10 +150,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   );
   app.use(people.routes);
   app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...people }));
-  app.use((request, response) => {
-    response.locals.route = routeTemplate(request.path);
-    host.handle(request, response);
-  });
+  app.use(askProvider);
 
   return {
     app,
@@ -152,15 +169,24 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   };
 }
 
+const discovery = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
+const askedByMachines: ReadonlySet<string> = new Set([
+  routes.token,
+  routes.introspection,
+  routes.revocation,
+  routes.jwks,
+  ...discovery,
+]);
+
+const knownPaths: ReadonlySet<string> = new Set([
+  ...Object.values(routes),
+  ...discovery,
+  `${routes.end_session}/confirm`,
+  `${routes.end_session}/success`,
+]);
+
 /** Metrics count by template, never by a raw path, of which there are infinitely many. */
 function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
-  const known: readonly string[] = [
-    ...Object.values(routes),
-    `${routes.end_session}/confirm`,
-    `${routes.end_session}/success`,
-    '/.well-known/openid-configuration',
-    '/.well-known/oauth-authorization-server',
-  ];
-  return known.includes(path) ? path : 'unmatched';
+  return knownPaths.has(path) ? path : 'unmatched';
 }

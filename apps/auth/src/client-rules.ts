@@ -5,6 +5,7 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ownMetadataOf, type RegisteredClient } from './clients/registered.ts';
 import { matchesSecret } from './clients/secret.ts';
 import { createMinuteLimit } from './minute-limit.ts';
+import { notesOf } from './request-notes.ts';
 
 export interface ClientRuleOptions {
   readonly development: boolean;
@@ -33,9 +34,10 @@ export function registerClientRules(provider: Provider, { development, perMinute
   client.grantTypeAllowed = function grantTypeOfClient(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    if (ctx?.oidc?.route !== 'token' || ctx.oidc.params?.grant_type !== type || ctx.state.grantTypeAsked)
-      return allowed;
-    ctx.state.grantTypeAsked = true;
+    if (ctx?.oidc?.route !== 'token' || ctx.oidc.params?.grant_type !== type) return allowed;
+    const notes = notesOf(ctx);
+    if (notes.grantTypeAsked) return allowed;
+    notes.grantTypeAsked = true;
     const wait = limit(this.clientAuthMethod === 'none' ? `${this.clientId} ${ctx.ip}` : this.clientId);
     if (wait > 0) {
       ctx.set('Retry-After', String(wait));

@@ -27,8 +27,10 @@ import { sessionTtl } from './interaction/browser-session.ts';
 import { mayInspect, registerTokenStatus } from './introspection.ts';
 import { registerEvents } from './provider-events.ts';
 import { type ProviderPages, showPage } from './provider-pages.ts';
+import { accountAhead } from './refresh-store.ts';
 import { createResource } from './resource-server.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { signerOf } from './signing.ts';
 
 export const routes = {
   authorization: '/connect/authorize',
@@ -84,7 +86,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
 
   const configuration: Configuration = {
     adapter: artifacts.adapter,
-    jwks: { keys: keys as never },
+    jwks: { keys: keys.map(signerOf) as never },
     routes,
     ...clientSettings,
     conformIdTokenClaims: false,
@@ -107,7 +109,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
         (grant as { expiresIn?: number }).expiresIn ?? Math.max(lifetimes.grant, settings.refreshTokenTtl),
     },
     findAccount: async (ctx, id, token) => {
-      const account = await orUnavailable(() => dependencies.findAccount(id));
+      const account = accountAhead(id) ?? (await orUnavailable(() => dependencies.findAccount(id)));
       if (!account || account.disabledAt) return undefined;
       // Too many facilities is said before the refresh token is used up.
       if (ctx.oidc.route === 'token' && token && splitScope(token.scope).includes(scopes.bookings)) {
@@ -144,6 +146,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
     },
     features: {
       ...switches,
+      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: { enabled: true, allowedPolicy: (_ctx, client, token) => mayInspect(client, token.clientId) },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
       userinfo: { enabled: true },

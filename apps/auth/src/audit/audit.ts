@@ -1,7 +1,7 @@
 // Who did what, when, from where? Every sign-in, refusal, grant, revocation, consent, key and client change becomes one event: a
 // structured log line and a row of audit_event, never with a secret. Losing an event must not fail the request it tells of.
 import type { Database } from '@bay-booking/service/database';
-import type { Logger } from '@bay-booking/service/logging';
+import { type Logger, withoutRedaction } from '@bay-booking/service/logging';
 import { jsonText } from '../json.ts';
 
 export interface AuditEvent {
@@ -32,6 +32,8 @@ const waitingAtMost = 5_000;
 const gatherFor = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
+  // An event has no field that could hold a secret.
+  const eventLog = withoutRedaction(logger);
   let waiting: (AuditEvent & { at: Date })[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
@@ -85,7 +87,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
 
   return {
     record(event: AuditEvent): void {
-      logger.info({ audit: event }, event.kind);
+      eventLog.info({ audit: event }, event.kind);
       if (waiting.length >= waitingAtMost) return;
       waiting.push({ ...event, at: new Date() });
       timer ??= setTimeout(() => void flush(), gatherFor);

@@ -1,6 +1,6 @@
 // Which clients may ask for tokens? The SQL of client and client_secret: what the provider looks up on every request, and the personal
 // access tokens of service accounts (specification, "Bookings API access"), of which only a SHA-256 of the secret is kept.
-import type { Database } from '@bay-booking/service/database';
+import { type Database, query as run } from '@bay-booking/service/database';
 import type { Audit } from '../audit/audit.ts';
 import { jsonText } from '../json.ts';
 import type { StoredClient } from './metadata.ts';
@@ -46,6 +46,18 @@ const patColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_
   c.disabled_at as "disabledAt", c.last_used_at as "lastUsedAt", c.last_used_from as "lastUsedFrom",
   (select count(*)::int from client_secret s where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())) as secrets`;
 
+/** A client that is disabled or expired, or whose account is, is nobody. $1 is its id. */
+export const usableClient = `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
+       array(select s.secret_sha256 from client_secret s
+              where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())
+              order by s.secret_sha256) as "secretHashes",
+       case when a.id is not null
+            then array(select m.facility_id from membership m where m.account_id = a.id order by m.facility_id)
+        end as "facilityIds"
+  from client c left join account a on a.id = c.account_id
+ where c.id = $1 and c.disabled_at is null and (c.expires_at is null or c.expires_at > now())
+   and (c.account_id is null or a.disabled_at is null)`;
+
 export function createClientStore({ db, audit }: { db: Database; audit: Audit }) {
   const useNoted = new Map<string, number>();
 
@@ -55,21 +67,8 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
   };
 
   return {
-    /** A client that is disabled or expired, or whose account is, is nobody. */
     async findUsable(id: string): Promise<UsableClient | undefined> {
-      const [client] = await query<UsableClient>(
-        `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
-                array(select s.secret_sha256 from client_secret s
-                       where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())
-                       order by s.secret_sha256) as "secretHashes",
-                case when a.id is not null
-                     then array(select m.facility_id from membership m where m.account_id = a.id order by m.facility_id)
-                 end as "facilityIds"
-           from client c left join account a on a.id = c.account_id
-          where c.id = ? and c.disabled_at is null and (c.expires_at is null or c.expires_at > now())
-            and (c.account_id is null or a.disabled_at is null)`,
-        [id.replaceAll('\0', '')],
-      );
+      const [client] = await run<UsableClient>(db, usableClient, [id.replaceAll('\0', '')]);
       return client;
     },
 

@@ -1,5 +1,5 @@
 // Which facilities are there, and who is what at them? The SQL of facility and membership.
-import type { Database } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database';
 
 export const facilityRoles = ['owner', 'staff', 'bookings-manager'] as const;
 export type FacilityRole = (typeof facilityRoles)[number];
@@ -16,8 +16,9 @@ export function createFacilityStore({ db }: { db: Database }) {
   return {
     /** The ids that the claim `facilities` of a bookings token may hold: every role manages bookings. */
     async idsManagedBy(accountId: string): Promise<readonly string[]> {
-      const { rows } = await db.raw<{ rows: { facility_id: string }[] }>(
-        'select facility_id from membership where account_id = ? order by facility_id',
+      const rows = await query<{ facility_id: string }>(
+        db,
+        'select facility_id from membership where account_id = $1 order by facility_id',
         [accountId],
       );
       return rows.map((row) => row.facility_id);
