@@ -35,6 +35,7 @@ export async function timeUntil(look: () => Promise<unknown>, limit?: number): P
 
 export interface DatabaseServer {
   readonly port: number;
+  readonly dataPath: string;
   readonly urlOf: (app: AppName, port?: number) => string;
   /** For migrations. */
   readonly ownerUrlOf: (app: AppName) => string;
@@ -80,6 +81,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   }
   return {
     port,
+    dataPath: server.dataPath,
     urlOf: (app, through = port) => `postgres://${app}_service:fault@127.0.0.1:${through}/${app}`,
     ownerUrlOf: admin,
     query,

@@ -11,17 +11,20 @@ import { createBearer } from './bearer.ts';
 import { createAnswerStore } from './bookings/answers.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createCandidates } from './bookings/ids.ts';
-import { createSearchStore } from './bookings/search-store.ts';
+import { createSearchStore, type SearchStore } from './bookings/search-store.ts';
 import { createBookingStore } from './bookings/store.ts';
 import type { Config } from './config.ts';
 import { mountDocuments } from './documents.ts';
 import type { Keyring } from './keyring.ts';
-import { observeKeyring } from './metrics.ts';
+import { observeKeyring, observeReads } from './metrics.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
-import { createPlacesStore } from './places/store.ts';
+import { createPlacesStore, type PlacesStore } from './places/store.ts';
 import { mountPrefix } from './prefix.ts';
 import { createRateLimit } from './rate-limit.ts';
+import { createReads, type Reads } from './replica/reads.ts';
+import { createReplicaStore } from './replica/store.ts';
+import { within } from './replica/within.ts';
 import { mountEndpoints, mountFailures } from './routes.ts';
 
 export const migrationsDirectory = `${import.meta.dirname}/../migrations`;
@@ -32,35 +35,68 @@ export interface AppOptions {
     'baseUrl' | 'authIssuer' | 'audience' | 'scopeBase' | 'trustProxy' | 'rateLimitPerMinute' | 'metricsPort'
   >;
   readonly db: Database;
+  /** Where lists are read from if it keeps up; `wait` in milliseconds. */
+  readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
   readonly keyring: Keyring;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly now?: () => Date;
 }
 
-export function createEndpoints({ db, baseUrl, now }: { db: Database; baseUrl: string; now: () => Date }) {
+export function createEndpoints({
+  db,
+  reads,
+  baseUrl,
+  now,
+}: {
+  db: Database;
+  reads?: Reads | undefined;
+  baseUrl: string;
+  now: () => Date;
+}) {
   const link = linksBelow(baseUrl);
   const places = createPlacesStore(db);
+  const listed = reads ? listsThrough(reads) : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
       store: createBookingStore(db),
       answers: createAnswerStore(db),
-      searches: createSearchStore(db),
+      searches: listed.searches,
       candidates: createCandidates(),
       catalogue: createCatalogue({ store: places }),
       link,
       now,
       baseUrl,
     }),
-    ...createPlacesEndpoints({ store: places, link }),
+    ...createPlacesEndpoints({ store: { location: places.location, ...listed.places }, link }),
   ];
 }
 
-export function createApp({ config, db, keyring, logger, metrics, now = () => new Date() }: AppOptions): Express {
+/** Lists alone: what a single booking or location says may decide about the next write. */
+function listsThrough(reads: Reads) {
+  return {
+    searches: { search: (...asked) => reads.run((db) => createSearchStore(db).search(...asked)) } satisfies SearchStore,
+    places: {
+      locations: (...asked) => reads.run((db) => createPlacesStore(db).locations(...asked)),
+      bays: (...asked) => reads.run((db) => createPlacesStore(db).bays(...asked)),
+    } satisfies Pick<PlacesStore, 'locations' | 'bays'>,
+  };
+}
+
+export function createApp({
+  config,
+  db,
+  replica,
+  keyring,
+  logger,
+  metrics,
+  now = () => new Date(),
+}: AppOptions): Express {
   const { baseUrl, authIssuer, audience, scopeBase } = config;
   const scope = `${scopeBase}/golf/bookings`;
-  const endpoints = createEndpoints({ db, baseUrl, now });
-  collectDatabaseMetrics(metrics, { primary: db });
+  const reads = replica && readsOf(replica, { db, logger, metrics });
+  const endpoints = createEndpoints({ db, reads, baseUrl, now });
+  collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
   observeKeyring(metrics, keyring);
   const app = createHttpApp({
     logger,
@@ -89,4 +125,22 @@ export function createApp({ config, db, keyring, logger, metrics, now = () => ne
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountFailures(app);
   return app;
+}
+
+function readsOf(
+  { db: replica, wait }: NonNullable<AppOptions['replica']>,
+  { db: primary, logger, metrics }: Pick<AppOptions, 'db' | 'logger' | 'metrics'>,
+): Reads {
+  const store = createReplicaStore({ primary, replica });
+  const count = observeReads(metrics, () => within(1_000, store.position().then(store.lag)));
+  return createReads({
+    primary,
+    store,
+    wait,
+    onRead: (source, reason, err) => {
+      count(source, reason);
+      // Being late is everyday's business, and shown by the metric.
+      if (err && reason !== 'behind') logger.warn({ err, reason }, 'list read from the primary');
+    },
+  });
 }

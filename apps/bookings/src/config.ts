@@ -29,6 +29,8 @@ const fields = {
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
+  databaseReadUrl: optional('DATABASE_READ_URL', postgresUrl),
+  databaseReadWait: optional('DATABASE_READ_WAIT', integer(0, 5_000), 50),
 } as const;
 
 export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };

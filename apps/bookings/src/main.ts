@@ -16,12 +16,20 @@ runMain(async () => {
   const logger = createLogger({ service: 'bookings', level: config.logLevel });
   const metrics = createMetrics('bookings');
   collectProcessMetrics(metrics);
-  const db = connectDatabase({
-    url: config.databaseUrl,
+  const connection = {
     applicationName: 'bookings',
     poolMax: config.databasePoolMax,
     prepared: config.databasePrepared,
-  });
+  };
+  const db = connectDatabase({ ...connection, url: config.databaseUrl });
+  const replica =
+    config.databaseReadUrl === undefined
+      ? undefined
+      : {
+          // What takes longer there is asked of the primary.
+          db: connectDatabase({ ...connection, url: config.databaseReadUrl, queryTimeout: 2_000 }),
+          wait: config.databaseReadWait,
+        };
   const fetchFailed = countFailedFetches(metrics);
   const keyring = createKeyring({
     issuer: config.authIssuer,
@@ -33,7 +41,7 @@ runMain(async () => {
   });
   keyring.start();
   const housekeeping = startHousekeeping({ answers: createAnswerStore(db), logger });
-  const app = createApp({ config, db, keyring, logger, metrics });
+  const app = createApp({ config, db, replica, keyring, logger, metrics });
   await serve({
     listeners: [
       { name: 'api', handler: app, port: config.port },
@@ -45,7 +53,7 @@ runMain(async () => {
     close: async () => {
       housekeeping.stop();
       keyring.close();
-      await db.destroy();
+      await Promise.all([db.destroy(), replica?.db.destroy()]);
     },
   });
 });

@@ -1,5 +1,5 @@
-// What do we watch, beside what every service does? How old the authorization server's keys are that we verify with, and whether
-// fetching them fails. Bookings by outcome are in `http_problems_total` and in the request counts.
+// What do we watch, beside what every service does? How old the authorization server's keys are that we verify with, whether fetching
+// them fails, and where lists are read from. Bookings by outcome are in `http_problems_total` and in the request counts.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Keyring } from './keyring.ts';
@@ -25,4 +25,28 @@ export function countFailedFetches({ registry }: Metrics): () => void {
     registers: [registry],
   });
   return () => failures.inc();
+}
+
+/** Answers what is to be called for each list that was read; `lag` is asked for when Prometheus asks. */
+export function observeReads(
+  { registry }: Metrics,
+  lag: () => Promise<number>,
+): (source: 'primary' | 'replica', reason: string) => void {
+  const counter = new Counter({
+    name: 'database_reads_total',
+    help: 'Lists by the server that they were read from, and why it was not the replica.',
+    labelNames: ['source', 'reason'],
+    registers: [registry],
+  });
+  new Gauge({
+    name: 'replica_lag_bytes',
+    help: 'What the primary has written and the replica has not replayed; absent while one of them does not say.',
+    registers: [registry],
+    async collect() {
+      const bytes = await lag().catch(() => undefined);
+      if (bytes === undefined) this.reset();
+      else this.set(bytes);
+    },
+  });
+  return (source, reason) => counter.inc({ source, reason });
 }

@@ -23,6 +23,8 @@ test('the three that must be there, and the defaults of the others', () => {
     rateLimitPerMinute: 0,
     databasePoolMax: 10,
     databasePrepared: true,
+    databaseReadUrl: undefined,
+    databaseReadWait: 50,
   });
 });
 
@@ -39,6 +41,8 @@ test('all that is set', () => {
     RATE_LIMIT_PER_MINUTE: '600',
     DB_POOL_MAX: '4',
     DB_PREPARED: 'off',
+    DATABASE_READ_URL: 'postgres://user@replica/bookings',
+    DATABASE_READ_WAIT: '20',
   };
   expect(readBookingsConfig(all)).toMatchObject({
     port: 8080,
@@ -51,6 +55,8 @@ test('all that is set', () => {
     rateLimitPerMinute: 600,
     databasePoolMax: 4,
     databasePrepared: false,
+    databaseReadUrl: 'postgres://user@replica/bookings',
+    databaseReadWait: 20,
   });
 });
 
@@ -65,6 +71,8 @@ test('every fault at once', () => {
     LOG_LEVEL: 'loud',
     RATE_LIMIT_PER_MINUTE: '-1',
     DB_PREPARED: 'perhaps',
+    DATABASE_READ_URL: 'replica',
+    DATABASE_READ_WAIT: 'soon',
   };
   expect(() => readBookingsConfig(faulty)).toThrow(
     expect.objectContaining({

@@ -141,6 +141,33 @@ export async function query<Row extends object>(
   }
 }
 
+/** Runs several constant statements sent in one message; the rows of the last. */
+export async function queryAll<Row extends object>(db: Database, sql: readonly string[]): Promise<readonly Row[]> {
+  const { client } = db;
+  const connection: Connection = await client.acquireConnection();
+  try {
+    const { response } = await client.query(connection, { method: 'raw', sql: sql.join(';\n') });
+    return response.at(-1).rows;
+  } finally {
+    await client.releaseConnection(connection);
+  }
+}
+
+/** One connection of `db`, for statements of `query` that must meet the same server and transaction. Whoever takes it gives it back. */
+export async function takeConnection(db: Database): Promise<{ readonly db: Database; readonly release: () => void }> {
+  const { client } = db;
+  const connection: Connection = await client.acquireConnection();
+  const pinned = {
+    acquireConnection: async () => connection,
+    releaseConnection: async () => {},
+    query: (_: Connection, statement: unknown) => client.query(connection, statement),
+  };
+  return {
+    db: { client: pinned } as unknown as Database,
+    release: () => void client.releaseConnection(connection),
+  };
+}
+
 /**
  * The database as libraries know it that want a pg client. They name the statements that they prepare; here ours are named, or none is
  * where a pooler would lose them. `rowCount` is that of the rows answered.

@@ -19,7 +19,7 @@ export function createPlacesEndpoints({
   store,
   link,
 }: {
-  readonly store: PlacesStore;
+  readonly store: Pick<PlacesStore, 'location' | 'locations' | 'bays'>;
   readonly link: (method: string, path: string) => Link;
 }) {
   return [
