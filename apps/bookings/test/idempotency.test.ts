@@ -4,6 +4,7 @@ import { query } from '@bay-booking/service/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createAnswerStore } from '../src/bookings/answers.ts';
 import { codesOf, slot } from './support/bookings.ts';
+import { somebodyWaits } from './support/waiting.ts';
 import { createWorld, type World } from './support/world.ts';
 
 let world: World;
@@ -98,7 +99,7 @@ test('in flight: 409 ERR00409 with Retry-After', async () => {
   // Another instance is in the midst of its transaction: the bay is locked, and the first request waits for it with its key kept.
   await query(holder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
   const first = post(body, 'key-6');
-  while ((await query(world.db, "select from pg_locks where not granted and locktype = 'transactionid'")).length === 0);
+  while (!(await somebodyWaits(world.db)));
   const second = await post(body, 'key-6');
   expect(second.status).toBe(409);
   expect(codesOf(second)).toEqual(['ERR00409']);

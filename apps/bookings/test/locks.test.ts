@@ -17,8 +17,12 @@ afterAll(() => world.close());
 async function lockedBays(): Promise<string[]> {
   const locked: string[] = [];
   for (const bay of ['bay-n1-01', 'bay-n1-02', 'bay-n1-03', 'bay-s1-01']) {
+    const facility = bay.startsWith('bay-n') ? 'fac-north' : 'fac-south';
     try {
-      await query(world.db, `select from bay where id = '${bay}' for no key update nowait`);
+      await query(
+        world.db,
+        `select from bay where facility_id = '${facility}' and id = '${bay}' for no key update nowait`,
+      );
     } catch (error) {
       if (errorCode(error) !== '55P03') throw error;
       locked.push(bay);

@@ -3,6 +3,7 @@
 import { query } from '@bay-booking/service/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { codesOf, slot } from './support/bookings.ts';
+import { isSpread } from './support/waiting.ts';
 import { another, closeOthers, createWorld, type World } from './support/world.ts';
 
 afterEach(closeOthers);
@@ -147,7 +148,9 @@ describe('32 clients on one bay and its neighbours', () => {
     await Promise.all(times(32, client));
     expect([...statuses.keys()].filter((status) => ![200, 201, 204, 400].includes(status))).toEqual([]);
     for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
-    expect(crowd.databaseErrors.filter((code) => code !== '23P01')).toEqual([]);
+    // Citus takes all statements outside transactions for one, and so now and then sees a circle where none is: it is tried again.
+    const harmless = (await isSpread(world.db)) ? ['23P01', '40P01'] : ['23P01'];
+    expect(crowd.databaseErrors.filter((code) => !harmless.includes(code))).toEqual([]);
     // Sessions report to the view when they end, at the latest.
     await closeOthers();
     expect(await deadlocks()).toBe(before);
@@ -157,12 +160,10 @@ describe('32 clients on one bay and its neighbours', () => {
        and a.start_date < b.end_date and b.start_date < a.end_date`,
     );
     expect(overlapping).toEqual([]);
-    const orphans = await query(
-      world.db,
-      `select from booking_reference r full join booking b
-       on b.id = r.booking_id and b.facility_id = r.facility_id and b.external_booking_id = r.external_booking_id
-       where (b.id is null) or (r.booking_id is null and b.external_booking_id is not null)`,
-    );
-    expect(orphans).toEqual([]);
+    // Two reads, since a cluster does not join the tables of facilities with those of none.
+    const columns = 'external_booking_id as external, facility_id as facility';
+    const references = await query(world.db, `select ${columns}, booking_id as id from booking_reference order by 1`);
+    const referenced = `select ${columns}, id from booking where external_booking_id is not null order by 1`;
+    expect(references).toEqual(await query(world.db, referenced));
   });
 });

@@ -9,7 +9,9 @@ export const bookingColumns =
   'facility_id, id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at, version';
 
 const returned = bookingColumns.replace(/\w+/g, 'booking.$&');
-const tag = "(booking.version || '-' || (extract(epoch from booking.last_updated_at) * 1000)::bigint)";
+// Of immutable functions only, as a change on a spread table must be: a time in UTC is no matter of the session's zone, a cast none either.
+const milliseconds = "(extract(epoch from booking.last_updated_at at time zone 'UTC') * 1000)::bigint";
+const tag = `(booking.version::text || '-' || ${milliseconds}::text)`;
 
 export const reads = {
   find: `select ${bookingColumns} from booking where facility_id = any($1) and id = $2::uuid`,
