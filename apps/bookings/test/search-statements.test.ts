@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/data
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { migrationsDirectory } from '../src/app.ts';
 import { type Criteria, createSearchStore } from '../src/bookings/search-store.ts';
+import { distribution } from '../src/distribution.ts';
 
 const hour = 3_600_000;
 const origin = Date.UTC(2030, 0, 1);
@@ -32,7 +33,7 @@ for (let bay = 0; bay < 6; bay++) {
 let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
-  database = await createTestDatabase({ migrations: migrationsDirectory });
+  database = await createTestDatabase({ migrations: migrationsDirectory, distribution });
   db = connectDatabase({ url: database.url, applicationName: 'test' });
   await query(db, "insert into facility select id, id, 'UTC' from unnest($1::text[]) id", [['f0', 'f1']]);
   for (const { id, facility, location, start, end } of made) {

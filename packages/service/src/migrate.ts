@@ -37,18 +37,28 @@ export interface MigrateOptions {
   readonly log?: (message: string) => void;
 }
 
+/** Nobody else changes this database's schema while `work` does. */
+export async function alone<T>(url: string, name: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: name, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('set statement_timeout = 0');
+    await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await client.query("set lock_timeout = '3s'");
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
 /**
  * Brings the database to the newest version and answers the versions applied now.
  * @throws {Error} when the schema is newer than the files, or when an applied file was changed afterwards
  */
 export async function migrate({ url, directory, log = () => {} }: MigrateOptions): Promise<readonly number[]> {
   const migrations = await readMigrations(directory);
-  const client = new pg.Client({ connectionString: url, application_name: 'migrate', connectionTimeoutMillis: 10_000 });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    await client.query('set statement_timeout = 0');
-    await client.query('select pg_advisory_lock($1)', [lockKey]);
+  return alone(url, 'migrate', async (client) => {
     await client.query(
       'create table if not exists schema_migration (version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())',
     );
@@ -59,12 +69,12 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
     const missing = migrations.slice(rows.length);
     for (const migration of missing) {
       log(`migration ${migration.version} ${migration.name}`);
-      await applyPatiently(client, migration);
+      await patiently(() => apply(client, migration)).catch((error: Error) => {
+        throw new Error(`migration ${migration.version} ${migration.name}: ${error.message}`, { cause: error });
+      });
     }
     return missing.map(({ version }) => version);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 function checkHistory(
@@ -81,16 +91,12 @@ function checkHistory(
 }
 
 /** A busy table may make the lock time out (so that the service's queries don't pile up behind it): then a little later again. */
-async function applyPatiently(client: pg.Client, migration: Migration): Promise<void> {
+export async function patiently(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await apply(client, migration);
+      return await work();
     } catch (error) {
-      if ((error as { code?: string }).code !== '55P03' || attempt === 20) {
-        throw new Error(`migration ${migration.version} ${migration.name}: ${(error as Error).message}`, {
-          cause: error,
-        });
-      }
+      if (!['55P03', '40P01'].includes((error as { code?: string }).code ?? '') || attempt === 20) throw error;
       await new Promise((resolve) => setTimeout(resolve, 500 * Math.random() + 250 * Math.min(attempt, 8)));
     }
   }
@@ -103,7 +109,6 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
       name,
       checksum,
     ]);
-  await client.query("set lock_timeout = '3s'");
   if (sql.startsWith(outsideTransaction)) {
     await client.query(sql);
     await record();

@@ -1,6 +1,8 @@
 // A database of one's own for each test file: a copy of a template that is migrated once per set of migration files. Copying takes
-// a few ten milliseconds, so tests need no cleaning up and can run in any order and side by side.
+// a few ten milliseconds, so tests need no cleaning up and can run in any order and side by side. Where TEST_DATABASE_URL names a
+// database of a Citus cluster, the copy's tables are spread over its nodes: a template on each of them is copied there.
 import { createHash, randomBytes } from 'node:crypto';
+import { type Distribution, distribute } from '@bay-booking/service/distribute';
 import { migrate, readMigrations } from '@bay-booking/service/migrate';
 import pg from 'pg';
 
@@ -10,17 +12,25 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Without `migrations` the database is empty. */
-export async function createTestDatabase({ migrations }: { migrations?: string } = {}): Promise<TestDatabase> {
+export interface TestDatabaseOptions {
+  /** Without them the database is empty. */
+  migrations?: string;
+  /** Without it the database is on one node, whatever the server. */
+  distribution?: Distribution;
+}
+
+export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `test_${process.env.JEST_WORKER_ID ?? '0'}_${randomBytes(6).toString('hex')}`;
-  await onServer(async (server) => {
-    const template = migrations ? await ensureTemplate(server, migrations) : 'template0';
-    await patiently(() => server.query(`create database ${name} template ${template} strategy file_copy`));
+  const nodes = options.distribution ? await findNodes() : [serverUrl()];
+  const template = await ensureTemplate(nodes, options);
+  await onEach(nodes, async (node) => {
+    await patiently(() => node.query(`create database ${name} template ${template} strategy file_copy`));
+    await copySettings(node, template, name);
   });
   return {
     name,
     url: databaseUrl(name),
-    drop: () => onServer(async (server) => void (await server.query(`drop database if exists ${name} with (force)`))),
+    drop: () => onEach(nodes, (node) => patiently(() => node.query(`drop database if exists ${name} with (force)`))),
   };
 }
 
@@ -30,14 +40,31 @@ function serverUrl(): string {
   throw new Error('no test server: the workspace’s jest.config.js should spread `withPostgres` of jest.preset.js');
 }
 
-function databaseUrl(name: string): string {
-  const url = new URL(serverUrl());
+function databaseUrl(name: string, node = serverUrl()): string {
+  const url = new URL(node);
   url.pathname = `/${name}`;
   return url.href;
 }
 
-async function onServer<T>(work: (server: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: serverUrl(), connectionTimeoutMillis: 10_000 });
+/** The server, and if it is the coordinator of a Citus cluster its workers too. */
+async function findNodes(): Promise<readonly string[]> {
+  return onServer(serverUrl(), async (server) => {
+    const { rowCount } = await server.query("select from pg_extension where extname = 'citus'");
+    if (!rowCount) return [serverUrl()];
+    const { rows } = await server.query(
+      'select nodename, nodeport from pg_dist_node where groupid > 0 order by groupid',
+    );
+    const workers = rows.map(({ nodename, nodeport }) => {
+      const url = new URL(serverUrl());
+      url.host = `${nodename}:${nodeport}`;
+      return url.href;
+    });
+    return [serverUrl(), ...workers];
+  });
+}
+
+async function onServer<T>(url: string, work: (server: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
     return await work(client);
@@ -46,26 +73,74 @@ async function onServer<T>(work: (server: pg.Client) => Promise<T>): Promise<T> 
   }
 }
 
+async function onEach(
+  nodes: readonly string[],
+  work: (node: pg.Client, url: string) => Promise<unknown>,
+): Promise<void> {
+  await Promise.all(nodes.map((url) => onServer(url, (node) => work(node, url))));
+}
+
 // The name tells the content, so a server that outlives the run (TEST_DATABASE_URL) keeps its templates and never has a stale one.
-async function ensureTemplate(server: pg.Client, directory: string): Promise<string> {
+async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOptions): Promise<string> {
+  const { migrations, distribution } = options;
+  if (!migrations) return 'template0';
   const hash = createHash('sha256');
-  for (const { version, checksum } of await readMigrations(directory)) hash.update(`${version} ${checksum}\n`);
+  for (const { version, checksum } of await readMigrations(migrations)) hash.update(`${version} ${checksum}\n`);
+  if (nodes.length > 1) hash.update(JSON.stringify(distribution));
   const digest = hash.digest();
   const template = `template_${digest.toString('hex', 0, 8)}`;
   const lock = digest.readInt32BE(8);
-  // Other workers want the same template at the same moment: one makes it, the others wait.
-  await server.query('select pg_advisory_lock(1952805748, $1)', [lock]);
-  try {
+  return onServer(serverUrl(), async (server) => {
+    // Other workers want the same template at the same moment: one makes it, the others wait.
+    await server.query('select pg_advisory_lock(1952805748, $1)', [lock]);
     const { rowCount } = await server.query('select from pg_database where datname = $1', [template]);
     if (rowCount) return template;
     const draft = `${template}_draft`;
-    await server.query(`drop database if exists ${draft} with (force)`);
-    await server.query(`create database ${draft} template template0`);
-    await migrate({ url: databaseUrl(draft), directory });
-    await patiently(() => server.query(`alter database ${draft} rename to ${template}`));
+    await onEach(nodes, async (node) => {
+      await node.query(`drop database if exists ${draft} with (force)`);
+      await node.query(`create database ${draft} template template0`);
+    });
+    if (nodes.length > 1) await joinNodes(nodes, draft);
+    await migrate({ url: databaseUrl(draft), directory: migrations });
+    if (nodes.length > 1 && distribution)
+      await distribute({ url: databaseUrl(draft), directory: migrations, distribution });
+    // The coordinator last, as its template is looked for.
+    for (const url of nodes.toReversed()) await onServer(url, (node) => finishTemplate(node, draft, template));
     return template;
-  } finally {
-    await server.query('select pg_advisory_unlock(1952805748, $1)', [lock]);
+  });
+}
+
+async function joinNodes(nodes: readonly string[], database: string): Promise<void> {
+  const urls = nodes.map((node) => databaseUrl(database, node));
+  await onEach(urls, (node) => node.query('create extension citus'));
+  await onServer(databaseUrl(database), async (coordinator) => {
+    await coordinator.query(`alter database ${database} set citus.shard_count = 8`);
+    for (const [index, url] of urls.entries()) {
+      const { hostname, port } = new URL(url);
+      const join = index === 0 ? 'citus_set_coordinator_host' : 'citus_add_node';
+      await coordinator.query(`select ${join}($1, $2)`, [hostname, port]);
+    }
+  });
+}
+
+/** Citus has a daemon in every database, which would be in the way of copying. */
+async function finishTemplate(server: pg.Client, draft: string, template: string): Promise<void> {
+  await server.query(`alter database ${draft} allow_connections false`);
+  await patiently(async () => {
+    await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [draft]);
+    await server.query(`alter database ${draft} rename to ${template}`);
+  });
+}
+
+// A database's settings are not in it, so a copy lacks them.
+async function copySettings(server: pg.Client, from: string, to: string): Promise<void> {
+  const { rows } = await server.query<{ setting: string }>(
+    'select unnest(setconfig) as setting from pg_db_role_setting join pg_database on pg_database.oid = setdatabase where setrole = 0 and datname = $1',
+    [from],
+  );
+  for (const { setting } of rows) {
+    const [key, ...value] = setting.split('=');
+    await server.query(`alter database ${to} set ${key} = ${pg.escapeLiteral(value.join('='))}`);
   }
 }
 

@@ -8,6 +8,7 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
 import { createApp, migrationsDirectory } from '../../src/app.ts';
+import { distribution } from '../../src/distribution.ts';
 import { createKeyring, type Keyring } from '../../src/keyring.ts';
 import { checkAnswer } from './check-answer.ts';
 import { importTestPlaces } from './places.ts';
@@ -47,7 +48,7 @@ export interface WorldOptions {
 
 export async function createWorld(options: WorldOptions = {}): Promise<World> {
   const { beside } = options;
-  const database = beside ? undefined : await createTestDatabase({ migrations: migrationsDirectory });
+  const database = beside ? undefined : await createTestDatabase({ migrations: migrationsDirectory, distribution });
   const databaseUrl = beside?.databaseUrl ?? (database?.url as string);
   const issuer =
     beside?.issuer ??

@@ -1,0 +1,60 @@
+// npm run distribute -w apps/bookings: does every table have its place, is a plain PostgreSQL left as it is, and what is refused? On a
+// cluster the command is tried by tests/citus.test.ts.
+import { query } from '@bay-booking/service/database';
+import { distribute } from '@bay-booking/service/distribute';
+import { createTestDatabase } from '@bay-booking/testkit/database';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { migrationsDirectory } from '../src/app.ts';
+import { distribution } from '../src/distribution.ts';
+import { isSpread } from './support/waiting.ts';
+import { createWorld, type World } from './support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(() => world.close());
+
+const keyed = [...distribution.together, ...distribution.apart];
+
+test('every table is spread by a column of its own, or stays on the coordinator', async () => {
+  const tables = await query<{ name: string }>(
+    world.db,
+    "select tablename as name from pg_tables where schemaname = 'public' order by 1",
+  );
+  const listed = [...keyed.map(({ table }) => table), ...distribution.local];
+  expect(listed.toSorted()).toEqual(tables.map(({ name }) => name));
+  for (const { table, by } of keyed) {
+    const found = await query(
+      world.db,
+      'select from pg_attribute where attrelid = $1::regclass and attname = $2 and attnotnull',
+      [table, by],
+    );
+    expect(found).toHaveLength(1);
+  }
+});
+
+test('a table comes after those that it refers to', async () => {
+  const order = distribution.together.map(({ table }) => table);
+  const references = await query<{ from: string; to: string }>(
+    world.db,
+    `select conrelid::regclass::text as from, confrelid::regclass::text as to from pg_constraint
+     where contype = 'f' and connamespace = 'public'::regnamespace`,
+  );
+  for (const { from, to } of references.filter(({ from }) => order.includes(from)))
+    expect(order.indexOf(to)).toBeLessThan(order.indexOf(from));
+});
+
+test('once more, or where there is no Citus: nothing happens', async () => {
+  const options = { url: world.databaseUrl, directory: migrationsDirectory, distribution };
+  expect(await distribute(options)).toEqual((await isSpread(world.db)) ? [] : undefined);
+});
+
+test('without Citus not even the schema is looked at', async () => {
+  const empty = await createTestDatabase();
+  try {
+    expect(await distribute({ url: empty.url, directory: migrationsDirectory, distribution })).toBeUndefined();
+  } finally {
+    await empty.drop();
+  }
+});
