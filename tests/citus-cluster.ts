@@ -1,0 +1,148 @@
+// Where does bookings run when its tables are spread over several servers? A coordinator and two workers of a PostgreSQL on this machine
+// that has the extension Citus, in a temporary folder and on free ports, without fsync. See docs/scale.md.
+import { execFileSync } from 'node:child_process';
+import { chownSync, globSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serverAccount } from '@bay-booking/postgres/account';
+import { readPostmaster } from '@bay-booking/postgres/postmaster';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import pg from 'pg';
+import { freePorts } from './running-system.ts';
+
+interface CitusWorker {
+  readonly port: number;
+  readonly start: () => Promise<void>;
+  /** The immediate shutdown: as after a crash, the next start recovers from the log. */
+  readonly crash: () => Promise<void>;
+}
+
+export interface CitusCluster {
+  /** Of the coordinator's database `postgres`, which knows the workers. */
+  readonly url: string;
+  readonly port: number;
+  readonly workers: readonly CitusWorker[];
+  /** Such a database on every node; its nodes know each other. */
+  readonly createDatabase: (name: string) => Promise<void>;
+  /** Nodes sign in to each other as this role too. */
+  readonly admit: (role: string, password: string) => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** The programs of the newest PostgreSQL of this machine that has the extension, if there is one. */
+export function findCitus(): string | undefined {
+  const installed = globSync([
+    '/usr/lib/postgresql/*/bin/pg_config',
+    '/usr/pgsql-*/bin/pg_config',
+    '/usr/local/pgsql/bin/pg_config',
+  ]);
+  return installed
+    .sort()
+    .reverse()
+    .find((program) => {
+      const shared = execFileSync(program, ['--sharedir'], { encoding: 'utf8' }).trim();
+      return globSync(join(shared, 'extension/citus.control')).length > 0;
+    })
+    ?.replace(/\/pg_config$/, '');
+}
+
+export async function startCitusCluster(programs: string): Promise<CitusCluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-citus-'));
+  await chmod(folder, 0o711);
+  const ports = await freePorts(3);
+  const passwords = join(folder, 'passwords');
+  const admitted: string[] = [];
+  const admit = (line: string): void => {
+    admitted.push(line);
+    writeFileSync(passwords, `${admitted.join('\n')}\n`, { mode: 0o600 });
+    const account = serverAccount(folder);
+    if (account) chownSync(passwords, account.uid, account.gid);
+  };
+  const boot = (index: number): Promise<EmbeddedPostgres> =>
+    startEmbeddedPostgres({
+      dataDir: join(folder, `node-${index}`, 'data'),
+      port: ports[index],
+      fsync: false,
+      watchdog: true,
+      programs,
+      environment: { PGPASSFILE: passwords },
+      settings: {
+        shared_preload_libraries: 'citus',
+        'citus.node_conninfo': 'sslmode=disable',
+        // Moving a shard while it is written to needs the logical log; a transaction over two servers prepares on each.
+        wal_level: 'logical',
+        max_connections: 300,
+        max_prepared_transactions: 300,
+        max_worker_processes: 64,
+        max_replication_slots: 64,
+        max_wal_senders: 64,
+        // What a crash in the middle of a commit left undecided.
+        'citus.recover_2pc_interval': '5s',
+        log_min_messages: 'warning',
+      },
+    });
+  const servers = await Promise.all(ports.map((_, index) => boot(index)));
+  const [coordinator, ...workers] = servers as [EmbeddedPostgres, ...EmbeddedPostgres[]];
+  // Adding a node gives its roles the coordinator's passwords.
+  const { password } = new URL(coordinator.url);
+  for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
+  admit(`127.0.0.1:*:*:postgres:${password}`);
+  const onNode = (index: number, database: string, ...statements: string[]): Promise<void> => {
+    const url = new URL(coordinator.url);
+    url.port = String(ports[index]);
+    url.pathname = `/${database}`;
+    return run(url.href, ...statements);
+  };
+  const spread = async (database: string): Promise<void> => {
+    for (const index of ports.keys()) await onNode(index, database, 'create extension citus');
+    await onNode(
+      0,
+      database,
+      `select citus_set_coordinator_host('127.0.0.1', ${ports[0]})`,
+      ...ports.slice(1).map((port) => `select citus_add_node('127.0.0.1', ${port})`),
+    );
+  };
+  await spread('postgres');
+  return {
+    url: (servers[0] as EmbeddedPostgres).url,
+    port: ports[0] as number,
+    workers: ports.slice(1).map((port, place) => ({
+      port,
+      start: async () => {
+        servers[place + 1] = await boot(place + 1);
+      },
+      crash: async () => {
+        const server = servers[place + 1] as EmbeddedPostgres;
+        process.kill(readPostmaster(server.dataPath)?.pid as number, 'SIGQUIT');
+        await server.ended;
+        await server.stop();
+      },
+    })),
+    createDatabase: async (name) => {
+      for (const index of ports.keys())
+        await onNode(
+          index,
+          'postgres',
+          `set citus.enable_create_database_propagation = off`,
+          `create database ${name}`,
+        );
+      await spread(name);
+    },
+    admit: (role, password) => admit(`127.0.0.1:*:*:${role}:${password}`),
+    stop: async () => {
+      await Promise.all(servers.map((server) => server.stop()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function run(url: string, ...statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,28 @@
+// npm run citus -w tests -- COMMAND …: runs a command with TEST_DATABASE_URL naming a Citus cluster of its own, such as
+// `npm test -w apps/bookings`; without a command the cluster runs until Ctrl-C.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { findCitus, startCitusCluster } from './citus-cluster.ts';
+
+const programs = findCitus();
+if (!programs) {
+  process.stderr.write('no PostgreSQL of this machine has the extension Citus: docs/scale.md tells how to build it\n');
+  process.exit(1);
+}
+const cluster = await startCitusCluster(programs);
+process.stdout.write(`TEST_DATABASE_URL=${cluster.url}\n`);
+const [command, ...args] = process.argv.slice(2);
+const interrupted = Promise.race(['SIGINT', 'SIGTERM'].map((name) => once(process, name)));
+const run = async (program: string): Promise<number> => {
+  const child = spawn(program, args, {
+    stdio: 'inherit',
+    // npm runs this in tests/; the command was typed elsewhere.
+    cwd: process.env.INIT_CWD ?? process.cwd(),
+    env: { ...process.env, TEST_DATABASE_URL: cluster.url },
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
+};
+process.exitCode = command ? await run(command) : await interrupted.then(() => 0);
+await cluster.stop();
+process.exit();
