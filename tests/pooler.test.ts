@@ -1,59 +1,12 @@
 // Do several instances of both services share few connections? Through PgBouncer in transaction mode, of a version that knows nothing of
 // prepared statements (DB_PREPARED=off). Needs Debian's pgbouncer; where it is not installed this says that it is skipped.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { progress, startLoad } from './booking-load.ts';
-import { eventually, type Instance } from './fault-lab.ts';
+import { book, nextBooking, progress, startLoad } from './booking-load.ts';
+import type { Instance } from './fault-lab.ts';
 import { expectNothingLostOrDoubled, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
-import { freePorts } from './running-system.ts';
-
-const program = '/usr/sbin/pgbouncer';
-const serverConnections = 4;
-
-interface Pooler {
-  readonly urlOf: (app: 'auth' | 'bookings') => string;
-  readonly stop: () => Promise<void>;
-}
-
-async function startPooler(databasePort: number): Promise<Pooler> {
-  const [port] = (await freePorts(1)) as [number];
-  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-pooler-'));
-  await chmod(folder, 0o755);
-  const entry = (app: string) => `${app} = host=127.0.0.1 port=${databasePort} user=${app}_service password=fault`;
-  const settings = [
-    `[databases]\n${entry('auth')}\n${entry('bookings')}\n[pgbouncer]`,
-    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
-    `auth_type = any\npool_mode = transaction\ndefault_pool_size = ${serverConnections}\nmax_client_conn = 200`,
-  ];
-  await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
-  // It refuses to run as root.
-  const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  const child: ChildProcess = spawn(program, ['-q', join(folder, 'pgbouncer.ini')], { stdio: 'ignore', ...account });
-  await eventually(async () => {
-    const socket = connect(port, '127.0.0.1');
-    try {
-      await once(socket, 'connect');
-      return true;
-    } finally {
-      socket.destroy();
-    }
-  }, 10_000);
-  return {
-    urlOf: (app) => `postgres://anyone@127.0.0.1:${port}/${app}`,
-    stop: async () => {
-      const exited = once(child, 'exit');
-      child.kill('SIGINT');
-      await exited;
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-}
+import { type Pooler, program, serverConnections, startPooler } from './pooler-lab.ts';
+import { startReplica } from './replica-lab.ts';
 
 (existsSync(program) ? describe : describe.skip)('through PgBouncer in transaction mode', () => {
   let system: FaultSystem;
@@ -123,5 +76,26 @@ async function startPooler(databasePort: number): Promise<Pooler> {
       scope: 'offline_access https://bay-booking.example/dr/play',
     });
     await ask({ grant_type: 'refresh_token', refresh_token });
+  }, 60_000);
+
+  test('lists come from a replica through its own PgBouncer, and show what was just booked', async () => {
+    const replica = await startReplica(system.database);
+    const before = await startPooler(replica.port);
+    try {
+      const environment = { DATABASE_URL: pooler.urlOf('bookings'), DB_PREPARED: 'off' };
+      const reader = await system.startBookings({ ...environment, DATABASE_READ_URL: before.urlOf('bookings') });
+      const token = await getToken(auth.base);
+      for (let turn = 0; turn < 30; turn += 1) {
+        const booking = nextBooking();
+        expect(await book((instances[0] as Instance).base, token, booking)).toMatchObject({ status: 201 });
+        const path = `/api/bookings?externalBookingIds=${booking.externalBookingId}`;
+        const found = await fetch(reader.base + path, { headers: { Authorization: `Bearer ${token}` } });
+        expect(await found.json()).toMatchObject({ total: 1 });
+      }
+      expect(await reader.metric(/^database_reads_total.*source="replica"/)).toBeGreaterThan(15);
+    } finally {
+      await before.stop();
+      await replica.remove();
+    }
   }, 60_000);
 });

@@ -68,6 +68,8 @@ export async function startReplica(primary: DatabaseServer, through: number = pr
   const settings = {
     primary_conninfo: `host=127.0.0.1 port=${through} user=${username} password=${password}`,
     wal_retrieve_retry_interval: '100ms',
+    // Readers give way to recovery at once.
+    max_standby_streaming_delay: 0,
   };
   const boot = () => startEmbeddedPostgres({ dataDir: data, port, fsync: false, settings });
   let server: EmbeddedPostgres = await boot();

@@ -1,0 +1,51 @@
+// How does a test put a pooler before a database? Debian's PgBouncer, 1.18 and so without prepared statements, in transaction mode.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from './fault-lab.ts';
+import { freePorts } from './running-system.ts';
+
+export const program = '/usr/sbin/pgbouncer';
+export const serverConnections = 4;
+
+export interface Pooler {
+  readonly urlOf: (app: 'auth' | 'bookings') => string;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startPooler(databasePort: number): Promise<Pooler> {
+  const [port] = (await freePorts(1)) as [number];
+  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-pooler-'));
+  await chmod(folder, 0o755);
+  const entry = (app: string) => `${app} = host=127.0.0.1 port=${databasePort} user=${app}_service password=fault`;
+  const settings = [
+    `[databases]\n${entry('auth')}\n${entry('bookings')}\n[pgbouncer]`,
+    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
+    `auth_type = any\npool_mode = transaction\ndefault_pool_size = ${serverConnections}\nmax_client_conn = 200`,
+  ];
+  await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
+  // It refuses to run as root.
+  const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const child: ChildProcess = spawn(program, ['-q', join(folder, 'pgbouncer.ini')], { stdio: 'ignore', ...account });
+  await eventually(async () => {
+    const socket = connect(port, '127.0.0.1');
+    try {
+      await once(socket, 'connect');
+      return true;
+    } finally {
+      socket.destroy();
+    }
+  }, 10_000);
+  return {
+    urlOf: (app) => `postgres://anyone@127.0.0.1:${port}/${app}`,
+    stop: async () => {
+      const exited = once(child, 'exit');
+      child.kill('SIGINT');
+      await exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
