@@ -8,12 +8,14 @@ import { notesOf } from './request-notes.ts';
 import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
 
 /** So many fit into a header; a subject of more names some with the token parameter `facility`. */
-const facilitiesAtMost = 200;
+export const facilitiesAtMost = 200;
 
 export type AccessTokenRules = ReturnType<typeof createAccessTokenRules>;
 
 export function createAccessTokenRules({ facilities, scopes }: { facilities: FacilityStore; scopes: ScopeTable }) {
   const idsOf = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
+    const own = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
+    if (own?.account_id === accountId && own.facility_ids) return own.facility_ids;
     const noted = notesOf(ctx).facilities;
     return noted?.accountId === accountId ? noted.ids : facilities.idsManagedBy(accountId);
   };
@@ -29,6 +31,8 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
 
   const extraTokenClaims: Configuration['extraTokenClaims'] = async (ctx, token) => {
     if (!splitScope(token.scope).includes(scopes.bookings)) return undefined;
+    // Asked for without a context by plain-token-request.ts, which has counted them.
+    if (!ctx && token.client) return { facilities: ownMetadataOf(token.client).facility_ids };
     const accountId = 'accountId' in token ? token.accountId : token.client && ownMetadataOf(token.client).account_id;
     return { facilities: accountId === undefined ? [] : await facilitiesFor(ctx, accountId) };
   };

@@ -10,8 +10,8 @@ import { createArtifactStore } from './adapter.ts';
 import { createAudit } from './audit/audit.ts';
 import { claimsOf } from './claims.ts';
 import { startCleanUp } from './clean-up.ts';
-import { providerMetadata, type StoredClient } from './clients/metadata.ts';
-import { createClientStore } from './clients/store.ts';
+import { providerMetadata } from './clients/metadata.ts';
+import { createClientStore, type UsableClient } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { allowPublicDocuments } from './cors.ts';
 import { createFacilityStore } from './facilities/store.ts';
@@ -19,7 +19,9 @@ import { providerPages } from './interaction/provider-pages.ts';
 import { createKeyStore } from './keys.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
+import { createMinuteLimit } from './minute-limit.ts';
 import { createPeople } from './people.ts';
+import { answerPlainTokenRequests } from './plain-token-request.ts';
 import { createPortal } from './portal/portal.ts';
 import { redirectPostedAuthorization } from './posted-authorization.ts';
 import { createProvider, lifetimes, routes } from './provider.ts';
@@ -27,7 +29,7 @@ import { hostProvider } from './provider-host.ts';
 import { pinPublicAddress } from './public-address.ts';
 import { createRaces } from './races.ts';
 import { createRefreshStore, presentedRefreshToken } from './refresh-store.ts';
-import { notesNow } from './request-notes.ts';
+import { createResource } from './resource-server.ts';
 import { createScopeTable } from './scopes.ts';
 import { createUserinfo } from './userinfo.ts';
 
@@ -65,18 +67,13 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const clients = createClientStore({ db, audit });
   const races = createRaces();
   const refreshes = createRefreshStore({ db, races });
-  const describe = (client: StoredClient | undefined) => client && providerMetadata(client, scopes.bookings);
+  const describe = (client: UsableClient | undefined) => client && providerMetadata(client, scopes.bookings);
   const artifacts = createArtifactStore({
     db,
     findClient: async (id) => {
       const token = presentedRefreshToken();
       if (token !== undefined) return describe(await refreshes.readAhead(id, token));
-      const client = await clients.findUsable(id);
-      const notes = notesNow();
-      if (notes && client?.accountId && client.facilityIds) {
-        notes.facilities = { accountId: client.accountId, ids: client.facilityIds };
-      }
-      return describe(client);
+      return describe(await clients.findUsable(id));
     },
     rotate: refreshes.rotate,
     races,
@@ -85,6 +82,8 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const people = createPeople({ db, config, logger, audit, provider: () => host.provider(), artifacts, scopes });
   const { accounts } = people;
 
+  const resource = createResource({ scopes, audience: config.bookingsAudience });
+  const limit = createMinuteLimit(config.rateLimitPerMinute);
   const host = await hostProvider({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
     longestTtl: Math.max(config.accessTokenTtl, lifetimes.idToken),
@@ -94,6 +93,8 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
         {
           settings: config,
           scopes,
+          resource,
+          limit,
           artifacts,
           clients,
           facilities,
@@ -128,6 +129,17 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   });
   app.use(pinPublicAddress(config.issuer));
   app.use(allowPublicDocuments);
+  app.use(
+    answerPlainTokenRequests({
+      path: routes.token,
+      provider: () => (host.isReady() ? host.provider() : undefined),
+      bookings: scopes.bookings,
+      resource,
+      limit,
+      clients,
+      audit,
+    }),
+  );
   const askProvider: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     host.handle(request, response);

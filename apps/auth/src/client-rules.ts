@@ -4,13 +4,12 @@
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ownMetadataOf, type RegisteredClient } from './clients/registered.ts';
 import { matchesSecret } from './clients/secret.ts';
-import { createMinuteLimit } from './minute-limit.ts';
 import { notesOf } from './request-notes.ts';
 
 export interface ClientRuleOptions {
   readonly development: boolean;
-  /** 0 is no limit. */
-  readonly perMinute: number;
+  /** Seconds that a client has to wait, or 0. */
+  readonly limit: (name: string) => number;
 }
 
 /** Checks that the library makes when it reads a client's metadata, and that are for the open internet. */
@@ -21,10 +20,9 @@ interface Schema {
   invalidate(message: string, code?: string): void;
 }
 
-export function registerClientRules(provider: Provider, { development, perMinute }: ClientRuleOptions): void {
+export function registerClientRules(provider: Provider, { development, limit }: ClientRuleOptions): void {
   const client = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed } = client;
-  const limit = createMinuteLimit(perMinute);
 
   client.compareClientSecret = function compareWithHashes(this: RegisteredClient, presented: string): boolean {
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);

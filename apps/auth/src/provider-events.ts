@@ -2,6 +2,7 @@
 // token response (specification, "Scopes" rule 3), and grants, refusals and revocations go to the audit trail.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from './audit/audit.ts';
+import { ownMetadataOf } from './clients/registered.ts';
 import { dropCode } from './implicit.ts';
 import { splitScope } from './scopes.ts';
 
@@ -38,11 +39,11 @@ export function registerEvents(provider: Provider, { audience, audit }: { audien
 
   provider.on('grant.success', (ctx) => {
     const body = ctx.body as Record<string, unknown>;
-    const { AuthorizationCode: code, RefreshToken: refresh, ClientCredentials, Grant } = ctx.oidc.entities;
+    const { AuthorizationCode: code, RefreshToken: refresh, Client, Grant } = ctx.oidc.entities;
     const source = code ?? refresh;
     if (source) body.scope = granted(ctx, (ctx.oidc.params?.scope as string | undefined) ?? source.scope);
     tell('token.issued', ctx, {
-      accountId: Grant?.accountId ?? (ClientCredentials?.client?.account_id as string | undefined),
+      accountId: Grant?.accountId ?? (Client && ownMetadataOf(Client).account_id),
       detail: { grantType: String(ctx.oidc.params?.grant_type), scope: String(body.scope ?? '') },
     });
   });

@@ -28,7 +28,7 @@ import { mayInspect, registerTokenStatus } from './introspection.ts';
 import { registerEvents } from './provider-events.ts';
 import { type ProviderPages, showPage } from './provider-pages.ts';
 import { accountAhead } from './refresh-store.ts';
-import { createResource } from './resource-server.ts';
+import type { Resource } from './resource-server.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { signerOf } from './signing.ts';
 
@@ -58,9 +58,11 @@ export interface ProviderDependencies {
     readonly accessTokenTtl: number;
     readonly refreshTokenTtl: number;
     readonly development: boolean;
-    readonly rateLimitPerMinute: number;
   };
   readonly scopes: ScopeTable;
+  readonly resource: Resource;
+  /** Seconds that a client has to wait before it asks for another token, or 0. */
+  readonly limit: (name: string) => number;
   readonly artifacts: ArtifactStore;
   readonly clients: Pick<ClientStore, 'noteUse'>;
   readonly facilities: FacilityStore;
@@ -78,9 +80,8 @@ export interface ProviderDependencies {
 
 /** `keys` are private JWKs; of several that fit, the first signs. */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
-  const { settings, scopes, artifacts, facilities, clients, pages, audit, logger } = dependencies;
+  const { settings, scopes, resource, artifacts, facilities, clients, pages, audit, logger } = dependencies;
   const audience = settings.bookingsAudience;
-  const resource = createResource({ scopes, audience });
   const rules = createAccessTokenRules({ facilities, scopes });
   const carriesCustom = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
 
@@ -191,7 +192,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerImplicit(provider);
   registerTokenStatus(provider, { routes, artifacts, keys, audience, mayInspect });
   registerEvents(provider, { audience, audit });
-  registerClientRules(provider, { development: settings.development, perMinute: settings.rateLimitPerMinute });
+  registerClientRules(provider, { development: settings.development, limit: dependencies.limit });
   registerClientCredentials(provider, { scopes, resource, rules, clients });
   const issue = { scopes, resource, accessTokenTtl: settings.accessTokenTtl };
   registerPasswordGrant(provider, { ...issue, signIn: dependencies.signIn });

@@ -16,13 +16,15 @@ export interface StoredClient {
 }
 
 /** Metadata of ours that oidc-provider keeps on its client; everything it does not know is dropped unless listed. */
-export const ownMetadata = ['kind', 'pkce', 'allowed_scope', 'account_id', 'secret_hashes'] as const;
+export const ownMetadata = ['kind', 'pkce', 'allowed_scope', 'account_id', 'facility_ids', 'secret_hashes'] as const;
 
 export interface OwnMetadata {
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
   readonly allowed_scope: string;
   readonly account_id?: string;
+  /** Those of the account, as they are now: a client is looked up for every request. */
+  readonly facility_ids?: readonly string[];
   readonly secret_hashes: readonly string[];
 }
 
@@ -33,7 +35,10 @@ const patMetadata = { redirect_uris: [], response_types: [], grant_types: ['clie
  */
 const providerResponseType = (type: string): string => (type === 'token' ? 'code token' : type);
 
-export function providerMetadata(client: StoredClient, bookingsScope: string): ClientMetadata {
+export function providerMetadata(
+  client: StoredClient & { readonly facilityIds?: readonly string[] | null },
+  bookingsScope: string,
+): ClientMetadata {
   const isPat = client.kind === 'personal-access-token';
   const metadata = isPat ? { ...patMetadata, ...nameOf(client.metadata) } : client.metadata;
   const responseTypes = Array.isArray(metadata.response_types)
@@ -47,7 +52,7 @@ export function providerMetadata(client: StoredClient, bookingsScope: string): C
     kind: client.kind,
     pkce: client.pkce,
     allowed_scope: isPat ? bookingsScope : client.scope,
-    ...(client.accountId !== null && { account_id: client.accountId }),
+    ...(client.accountId !== null && { account_id: client.accountId, facility_ids: client.facilityIds ?? [] }),
     secret_hashes: client.secretHashes,
   };
   return {

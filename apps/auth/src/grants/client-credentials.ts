@@ -3,7 +3,7 @@
 // scope with a token that can do nothing.
 import { errors, type Provider } from 'oidc-provider';
 import type { AccessTokenRules } from '../access-token.ts';
-import { allowedScopes, effectiveScopes, ownMetadataOf } from '../clients/registered.ts';
+import { allowedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from '../clients/registered.ts';
 import type { ClientStore } from '../clients/store.ts';
 import type { Resource } from '../resource-server.ts';
 import { findScopeFault, type ScopeTable } from '../scopes.ts';
@@ -13,6 +13,22 @@ export interface ClientCredentialsOptions {
   readonly resource: Resource;
   readonly rules: AccessTokenRules;
   readonly clients: Pick<ClientStore, 'noteUse'>;
+}
+
+export async function issueToMachine(
+  provider: Provider,
+  resource: Resource,
+  client: RegisteredClient,
+  scopes: readonly string[],
+) {
+  const token = new provider.ClientCredentials({ client, scope: scopes.join(' ') });
+  token.resourceServer = new provider.ResourceServer(resource.audience, resource.describe(scopes));
+  return {
+    access_token: await token.save(),
+    expires_in: token.expiration,
+    token_type: token.tokenType,
+    scope: token.scope,
+  };
 }
 
 export function registerClientCredentials(provider: Provider, options: ClientCredentialsOptions): void {
@@ -34,15 +50,7 @@ export function registerClientCredentials(provider: Provider, options: ClientCre
           throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
         }
       }
-      const token = new provider.ClientCredentials({ client, scope: requested.join(' ') });
-      token.resourceServer = new provider.ResourceServer(resource.audience, resource.describe(requested));
-      ctx.oidc.entity('ClientCredentials', token);
-      ctx.body = {
-        access_token: await token.save(),
-        expires_in: token.expiration,
-        token_type: token.tokenType,
-        scope: token.scope,
-      };
+      ctx.body = await issueToMachine(provider, resource, client, requested);
       if (kind === 'personal-access-token') clients.noteUse(client.clientId, ctx.ip);
     },
     ['scope'],
