@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, globSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join as pathOf } from 'node:path';
 import { serverAccount } from '@bay-booking/postgres/account';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
@@ -19,12 +19,15 @@ interface CitusWorker {
 }
 
 export interface CitusCluster {
+  /** Where psql is too. */
+  readonly programs: string;
   /** Of the coordinator's database `postgres`, which knows the workers. */
   readonly url: string;
-  readonly port: number;
   readonly workers: readonly CitusWorker[];
-  /** Such a database on every node; its nodes know each other. */
-  readonly createDatabase: (name: string) => Promise<void>;
+  /** That database on the coordinator and on each worker, as the superuser. */
+  readonly urlsOf: (database: string) => readonly [string, ...string[]];
+  /** Makes one of the databases of that name, which every node has. */
+  readonly join: (database: string) => Promise<void>;
   /** Nodes sign in to each other as this role too. */
   readonly admit: (role: string, password: string) => void;
   readonly stop: () => Promise<void>;
@@ -42,16 +45,16 @@ export function findCitus(): string | undefined {
     .reverse()
     .find((program) => {
       const shared = execFileSync(program, ['--sharedir'], { encoding: 'utf8' }).trim();
-      return globSync(join(shared, 'extension/citus.control')).length > 0;
+      return globSync(pathOf(shared, 'extension/citus.control')).length > 0;
     })
     ?.replace(/\/pg_config$/, '');
 }
 
 export async function startCitusCluster(programs: string): Promise<CitusCluster> {
-  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-citus-'));
+  const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-citus-'));
   await chmod(folder, 0o711);
   const ports = await freePorts(3);
-  const passwords = join(folder, 'passwords');
+  const passwords = pathOf(folder, 'passwords');
   const admitted: string[] = [];
   const admit = (line: string): void => {
     admitted.push(line);
@@ -61,7 +64,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   };
   const boot = (index: number): Promise<EmbeddedPostgres> =>
     startEmbeddedPostgres({
-      dataDir: join(folder, `node-${index}`, 'data'),
+      dataDir: pathOf(folder, `node-${index}`, 'data'),
       port: ports[index],
       fsync: false,
       watchdog: true,
@@ -70,6 +73,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
       settings: {
         shared_preload_libraries: 'citus',
         'citus.node_conninfo': 'sslmode=disable',
+        'citus.local_hostname': '127.0.0.1',
         // Moving a shard while it is written to needs the logical log; a transaction over two servers prepares on each.
         wal_level: 'logical',
         max_connections: 300,
@@ -88,25 +92,21 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   const { password } = new URL(coordinator.url);
   for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
   admit(`127.0.0.1:*:*:postgres:${password}`);
-  const onNode = (index: number, database: string, ...statements: string[]): Promise<void> => {
-    const url = new URL(coordinator.url);
-    url.port = String(ports[index]);
-    url.pathname = `/${database}`;
-    return run(url.href, ...statements);
-  };
-  const spread = async (database: string): Promise<void> => {
-    for (const index of ports.keys()) await onNode(index, database, 'create extension citus');
-    await onNode(
-      0,
-      database,
+  const urlsOf = (database: string) =>
+    ports.map((port) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`) as [string, ...string[]];
+  const join = async (database: string): Promise<void> => {
+    const urls = urlsOf(database);
+    await Promise.all(urls.map((url) => run(url, 'create extension citus')));
+    await run(
+      urls[0],
       `select citus_set_coordinator_host('127.0.0.1', ${ports[0]})`,
       ...ports.slice(1).map((port) => `select citus_add_node('127.0.0.1', ${port})`),
     );
   };
-  await spread('postgres');
+  await join('postgres');
   return {
-    url: (servers[0] as EmbeddedPostgres).url,
-    port: ports[0] as number,
+    programs,
+    url: urlsOf('postgres')[0],
     workers: ports.slice(1).map((port, place) => ({
       port,
       start: async () => {
@@ -119,16 +119,8 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
         await server.stop();
       },
     })),
-    createDatabase: async (name) => {
-      for (const index of ports.keys())
-        await onNode(
-          index,
-          'postgres',
-          `set citus.enable_create_database_propagation = off`,
-          `create database ${name}`,
-        );
-      await spread(name);
-    },
+    urlsOf,
+    join,
     admit: (role, password) => admit(`127.0.0.1:*:*:${role}:${password}`),
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop()));

@@ -33,18 +33,21 @@ export async function timeUntil(look: () => Promise<unknown>, limit?: number): P
   return Math.round(performance.now() - start);
 }
 
-export interface DatabaseServer {
+export interface TestedDatabase {
   readonly port: number;
-  readonly dataPath: string;
   readonly urlOf: (app: AppName, port?: number) => string;
   /** For migrations. */
   readonly ownerUrlOf: (app: AppName) => string;
   readonly query: (database: AppName | 'postgres', sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
+  readonly remove: () => Promise<void>;
+}
+
+export interface DatabaseServer extends TestedDatabase {
+  readonly dataPath: string;
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
   /** kill -9 of the postmaster: its children follow, without a checkpoint. */
   readonly kill: () => Promise<void>;
-  readonly remove: () => Promise<void>;
 }
 
 /** Both databases, migrated and with the demo, and per database a role that may read and write rows, with the limits of production. */
@@ -55,16 +58,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
   let server: EmbeddedPostgres = await boot();
   const admin = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
-  const query = async (database: string, sql: string, values: unknown[] = []) => {
-    const client = new pg.Client({ connectionString: admin(database), connectionTimeoutMillis: 5_000 });
-    client.on('error', () => {});
-    await client.connect();
-    try {
-      return await client.query(sql, values);
-    } finally {
-      await client.end();
-    }
-  };
+  const query = (database: string, sql: string, values: unknown[] = []) => queryOnce(admin(database), sql, values);
   for (const app of ['auth', 'bookings'] as const) {
     await query('postgres', `create database ${app}`);
     await query('postgres', `create role ${app}_service login password 'fault'`);
@@ -102,20 +96,37 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   };
 }
 
-const demo = async (app: AppName): Promise<string> =>
+export async function queryOnce(url: string, sql: string, values: unknown[] = []): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await client.query(sql, values);
+  } finally {
+    await client.end();
+  }
+}
+
+export const demo = async (app: AppName): Promise<string> =>
   (await readFile(join(root, `packages/local/demo/${app}.json`), 'utf8')).replaceAll(
     '{scope_base}',
     'https://bay-booking.example',
   );
 
-async function command(app: AppName, environment: Record<string, string>, file: string, input = ''): Promise<void> {
+/** What it prints. */
+export async function command(
+  app: AppName,
+  environment: Record<string, string>,
+  file: string,
+  input = '',
+): Promise<string> {
   const running = run(process.execPath, [`src/commands/${file}`, ...(input ? ['-'] : [])], {
     cwd: join(root, 'apps', app),
     env: { PATH: process.env.PATH, ...environment },
     timeout: 60_000,
   });
   running.child.stdin?.end(input);
-  await running;
+  return (await running).stdout;
 }
 
 export interface Instance {

@@ -8,12 +8,13 @@ import {
   startDatabaseServer,
   startInstance,
   stopInstances,
+  type TestedDatabase,
 } from './fault-lab.ts';
 import { type Gate, openGate } from './gate.ts';
 import { freePorts } from './running-system.ts';
 
-export interface FaultSystem {
-  readonly database: DatabaseServer;
+export interface FaultSystem<Database extends TestedDatabase = DatabaseServer> {
+  readonly database: Database;
   /** Between the instances of bookings and the database. */
   readonly gate: Gate;
   readonly startAuth: (options?: InstanceOptions, environment?: Record<string, string>) => Promise<Instance>;
@@ -21,8 +22,11 @@ export interface FaultSystem {
   readonly stop: () => Promise<void>;
 }
 
-export async function startFaultSystem(): Promise<FaultSystem> {
-  const database = await startDatabaseServer();
+export const startFaultSystem = async (): Promise<FaultSystem> => startFaultSystemOn(await startDatabaseServer());
+
+export async function startFaultSystemOn<Database extends TestedDatabase>(
+  database: Database,
+): Promise<FaultSystem<Database>> {
   const gate = await openGate(database.port);
   const [authPort] = (await freePorts(1)) as [number];
   const issuer = `http://localhost:${authPort}`;
@@ -81,7 +85,7 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
 /** After every fault: no inner failure was shown, what was acknowledged is there, and no bay is booked twice. */
-export async function expectNothingLostOrDoubled(database: DatabaseServer, load: Load): Promise<void> {
+export async function expectNothingLostOrDoubled(database: TestedDatabase, load: Load): Promise<void> {
   await load.stop();
   expect(Object.keys(load.statuses()).filter((status) => !['0', '201', '400', '503'].includes(status))).toEqual([]);
   for (const { status, codes } of load.answers) if (status === 400) expect(codes).toContain('BOOK00001');
@@ -95,7 +99,7 @@ export async function expectNothingLostOrDoubled(database: DatabaseServer, load:
   expect(rows.length).toBe(load.acknowledged.size);
   const doubled = await database.query(
     'bookings',
-    `select count(*)::int as count from booking a join booking b on a.bay_id = b.bay_id and a.id < b.id
+    `select count(*)::int as count from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id and a.id < b.id
        and tstzrange(a.start_date, a.end_date) && tstzrange(b.start_date, b.end_date)`,
   );
   expect(doubled.rows[0].count).toBe(0);
