@@ -37,15 +37,23 @@ const bays = Array.from({ length: 10 }, (_, index) => `bay-n1-${String(index + 1
 const firstStart = Date.UTC(2040, 0, 1);
 let made = 0;
 
+interface Booking {
+  readonly [field: string]: string;
+  readonly externalBookingId: string;
+  readonly bayId: string;
+  readonly userAlias: string;
+  readonly startDate: string;
+  readonly endDate: string;
+}
+
 /** A slot that nobody else in this run has. */
-export function nextBooking(): {
-  externalBookingId: string;
-  bayId: string;
-  userAlias: string;
-  startDate: string;
-  endDate: string;
-} {
-  const number = made++;
+export const nextBooking = (): Booking => bookingOf(made++);
+
+/** The booking of that external id, to be sent once more. */
+export const sameBooking = (externalBookingId: string): Booking =>
+  bookingOf(Number(externalBookingId.slice('fault-'.length)));
+
+function bookingOf(number: number): Booking {
   const start = firstStart + Math.floor(number / bays.length) * 60_000;
   return {
     externalBookingId: `fault-${number}`,

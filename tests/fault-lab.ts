@@ -51,11 +51,11 @@ export interface DatabaseServer extends TestedDatabase {
 }
 
 /** Both databases, migrated and with the demo, and per database a role that may read and write rows, with the limits of production. */
-export async function startDatabaseServer(): Promise<DatabaseServer> {
+export async function startDatabaseServer(settings: Record<string, string> = {}): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-faults-'));
   await chmod(folder, 0o711);
   const [port] = (await freePorts(1)) as [number];
-  const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
+  const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false, settings });
   let server: EmbeddedPostgres = await boot();
   const admin = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
   const query = (database: string, sql: string, values: unknown[] = []) => queryOnce(admin(database), sql, values);
@@ -113,14 +113,15 @@ export const demo = async (app: AppName): Promise<string> =>
     'https://bay-booking.example',
   );
 
-/** What it prints. */
+/** One of the app's own commands; answers what it printed. */
 export async function command(
   app: AppName,
   environment: Record<string, string>,
   file: string,
   input = '',
+  args: readonly string[] = input ? ['-'] : [],
 ): Promise<string> {
-  const running = run(process.execPath, [`src/commands/${file}`, ...(input ? ['-'] : [])], {
+  const running = run(process.execPath, [`src/commands/${file}`, ...args], {
     cwd: join(root, 'apps', app),
     env: { PATH: process.env.PATH, ...environment },
     timeout: 60_000,

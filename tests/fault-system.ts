@@ -22,7 +22,8 @@ export interface FaultSystem<Database extends TestedDatabase = DatabaseServer> {
   readonly stop: () => Promise<void>;
 }
 
-export const startFaultSystem = async (): Promise<FaultSystem> => startFaultSystemOn(await startDatabaseServer());
+export const startFaultSystem = async (settings: Record<string, string> = {}): Promise<FaultSystem> =>
+  startFaultSystemOn(await startDatabaseServer(settings));
 
 export async function startFaultSystemOn<Database extends TestedDatabase>(
   database: Database,

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import pg from 'pg';
-import { type DatabaseServer, eventually } from './fault-lab.ts';
+import { type DatabaseServer, eventually, queryOnce } from './fault-lab.ts';
 import { freePorts } from './running-system.ts';
 
 const run = promisify(execFile);
@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const leftOut = new Set(['postmaster.pid', 'postmaster.opts', 'pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify']);
 
 /** A copy of `database` at `target`, which is consistent once its WAL has been replayed. */
-async function baseBackup(database: DatabaseServer, target: string): Promise<void> {
+export async function baseBackup(database: DatabaseServer, target: string): Promise<void> {
   const session = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
   await session.connect();
   try {
@@ -38,7 +38,7 @@ async function baseBackup(database: DatabaseServer, target: string): Promise<voi
 }
 
 /** An empty file, such as standby.signal, that tells PostgreSQL at its start what the copy is for. */
-async function signalFile(data: string, name: 'standby.signal' | 'recovery.signal'): Promise<void> {
+export async function signalFile(data: string, name: 'standby.signal' | 'recovery.signal'): Promise<void> {
   const owner = await stat(data);
   await writeFile(join(data, name), '');
   await chown(join(data, name), owner.uid, owner.gid);
@@ -73,17 +73,7 @@ export async function startReplica(primary: DatabaseServer, through: number = pr
   };
   const boot = () => startEmbeddedPostgres({ dataDir: data, port, fsync: false, settings });
   let server: EmbeddedPostgres = await boot();
-  const query = async (sql: string) => {
-    const connectionString = server.url.replace(/\/postgres$/, '/bookings');
-    const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5_000 });
-    client.on('error', () => {});
-    await client.connect();
-    try {
-      return await client.query(sql);
-    } finally {
-      await client.end();
-    }
-  };
+  const query = (sql: string) => queryOnce(server.url.replace(/\/postgres$/, '/bookings'), sql);
   return {
     port,
     url: primary.urlOf('bookings', port),

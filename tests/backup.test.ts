@@ -1,0 +1,162 @@
+// Does a backup bring everything back? A base backup while bookings are made, an archive of the WAL, the server killed and its data gone;
+// then as docs/operations.md says: restored to the end of the archive, and to a point in time. FAULT_REPORT=1 prints what was measured.
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { book, nextBooking, progress, sameBooking, startLoad } from './booking-load.ts';
+import { command, eventually, type Instance } from './fault-lab.ts';
+import { type FaultSystem, getToken, measured, printReport, startFaultSystem } from './fault-system.ts';
+import { baseBackup, signalFile } from './replica-lab.ts';
+
+const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
+let folder: string;
+let archive: string;
+let system: FaultSystem;
+let auth: Instance;
+let one: Instance;
+let restored: EmbeddedPostgres | undefined;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bay-booking-backup-'));
+  await chmod(folder, 0o755);
+  archive = join(folder, 'wal');
+  await mkdir(archive);
+  await chmod(archive, 0o777);
+  system = await startFaultSystem({
+    archive_mode: 'on',
+    archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f`,
+  });
+  auth = await system.startAuth();
+  one = await system.startBookings();
+}, 90_000);
+afterAll(async () => {
+  await restored?.stop();
+  await system?.stop();
+  await rm(folder, { recursive: true, force: true });
+  printReport();
+}, 60_000);
+
+const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
+const booked = async (): Promise<ReadonlySet<string>> =>
+  new Set((await query('select external_booking_id as id from booking')).rows.map(({ id }) => id));
+/** The SQL that operations.md has an administrator run below this sentence. */
+async function documented(sentence: string): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, '../docs/operations.md'), 'utf8');
+  const [, sql] = /```sql\n([\s\S]*?)```/.exec(text.slice(text.indexOf(sentence))) as RegExpExecArray;
+  return sql as string;
+}
+
+async function tokenRequest(form: Record<string, string>) {
+  const body = new URLSearchParams({ client_id: 'demo-native', ...form });
+  const response = await fetch(`${auth.base}/connect/token`, { method: 'POST', body });
+  return { status: response.status, ...((await response.json()) as { refresh_token: string; error?: string }) };
+}
+const keyOf = (token: string) => token.split('.')[0];
+const signIn = () =>
+  tokenRequest({
+    grant_type: 'password',
+    username: 'player@example.com',
+    password: 'demo-player-pass',
+    scope: 'offline_access https://bay-booking.example/dr/play',
+  });
+const refresh = (token: string) => tokenRequest({ grant_type: 'refresh_token', refresh_token: token });
+
+/** Starts the copy at `name` on the archive, at the old server's port unless told otherwise, and waits until it takes writes. */
+async function restore(name: string, target: Record<string, string>): Promise<number> {
+  const started = performance.now();
+  await signalFile(join(folder, name), 'recovery.signal');
+  restored = await startEmbeddedPostgres({
+    dataDir: join(folder, name),
+    port: system.database.port,
+    fsync: false,
+    settings: { restore_command: `cp ${archive}/%f %p`, recovery_target_action: 'promote', ...target },
+  });
+  await eventually(async () => (await query('select pg_is_in_recovery() as on')).rows[0].on === false);
+  return Math.round(performance.now() - started);
+}
+
+test('a server lost with its disk comes back from base backup and archive, to its end and to a point in time', async () => {
+  const token = await getToken(auth.base);
+  const load = startLoad([one.base], token, { workers: 4 });
+  await progress(load, 50);
+  const from = load.acknowledged.size;
+  const backupStarted = performance.now();
+  await baseBackup(system.database, join(folder, 'first'));
+  const backup = Math.round(performance.now() - backupStarted);
+  await baseBackup(system.database, join(folder, 'second'));
+  expect(load.acknowledged.size).toBeGreaterThan(from);
+  await progress(load, 200);
+  const family = await signIn();
+  expect(family.status).toBe(200);
+
+  const before = new Set(load.acknowledged);
+  const point = (await query('select clock_timestamp()::text as now')).rows[0].now;
+  // Four are on their way.
+  const atMost = load.acknowledged.size + 4;
+  await progress(load, 200);
+  expect((await refresh(family.refresh_token)).status).toBe(200);
+  const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
+  await command('auth', environment, 'keys.ts', '', ['rotate', '--now']);
+  const signedLater = await eventually(async () => {
+    const later = await getToken(auth.base);
+    return keyOf(later) !== keyOf(token) && later;
+  });
+  await load.stop();
+  const all = new Set(load.acknowledged);
+
+  // All that is in the archive survives the disk; what was acknowledged after its last segment does not.
+  const segment = (await query('select pg_walfile_name(pg_switch_wal()) as name')).rows[0].name;
+  await eventually(async () => (await readdir(archive)).includes(segment));
+  const unarchived = nextBooking();
+  expect(await book(one.base, token, unarchived)).toMatchObject({ status: 201 });
+  await system.database.kill();
+  await rm(system.database.dataPath, { recursive: true });
+
+  const toTheEnd = await restore('first', {});
+  const atTheEnd = await booked();
+  expect([...all].filter((id) => !atTheEnd.has(id))).toEqual([]);
+  expect(atTheEnd.has(unarchived.externalBookingId)).toBe(false);
+  await restored?.stop();
+
+  const toThePoint = await restore('second', { recovery_target_time: point });
+  const atThePoint = await booked();
+  expect([...before].filter((id) => !atThePoint.has(id))).toEqual([]);
+  expect(atThePoint.size).toBeLessThanOrEqual(atMost);
+  expect(atMost).toBeLessThan(all.size);
+  measured('backup and restore', { bookings: all.size, backup, toTheEnd, toThePoint });
+
+  // The running services come up by themselves, on a schema that lacks nothing.
+  await eventually(async () => (await one.ready()) && (await auth.ready()));
+  for (const app of ['auth', 'bookings'] as const) {
+    const said = await command(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
+    expect(said).toBe('the schema is up to date\n');
+  }
+
+  // Clients send what they have once more: what is there says so, what was lost is made anew, and nothing overlaps.
+  const sendAgain = async (id: string) => {
+    const answer = await book(one.base, token, sameBooking(id));
+    if (atThePoint.has(id)) expect(answer).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
+    else expect(answer.status).toBe(201);
+  };
+  const ids = [...all];
+  while (ids.length > 0) await Promise.all(ids.splice(0, 8).map(sendAgain));
+  expect((await booked()).size).toBe(new Set([...all, ...atThePoint]).size);
+  const { externalBookingId: _, ...sameSlot } = sameBooking([...before][0] as string);
+  expect(await book(one.base, token, sameSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
+
+  // A refresh token used after the point is unused again, until the documented statement.
+  const unused = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
+  expect((await system.database.query('auth', unused)).rowCount).toBe(1);
+  await system.database.query('auth', await documented('**Auth lost and restored to a point in time.**'));
+  expect(await refresh(family.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  expect((await refresh((await signIn()).refresh_token)).status).toBe(200);
+
+  // A key made after the point is gone with the tokens that it signed, as soon as auth has seen that; those before it are good.
+  await eventually(async () => keyOf(await getToken(auth.base)) === keyOf(token));
+  const fresh = await system.startBookings();
+  expect(await book(fresh.base, signedLater, nextBooking())).toMatchObject({ status: 401 });
+  expect(await book(fresh.base, token, nextBooking())).toMatchObject({ status: 201 });
+  expect(await book(fresh.base, await getToken(auth.base), nextBooking())).toMatchObject({ status: 201 });
+}, 90_000);
