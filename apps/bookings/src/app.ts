@@ -103,6 +103,7 @@ export function createApp({
     metrics,
     trustProxy: config.trustProxy,
     serveMetrics: config.metricsPort === undefined,
+    setHeaders: false,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
       signingKey: async () => {

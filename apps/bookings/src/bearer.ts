@@ -7,7 +7,8 @@ import type { Caller } from './caller.ts';
 import { failure, unavailable } from './errors.ts';
 import { type Keyring, NoKeysYet } from './keyring.ts';
 
-export type Authorize = (authorization: string | undefined) => Promise<Caller>;
+/** At once for a token that was verified before; else a promise. */
+export type Authorize = (authorization: string | undefined) => Caller | Promise<Caller>;
 
 export interface BearerOptions {
   readonly keyring: Keyring;
@@ -26,7 +27,7 @@ interface Verified {
 
 const clockToleranceSeconds = 10;
 const rememberedAtMost = 10_000;
-/** Longer tokens are remembered by their digest, which costs more time and less memory. */
+/** Longer headers are remembered by their digest, which costs more time and less memory. */
 const keyAtMost = 2_048;
 const tokenAtMost = 32_768;
 const tokenTypes = new Set(['at+jwt', 'application/at+jwt']);
@@ -93,22 +94,34 @@ export function createBearer(options: BearerOptions): Authorize {
     };
   };
 
-  return async (authorization) => {
+  const verifyAndRemember = async (authorization: string | undefined): Promise<Caller> => {
     if (authorization === undefined || !/^Bearer\b/i.test(authorization)) throw refuse();
     const token = form.exec(authorization)?.[1];
     if (token === undefined || token.length > tokenAtMost) throw refuse('The Authorization header holds no token.');
-    const key = token.length <= keyAtMost ? token : createHash('sha256').update(token).digest('base64');
-    const known = remembered.get(key);
-    if (known) {
-      if (known.notAfter > now().getTime() && keyring.holds(known.kid)) return known.caller;
-      remembered.delete(key);
-    }
     const verified = await verify(token);
     const oldest = remembered.size >= rememberedAtMost ? remembered.keys().next().value : undefined;
     if (oldest !== undefined) remembered.delete(oldest);
-    remembered.set(key, verified);
+    remembered.set(keyOf(authorization), verified);
     return verified.caller;
   };
+
+  return (authorization) => {
+    if (authorization !== undefined) {
+      const key = keyOf(authorization);
+      const known = remembered.get(key);
+      if (known) {
+        if (known.notAfter > now().getTime() && keyring.holds(known.kid)) return known.caller;
+        remembered.delete(key);
+      }
+    }
+    return verifyAndRemember(authorization);
+  };
+}
+
+function keyOf(authorization: string): string {
+  return authorization.length <= keyAtMost
+    ? authorization
+    : createHash('sha256').update(authorization).digest('base64');
 }
 
 function headerOf(token: string): Record<string, unknown> | undefined {

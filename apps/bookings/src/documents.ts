@@ -5,7 +5,7 @@ import type { Caller } from './caller.ts';
 import { renderDocs } from './docs.ts';
 import { createOpenApi } from './openapi.ts';
 import { mountPath } from './routes.ts';
-import { everywhere } from './send.ts';
+import { sendDocument } from './send.ts';
 
 export interface DocumentOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -35,17 +35,8 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
   serve('/docs', 'text/html; charset=utf-8', docs.html, { 'Content-Security-Policy': docs.contentSecurityPolicy });
 
   function serve(path: string, type: string, text: string, headers: Record<string, string> = {}): void {
-    const send = (_request: unknown, response: Response): void => {
-      response
-        .writeHead(200, {
-          ...everywhere,
-          'Cache-Control': 'public, max-age=300',
-          'Content-Type': type,
-          'Content-Length': Buffer.byteLength(text),
-          ...headers,
-        })
-        .end(text);
-    };
+    const send = (_request: unknown, response: Response): void =>
+      sendDocument(response, text, { 'Content-Type': type, ...headers });
     mountPath(
       app,
       path,

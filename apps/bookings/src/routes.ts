@@ -14,7 +14,7 @@ import { dateTimeHint, isDateTime } from './bookings/times.ts';
 import type { Caller } from './caller.ts';
 import { failure, invalid, problemsOf, unavailable } from './errors.ts';
 import type { Limit } from './rate-limit.ts';
-import { everywhere, sendAnswer, sendFailure } from './send.ts';
+import { sendAnswer, sendFailure, sendNothing } from './send.ts';
 
 export interface RouteOptions {
   readonly authorize: Authorize;
@@ -44,19 +44,18 @@ export function mountPath(
 ): void {
   const allow = [...handlers.keys(), 'OPTIONS'].join(', ');
   const preflight = {
-    ...everywhere,
     Allow: allow,
     'Access-Control-Allow-Methods': allow,
     'Access-Control-Allow-Headers':
       'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate',
     'Access-Control-Max-Age': '7200',
   };
-  app.all(path.replace(/\{(\w+)\}/g, ':$1'), async (request, response, next) => {
+  app.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
     (response.locals as RequestLocals).route = path;
     response.locals.context = context;
     const handler = handlers.get(request.method);
     if (handler) return handler(request, response, next);
-    if (request.method === 'OPTIONS') return void response.writeHead(204, preflight).end();
+    if (request.method === 'OPTIONS') return sendNothing(response, 204, preflight);
     throw failure('ERR00405', { headers: { Allow: allow } });
   });
 }
@@ -71,9 +70,10 @@ function handlerOf(endpoint: Endpoint<Caller>, { authorize, limit }: RouteOption
     Object.keys(bodyProperties).some((name) => query[name] === undefined);
 
   return async (request: Request, response: Response): Promise<void> => {
-    const caller = await authorize(request.headers.authorization);
-    const limitHeaders = await limit?.(caller.clientId);
-    if (limitHeaders) for (const [name, value] of Object.entries(limitHeaders)) response.setHeader(name, value);
+    const known = authorize(request.headers.authorization);
+    const caller = known instanceof Promise ? await known : known;
+    if (limit)
+      for (const [name, value] of Object.entries(await limit(caller.clientId))) response.setHeader(name, value);
     if (!acceptsJson(request)) throw failure('ERR00406');
     const rawQuery = validateQuery ? readQueryString(searchOf(request.url), queryProperties) : {};
     const query = validated(validateQuery, rawQuery);

@@ -2,6 +2,7 @@
 
 import type { Answer } from '@bay-booking/common/endpoint';
 import { type ApiError, errorEnvelope, type Problem } from '@bay-booking/common/errors';
+import { commonHeaders } from '@bay-booking/service/http';
 import type { Request, Response } from 'express';
 import { satisfies } from './etag.ts';
 
@@ -20,34 +21,60 @@ const exposed = [
 ].join(', ');
 
 /** Headers of every answer: any origin may read it, no browser shall render, frame or sniff it. */
-export const everywhere: Readonly<Record<string, string>> = {
+const everywhere = listed({
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers': exposed,
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',
   'Strict-Transport-Security': 'max-age=31536000',
   'X-Frame-Options': 'DENY',
-};
+});
+const withoutContent = listed({ 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" });
+const read = listed({ 'Cache-Control': 'private, no-cache' });
+const written = listed({ 'Cache-Control': 'no-store' });
+const json = listed({ 'Content-Type': 'application/json; charset=utf-8' });
 
-const jsonType = 'application/json; charset=utf-8';
+/** As node takes headers fastest: names and values by turns. */
+function listed(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).flat();
+}
 
-export function sendAnswer(request: Request, response: Response, { status, body, json, headers = {} }: Answer): void {
-  const etag = headers.ETag;
+/** The one place where a head is written; `headers` are names and values by turns. */
+export function send(response: Response, status: number, headers: readonly string[], text?: string): void {
+  const head = [...commonHeaders(response), ...everywhere, ...headers];
+  if (text === undefined) {
+    response.writeHead(status, head).end();
+    return;
+  }
+  const bytes = Buffer.byteLength(text);
+  head.push('Content-Length', String(bytes));
+  // What is ASCII need not be encoded.
+  response.writeHead(status, head).end(text, bytes === text.length ? 'latin1' : 'utf8');
+}
+
+/** An answer that is the same for everybody, with a policy for its content of its own. */
+export function sendDocument(response: Response, text: string, headers: Readonly<Record<string, string>>): void {
+  const policy = 'Content-Security-Policy' in headers ? [] : withoutContent;
+  send(response, 200, [...policy, 'Cache-Control', 'public, max-age=300', ...listed(headers)], text);
+}
+
+export function sendNothing(response: Response, status: number, headers: Readonly<Record<string, string>>): void {
+  send(response, status, [...withoutContent, ...listed(headers)]);
+}
+
+export function sendAnswer(request: Request, response: Response, answer: Answer): void {
+  const { status, body, headers } = answer;
   const reading = request.method === 'GET' || request.method === 'HEAD';
-  const common = { ...everywhere, 'Cache-Control': reading ? 'private, no-cache' : 'no-store', ...headers };
+  const head = [...withoutContent, ...(reading ? read : written)];
+  for (const name in headers) head.push(name, headers[name] as string);
+  const etag = headers?.ETag;
   if (reading && etag !== undefined && satisfies(request.headers['if-none-match'], etag)) {
-    response.writeHead(304, common).end();
+    send(response, 304, head);
     return;
   }
-  if (body === undefined && json === undefined) {
-    response.writeHead(status, common).end();
-    return;
-  }
-  const text = json ?? JSON.stringify(body);
-  response
-    .writeHead(status, { ...common, 'Content-Type': jsonType, 'Content-Length': Buffer.byteLength(text) })
-    .end(text);
+  const text = answer.json ?? (body === undefined ? undefined : JSON.stringify(body));
+  if (text !== undefined) head.push(...json);
+  send(response, status, head, text);
 }
 
 export function sendFailure(
@@ -65,13 +92,5 @@ export function sendFailure(
     contextData: { ...context, ...problem.contextData },
   });
   const text = JSON.stringify(errorEnvelope(problems.map(inContext)));
-  response
-    .writeHead(status, {
-      ...everywhere,
-      'Cache-Control': 'no-store',
-      'Content-Type': jsonType,
-      'Content-Length': Buffer.byteLength(text),
-      ...headers,
-    })
-    .end(text);
+  send(response, status, [...withoutContent, ...written, ...json, ...listed(headers)], text);
 }
