@@ -48,7 +48,7 @@ const create = async () => {
 };
 const wish = (bayId: string) => {
   const { startDate, endDate } = slot();
-  return { bayId, userAlias: 'Ann', startDate: new Date(startDate), endDate: new Date(endDate) };
+  return { bayId, userAlias: 'Ann', startDate, endDate };
 };
 const now = new Date();
 
@@ -59,8 +59,8 @@ test('a create holds its bay', async () => {
     facilityId: 'fac-north',
     externalBookingId: undefined,
     correlationId: undefined,
-    createdAt: now,
-    lastUpdatedAt: now,
+    createdAt: now.toISOString(),
+    lastUpdatedAt: now.toISOString(),
     version: 1,
   };
   expect(await bayLocksOf((trx) => createBookingStore(trx).create(booking))).toEqual(['bay-n1-01']);

@@ -52,8 +52,8 @@ export function createBookingCreator(services: BookingServices) {
       userAlias: change.userAlias,
       startDate: change.startDate,
       endDate: change.endDate,
-      createdAt: now,
-      lastUpdatedAt: now,
+      createdAt: now.toISOString(),
+      lastUpdatedAt: now.toISOString(),
       version: 1,
     };
     const answer = created(booking);

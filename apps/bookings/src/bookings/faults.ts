@@ -43,7 +43,7 @@ export async function examine(
     place,
     start,
     end,
-    change: whole ? { bayId, userAlias, startDate: start, endDate: end, place } : undefined,
+    change: whole ? { bayId, userAlias, startDate: start.toISOString(), endDate: end.toISOString(), place } : undefined,
     problems: (context) => [...problemsOf(faults, context), ...codes.map((code) => problemOf(code, context))],
   };
 }

@@ -13,10 +13,10 @@ function fieldsOf(booking: Booking) {
     ...(booking.correlationId !== undefined && { correlationId: booking.correlationId }),
     bayId: booking.bayId,
     userAlias: booking.userAlias,
-    startDate: booking.startDate.toISOString(),
-    endDate: booking.endDate.toISOString(),
-    createdAt: booking.createdAt.toISOString(),
-    lastUpdatedAt: booking.lastUpdatedAt.toISOString(),
+    startDate: booking.startDate,
+    endDate: booking.endDate,
+    createdAt: booking.createdAt,
+    lastUpdatedAt: booking.lastUpdatedAt,
   };
 }
 

@@ -1,7 +1,10 @@
 // How do bookings change? One statement where one suffices, else one transaction; always in the lock order idempotency → reference →
 // bays by facility and id → booking. Errors are told by SQLSTATE and statement, since a spread table names no constraint.
+import type { Asked } from '@bay-booking/service/connections';
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database';
+import { inTransaction, type Run } from '@bay-booking/service/transaction';
 import type { Booking, BookingChange } from './booking.ts';
+import { wireTypes } from './row-times.ts';
 import { reads, writes } from './statements.ts';
 
 export interface BookingRow {
@@ -11,10 +14,10 @@ export interface BookingRow {
   readonly correlation_id: string | null;
   readonly bay_id: string;
   readonly user_alias: string;
-  readonly start_date: Date;
-  readonly end_date: Date;
-  readonly created_at: Date;
-  readonly last_updated_at: Date;
+  readonly start_date: string;
+  readonly end_date: string;
+  readonly created_at: string;
+  readonly last_updated_at: string;
   readonly version: number;
 }
 
@@ -50,7 +53,7 @@ class RolledBack extends Error {
 export function createBookingStore(db: Database) {
   return {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> => {
-      const [row] = await query<BookingRow>(db, reads.find, [facilities, id]);
+      const [row] = await query<BookingRow>(db, reads.find, [facilities, id], wireTypes);
       return row && toBooking(row);
     },
 
@@ -58,17 +61,18 @@ export function createBookingStore(db: Database) {
     create: (booking: Booking, keep?: KeptAnswer): Promise<CreateOutcome> =>
       retryOnce(async () => {
         if (!keep && booking.externalBookingId === undefined) {
-          return (await insert(db, booking)) ? 'created' : 'refused';
+          const [sql, values] = insertion(booking);
+          return (await query(db, sql, values)).length > 0 ? 'created' : 'refused';
         }
         try {
-          await db.transaction(async (trx) => {
-            if (keep) await keepAnswer(trx, booking, keep);
-            if (booking.externalBookingId !== undefined) {
-              const reference = [booking.externalBookingId, booking.facilityId, booking.id];
-              const kept = await query(trx, writes.createReference, reference);
-              if (kept.length === 0) throw new RolledBack('duplicate');
-            }
-            if (!(await insert(trx, booking))) throw new RolledBack('refused');
+          await inTransaction(db, async (run) => {
+            if (keep) await keepAnswer(run, booking, keep);
+            const { externalBookingId, facilityId, id } = booking;
+            const reference: Asked[] =
+              externalBookingId === undefined ? [] : [[writes.createReference, [externalBookingId, facilityId, id]]];
+            const made = await run(...reference, insertion(booking));
+            if (reference.length > 0 && made[0]?.length === 0) throw new RolledBack('duplicate');
+            if (made.at(-1)?.length === 0) throw new RolledBack('refused');
           });
           return 'created';
         } catch (error) {
@@ -85,10 +89,9 @@ export function createBookingStore(db: Database) {
       tags: readonly string[] | undefined,
       at: Date,
     ): Promise<ChangeOutcome> => {
-      const [start, end] = [startDate.toISOString(), endDate.toISOString()];
-      const values = [facilityId, id, bayId, userAlias, start, end, at.toISOString(), tags ?? null];
+      const values = [facilityId, id, bayId, userAlias, startDate, endDate, at.toISOString(), tags ?? null];
       try {
-        const [row] = await retryOnce(() => query<BookingRow>(db, writes.update, values));
+        const [row] = await retryOnce(() => query<BookingRow>(db, writes.update, values, wireTypes));
         return row ? toBooking(row) : 'refused';
       } catch (error) {
         if (errorCode(error) === overlaps) return 'overlap';
@@ -106,21 +109,24 @@ export function createBookingStore(db: Database) {
     ): Promise<ChangeOutcome> => {
       try {
         return await retryOnce(() =>
-          db.transaction(async (trx) => {
+          inTransaction(db, async (run) => {
             const { externalBookingId, id } = booking;
-            if (externalBookingId !== undefined)
-              await query(trx, writes.moveReference, [externalBookingId, id, facilityId]);
+            const reference: Asked[] =
+              externalBookingId === undefined ? [] : [[writes.moveReference, [externalBookingId, id, facilityId]]];
             const bays = [
               [booking.facilityId, [booking.bayId]],
               [facilityId, [change.bayId]],
             ].sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
-            for (const bay of bays) await query(trx, writes.lockBays, bay);
-            const [row] = await query<BookingRow>(trx, writes.remove, [booking.facilityId, id, tags ?? null]);
+            const locks = bays.map((bay): Asked => [writes.lockBays, bay]);
+            const removal: Asked = [writes.remove, [booking.facilityId, id, tags ?? null], wireTypes];
+            const [row] = ((await run(...reference, ...locks, removal)).at(-1) ?? []) as BookingRow[];
             if (!row) throw new RolledBack('refused');
             const old = toBooking(row);
-            const lastUpdatedAt = at > old.lastUpdatedAt ? at : old.lastUpdatedAt;
+            const now = at.toISOString();
+            const lastUpdatedAt = now > old.lastUpdatedAt ? now : old.lastUpdatedAt;
             const moved = { ...old, ...change, facilityId, lastUpdatedAt, version: old.version + 1 };
-            if (!(await insert(trx, moved))) throw new RolledBack('refused');
+            const [inserted] = await run(insertion(moved));
+            if (inserted?.length === 0) throw new RolledBack('refused');
             return moved;
           }),
         );
@@ -136,16 +142,16 @@ export function createBookingStore(db: Database) {
         const { facilityId, id, externalBookingId } = booking;
         const values = [facilityId, id, tags ?? null];
         if (externalBookingId === undefined) return (await query(db, writes.remove, values)).length > 0;
-        return db
-          .transaction(async (trx) => {
-            await query(trx, writes.removeReference, [externalBookingId, id]);
-            if ((await query(trx, writes.remove, values)).length === 0) throw new RolledBack('refused');
+        try {
+          return await inTransaction(db, async (run) => {
+            const [, removed] = await run([writes.removeReference, [externalBookingId, id]], [writes.remove, values]);
+            if (removed?.length === 0) throw new RolledBack('refused');
             return true;
-          })
-          .catch((error: unknown) => {
-            if (error instanceof RolledBack) return false;
-            throw error;
           });
+        } catch (error) {
+          if (error instanceof RolledBack) return false;
+          throw error;
+        }
       }),
 
     obstacles: async (
@@ -163,22 +169,23 @@ export function createBookingStore(db: Database) {
   };
 }
 
-async function insert(db: Database, booking: Booking): Promise<boolean> {
+function insertion(booking: Booking): Asked {
   const { facilityId, bayId, id, externalBookingId, correlationId, userAlias, version } = booking;
   const times = [booking.startDate, booking.endDate, booking.createdAt, booking.lastUpdatedAt];
   const values = [facilityId, bayId, id, externalBookingId ?? null, correlationId ?? null, userAlias];
-  const rows = await query(db, writes.create, [...values, ...times.map((time) => time.toISOString()), version]);
-  return rows.length > 0;
+  return [writes.create, [...values, ...times, version]];
 }
 
-async function keepAnswer(trx: Database, booking: Booking, keep: KeptAnswer): Promise<void> {
-  const values = [keep.id, keep.requestHash, booking.facilityId, keep.answer, booking.createdAt.toISOString()];
+async function keepAnswer(run: Run, booking: Booking, keep: KeptAnswer): Promise<void> {
+  const values = [keep.id, keep.requestHash, booking.facilityId, keep.answer, booking.createdAt];
   try {
     // Somebody else's uncommitted row with this key makes us wait: not for long, since the client is told to come back.
-    await query(trx, "set local lock_timeout = '1s'");
-    const kept = await query(trx, writes.keepAnswer, [...values, keep.forgetBefore.toISOString()]);
-    if (kept.length === 0) throw new RolledBack('repeated');
-    await query(trx, 'set local lock_timeout to default');
+    const [, kept] = await run(
+      ["set local lock_timeout = '1s'"],
+      [writes.keepAnswer, [...values, keep.forgetBefore.toISOString()]],
+      ['set local lock_timeout to default'],
+    );
+    if (kept?.length === 0) throw new RolledBack('repeated');
   } catch (error) {
     if (errorCode(error) === lockTimedOut) throw new RolledBack('in flight');
     throw error;

@@ -1,0 +1,159 @@
+// How do statements go over the wire? One or several at once with a single Sync, prepared under a name on first use, and described only
+// then: the columns of a prepared statement never change (PostgreSQL refuses them instead). A query of its own kind for pg, as its
+// cursors are; chapter "Frontend/Backend Protocol" of PostgreSQL's manual, "Extended Query" and "Pipelining".
+import { types as defaultTypes } from 'pg';
+import { prepareValue } from 'pg/lib/utils.js';
+
+export interface TypeParsers {
+  getTypeParser(oid: number, format?: 'text' | 'binary'): (text: string) => unknown;
+}
+
+export interface Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+  /** Under which the connection keeps it; undefined: prepared anew each time. */
+  readonly name: string | undefined;
+  readonly types: TypeParsers | undefined;
+}
+
+type Row = Record<string, unknown>;
+type Field = { readonly name: string; readonly dataTypeID: number };
+
+interface Reader {
+  readonly types: TypeParsers | undefined;
+  readonly read: (fields: readonly (string | null)[]) => Row;
+}
+
+/** What pg calls a connection: the messages of the protocol, each as a method. */
+interface Wire {
+  readonly stream: { cork(): void; uncork(): void };
+  /** Ours: of the statements that this connection has prepared. */
+  readers?: Map<string, Reader>;
+  parse(message: { name: string; text: string }): void;
+  bind(message: { statement: string; values: readonly unknown[]; valueMapper: (value: unknown) => unknown }): void;
+  describe(message: { type: 'P' | 'S'; name: string }): void;
+  execute(message: object): void;
+  close(message: { type: 'S'; name: string }): void;
+  sync(): void;
+  sendCopyFail(message: string): void;
+}
+
+export interface Answered {
+  readonly rows: readonly Row[];
+  /** What was done, such as COMMIT. */
+  readonly command: string;
+}
+
+export type Settle = (error: unknown, answers: readonly Answered[]) => void;
+
+const noColumns: Reader = { types: undefined, read: () => ({}) };
+const execute = {};
+
+export class Batch {
+  readonly #statements: readonly Statement[];
+  readonly #answers: Answered[] = [];
+  #settle: Settle | undefined;
+  #readers: Map<string, Reader> | undefined;
+  #reader: Reader | undefined;
+  #rows: Row[] = [];
+  #unreadable: unknown;
+
+  /** `settle` is called once. */
+  constructor(statements: readonly Statement[], settle: Settle) {
+    this.#statements = statements;
+    this.#settle = settle;
+  }
+
+  submit(wire: Wire): void {
+    wire.readers ??= new Map();
+    this.#readers = wire.readers;
+    wire.stream.cork();
+    try {
+      for (const { sql, values, name, types } of this.#statements) {
+        const statement = name ?? '';
+        const known = name !== undefined && wire.readers.get(name)?.types === types && wire.readers.has(name);
+        if (!known) {
+          // A try that failed before may have left it prepared.
+          if (name !== undefined) wire.close({ type: 'S', name });
+          wire.parse({ name: statement, text: sql });
+        }
+        wire.bind({ statement, values, valueMapper: prepareValue });
+        if (!known) wire.describe({ type: 'P', name: '' });
+        wire.execute(execute);
+      }
+    } catch (error) {
+      this.handleError(error);
+    } finally {
+      wire.sync();
+      wire.stream.uncork();
+    }
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly Field[] }): void {
+    const types = this.#statements[this.#answers.length]?.types;
+    this.#reader = { types, read: readerOf(fields, types ?? (defaultTypes as TypeParsers)) };
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    try {
+      this.#reader ??= this.#known();
+      this.#rows.push(this.#reader.read(fields));
+    } catch (error) {
+      this.#unreadable ??= error;
+    }
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    const { name, types } = this.#statements[this.#answers.length] ?? {};
+    if (name !== undefined && this.#readers && !this.#readers.has(name))
+      this.#readers.set(name, this.#reader ?? { ...noColumns, types });
+    this.#answers.push({ rows: this.#rows, command: text });
+    this.#rows = [];
+    this.#reader = undefined;
+  }
+
+  handleReadyForQuery(): void {
+    if (this.#unreadable === undefined) this.#end(undefined);
+    else this.#end(this.#unreadable);
+  }
+
+  handleError(error: unknown): void {
+    this.#end(error);
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete({ text: '' });
+  }
+
+  handlePortalSuspended(): void {}
+
+  handleCopyInResponse(wire: Wire): void {
+    wire.sendCopyFail('nothing to copy');
+  }
+
+  handleCopyData(): void {}
+
+  #known(): Reader {
+    const name = this.#statements[this.#answers.length]?.name;
+    return (name !== undefined && this.#readers?.get(name)) || noColumns;
+  }
+
+  #end(error: unknown): void {
+    const settle = this.#settle;
+    this.#settle = undefined;
+    settle?.(error, this.#answers);
+  }
+}
+
+function readerOf(fields: readonly Field[], types: TypeParsers): Reader['read'] {
+  const names = fields.map(({ name }) => name);
+  const parsers = fields.map(({ dataTypeID }) => types.getTypeParser(dataTypeID, 'text'));
+  return (values) => {
+    const row: Row = {};
+    for (let at = 0; at < names.length; at += 1) {
+      const value = values[at] ?? null;
+      row[names[at] as string] = value === null ? null : parsers[at]?.(value);
+    }
+    return row;
+  };
+}
