@@ -50,18 +50,22 @@ const noColumns: Reader = { types: undefined, read: () => ({}) };
 const execute = {};
 
 export class Batch {
+  /** What is run, and whom to tell, under the names of pg's own queries: a tracer looks there. */
+  readonly text: string;
+  callback: Settle;
   readonly #statements: readonly Statement[];
   readonly #answers: Answered[] = [];
-  #settle: Settle | undefined;
+  #settled = false;
   #readers: Map<string, Reader> | undefined;
   #reader: Reader | undefined;
   #rows: Row[] = [];
   #unreadable: unknown;
 
-  /** `settle` is called once. */
-  constructor(statements: readonly Statement[], settle: Settle) {
+  /** `callback` is called once. */
+  constructor(statements: readonly Statement[], callback: Settle) {
+    this.text = statements.length === 1 ? (statements[0]?.sql ?? '') : statements.map(({ sql }) => sql).join(';\n');
+    this.callback = callback;
     this.#statements = statements;
-    this.#settle = settle;
   }
 
   submit(wire: Wire): void {
@@ -113,8 +117,7 @@ export class Batch {
   }
 
   handleReadyForQuery(): void {
-    if (this.#unreadable === undefined) this.#end(undefined);
-    else this.#end(this.#unreadable);
+    this.#end(this.#unreadable);
   }
 
   handleError(error: unknown): void {
@@ -139,9 +142,9 @@ export class Batch {
   }
 
   #end(error: unknown): void {
-    const settle = this.#settle;
-    this.#settle = undefined;
-    settle?.(error, this.#answers);
+    if (this.#settled) return;
+    this.#settled = true;
+    this.callback(error, this.#answers);
   }
 }
 
