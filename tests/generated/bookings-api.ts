@@ -467,7 +467,7 @@ export interface operations {
                     "application/json": components["schemas"]["BookingList"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. */
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -518,6 +518,15 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00413: The request body is larger than 100 kB. */
             413: {
                 headers: {
@@ -541,6 +550,15 @@ export interface operations {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -638,7 +656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Booking"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | ERR00003: The request body must be a JSON object. */
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -689,6 +707,15 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
             409: {
                 headers: {
@@ -732,6 +759,15 @@ export interface operations {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -823,6 +859,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
@@ -874,11 +919,29 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00429: Too many requests. */
             429: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -975,7 +1038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Booking"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | ERR00003: The request body must be a JSON object. */
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1035,6 +1098,15 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00412: The booking was changed by somebody else: If-Match does not name its current ETag. */
             412: {
                 headers: {
@@ -1067,6 +1139,15 @@ export interface operations {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -1120,6 +1201,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
@@ -1171,6 +1261,15 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00412: The booking was changed by somebody else: If-Match does not name its current ETag. */
             412: {
                 headers: {
@@ -1185,6 +1284,15 @@ export interface operations {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -1287,7 +1395,7 @@ export interface operations {
                     "application/json": components["schemas"]["BookingList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. */
+            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1347,11 +1455,29 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00429: Too many requests. */
             429: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -1419,7 +1545,7 @@ export interface operations {
                     "application/json": components["schemas"]["BookingLocationList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. */
+            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1470,11 +1596,29 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00429: Too many requests. */
             429: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -1525,6 +1669,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BookingLocation"];
+                };
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
                 };
             };
             /** @description ERR00401: A valid access token is required. */
@@ -1578,11 +1731,29 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00429: Too many requests. */
             429: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -1641,7 +1812,7 @@ export interface operations {
                     "application/json": components["schemas"]["BookingBayList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. */
+            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1692,11 +1863,29 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
             /** @description ERR00429: Too many requests. */
             429: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
                     "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {

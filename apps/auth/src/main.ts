@@ -5,6 +5,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { readAuthConfig } from './config.ts';
+import { refuseUnreadable } from './unreadable.ts';
 
 runMain(async () => {
   const config = readAuthConfig(process.env);
@@ -14,7 +15,7 @@ runMain(async () => {
   const { app, close } = await createApp({ config, logger, metrics });
   await serve({
     listeners: [
-      { name: 'http', handler: app, port: config.port },
+      { name: 'http', handler: app, port: config.port, refuse: refuseUnreadable },
       ...(config.metricsPort === undefined
         ? []
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),

@@ -24,6 +24,7 @@ export const catalogue = {
   BOOK00001: { status: 400, description: 'Another booking with the same external booking id already exists.' },
   BOOK00002: { status: 400, description: 'The booking time overlaps another booking.' },
   BOOK00003: { status: 400, description: 'The bay is not available for booking.' },
+  ERR00400: { status: 400, description: 'The request is not valid HTTP.' },
   ERR00401: { status: 401, description: 'A valid access token is required.', headers: challenge },
   ERR00403: {
     status: 403,
@@ -37,6 +38,7 @@ export const catalogue = {
     headers: { Allow: { description: 'The methods that are.', schema: text } },
   },
   ERR00406: { status: 406, description: 'Only application/json can be answered.' },
+  ERR00408: { status: 408, description: 'The request did not arrive in time.' },
   ERR00409: {
     status: 409,
     description: 'A request with the same Idempotency-Key is still being worked on.',
@@ -50,6 +52,7 @@ export const catalogue = {
   ERR00415: { status: 415, description: 'The request body must be application/json in UTF-8.' },
   ERR00422: { status: 422, description: 'The Idempotency-Key was used before with another request body.' },
   ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfter },
+  ERR00431: { status: 431, description: 'The header of the request is larger than 128 kB.' },
   ERR00500: { status: 500, description: 'Something went wrong on our side.' },
   ERR00503: { status: 503, description: 'The service cannot answer at the moment.', headers: retryAfter },
 } as const satisfies Record<string, Entry>;

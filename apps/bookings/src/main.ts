@@ -10,6 +10,7 @@ import { readBookingsConfig } from './config.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createKeyring } from './keyring.ts';
 import { countFailedFetches } from './metrics.ts';
+import { refuseUnreadable } from './unreadable.ts';
 
 runMain(async () => {
   const config = readBookingsConfig(process.env);
@@ -44,7 +45,7 @@ runMain(async () => {
   const app = createApp({ config, db, replica, keyring, logger, metrics });
   await serve({
     listeners: [
-      { name: 'api', handler: app, port: config.port },
+      { name: 'api', handler: app, port: config.port, refuse: refuseUnreadable },
       ...(config.metricsPort === undefined
         ? []
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),

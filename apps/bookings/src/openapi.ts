@@ -58,7 +58,18 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     errorSchema: 'Errors',
     problems: catalogue,
     sharedProblems: {
-      always: ['ERR00401', 'ERR00403', 'ERR00405', 'ERR00406', 'ERR00429', 'ERR00500', 'ERR00503'],
+      always: [
+        'ERR00400',
+        'ERR00401',
+        'ERR00403',
+        'ERR00405',
+        'ERR00406',
+        'ERR00408',
+        'ERR00429',
+        'ERR00431',
+        'ERR00500',
+        'ERR00503',
+      ],
       withBody: ['ERR00003', 'ERR00413', 'ERR00415'],
     },
     securitySchemes: {

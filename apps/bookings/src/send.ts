@@ -20,19 +20,25 @@ const exposed = [
   'X-Request-Id',
 ].join(', ');
 
-/** Headers of every answer: any origin may read it, no browser shall render, frame or sniff it. */
-const everywhere = listed({
+const everyAnswer = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers': exposed,
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',
   'Strict-Transport-Security': 'max-age=31536000',
   'X-Frame-Options': 'DENY',
-});
-const withoutContent = listed({ 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" });
+} as const;
+const noContent = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
+const failed = { 'Cache-Control': 'no-store', 'Content-Type': 'application/json; charset=utf-8' } as const;
+
+/** Headers of every failure, beside those of the service: any origin may read it, no browser shall render, frame or sniff it. */
+export const failureHeaders: Readonly<Record<string, string>> = { ...everyAnswer, ...noContent, ...failed };
+
+const everywhere = listed(everyAnswer);
+const withoutContent = listed(noContent);
 const read = listed({ 'Cache-Control': 'private, no-cache' });
 const written = listed({ 'Cache-Control': 'no-store' });
-const json = listed({ 'Content-Type': 'application/json; charset=utf-8' });
+const json = listed({ 'Content-Type': failed['Content-Type'] });
 
 /** As node takes headers fastest: names and values by turns. */
 function listed(headers: Readonly<Record<string, string>>): string[] {
@@ -92,5 +98,5 @@ export function sendFailure(
     contextData: { ...context, ...problem.contextData },
   });
   const text = JSON.stringify(errorEnvelope(problems.map(inContext)));
-  send(response, status, [...withoutContent, ...written, ...json, ...listed(headers)], text);
+  send(response, status, [...withoutContent, ...listed(failed), ...listed(headers)], text);
 }

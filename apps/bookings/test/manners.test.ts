@@ -1,8 +1,11 @@
 // What every answer has in common: the envelope for every status, CORS, security headers, request ids, limits. Contract section 7.
 
+import { errorEnvelopeSchema } from '@bay-booking/common/errors';
+import { createDocumentCheck } from '@bay-booking/common/validation';
 import { query } from '@bay-booking/service/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
+import { refuseUnreadable } from '../src/unreadable.ts';
 import { codesOf, slot } from './support/bookings.ts';
 import { another, closeOthers, createWorld, type World } from './support/world.ts';
 
@@ -165,6 +168,19 @@ describe('429', () => {
     expect((await world.call('GET', '/api/bookings')).headers['ratelimit-limit']).toBeUndefined();
   });
 });
+
+describe.each([400, 408, 413, 431] as const)(
+  '%i for a request that is no HTTP, too slow or too long in its header',
+  (status) => {
+    test('in the envelope, with the headers of every failure', () => {
+      const { headers, body } = refuseUnreadable(status);
+      expect(createDocumentCheck(errorEnvelopeSchema)(JSON.parse(body))).toEqual([]);
+      expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
+      expect(headers).toMatchObject({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });
+      expect(headers['X-Request-Id']).toMatch(/^[0-9a-f-]{36}$/);
+    });
+  },
+);
 
 describe('503', () => {
   test('while the database is away: Retry-After, not ready, no inner detail; and 200 when it is back', async () => {

@@ -108,8 +108,6 @@ export interface Client {
 /** SQL written with $1, $2 …, its values, and how to read what it answers where not as pg does. */
 export type Asked = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
 
-export const closed = () => new Error('Unable to acquire a connection: the database is closed');
-
 /** knex prepares under the hash alone; the same text may come both ways. */
 export function statementOf(client: Client, [sql, values = [], types]: Asked): Statement {
   const name = client instanceof PreparingClient ? nameOf(sql) : undefined;

@@ -5,13 +5,13 @@ import type { TypeParsers } from './batch.ts';
 import {
   type Client,
   type Connection,
-  closed,
   PreparingClient,
   send,
   statementOf,
   WatchedClient,
   watchOver,
 } from './connections.ts';
+import { closed } from './pool.ts';
 
 export type Database = Knex;
 

@@ -3,6 +3,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from './logging.ts';
+import { answerUnreadable, hasHost, type Refuse, statusOfUnreadable } from './unreadable.ts';
 
 const drainLimit = 30_000;
 
@@ -13,7 +14,7 @@ export interface Listening {
 }
 
 /** @throws {Error} such as EADDRINUSE */
-export async function listen(handler: RequestListener, port: number): Promise<Listening> {
+export async function listen(handler: RequestListener, port: number, refuse?: Refuse): Promise<Listening> {
   // Not a Set: outgrown tables of one that changes thousands of times a second hold on to each other, and with them to old requests,
   // until the next full garbage collection.
   const answering: (ServerResponse | undefined)[] = [];
@@ -24,6 +25,8 @@ export async function listen(handler: RequestListener, port: number): Promise<Li
     headersTimeout: 15_000,
     keepAliveTimeout: 65_000,
     maxHeaderSize: 131_072,
+    // Node would answer without a body.
+    requireHostHeader: !refuse,
   });
   server.on('request', (_request, response) => {
     if (draining) response.setHeader('Connection', 'close');
@@ -34,7 +37,20 @@ export async function listen(handler: RequestListener, port: number): Promise<Li
       free.push(slot);
     });
   });
-  server.on('request', handler);
+  const answer: RequestListener = (request, response) => {
+    if (!refuse || hasHost(request)) handler(request, response);
+    else answerUnreadable(request.socket, 400, refuse);
+  };
+  server.on('request', answer);
+  // An expectation that is not known may be left alone (RFC 9110 section 10.1.1).
+  server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
+  if (refuse) {
+    server.on('clientError', (error: Error & { code?: string }, socket) => {
+      const begun = answering.some((response) => response?.socket === socket && response.headersSent);
+      if (begun || error.code === 'ECONNRESET') socket.destroy();
+      else answerUnreadable(socket, statusOfUnreadable(error.code), refuse);
+    });
+  }
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, () => {
@@ -66,8 +82,16 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
+export interface Listener {
+  readonly name: string;
+  readonly handler: RequestListener;
+  readonly port: number;
+  /** What to say to a request that cannot be read; without it, Node's bare status. */
+  readonly refuse?: Refuse;
+}
+
 export interface ServeOptions {
-  readonly listeners: readonly { readonly name: string; readonly handler: RequestListener; readonly port: number }[];
+  readonly listeners: readonly Listener[];
   readonly logger: Logger;
   readonly close: () => Promise<void>;
 }
@@ -94,8 +118,8 @@ export async function serve({ listeners, logger, close }: ServeOptions): Promise
     process.once('disconnect', () => void stop('supervisor gone'));
     process.channel.unref();
   }
-  for (const { name, handler, port } of listeners) {
-    const listening = await listen(handler, port);
+  for (const { name, handler, port, refuse } of listeners) {
+    const listening = await listen(handler, port, refuse);
     open.push(listening);
     logger.info({ port: listening.port, listener: name }, 'listening');
   }

@@ -23,6 +23,9 @@ interface Waiter<Connection> {
   readonly refuse: (error: unknown) => void;
 }
 
+/** As knex has it, which callers know by its text. */
+export const closed = () => new Error('Unable to acquire a connection: the database is closed');
+
 const lookEvery = 250;
 const closeAtMost = 5_000;
 
@@ -37,7 +40,8 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
   readonly #closing = new Set<Promise<void>>();
   #open = 0;
   #opening = 0;
-  #ended: (() => void) | undefined;
+  #ending: Promise<void> | undefined;
+  #emptied: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PoolOptions<Connection>) {
@@ -69,8 +73,7 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
   acquire(): { readonly promise: Promise<Connection> } {
     const connection = this.take();
     if (connection) return { promise: Promise.resolve(connection) };
-    if (this.#ended)
-      return { promise: Promise.reject(new Error('Unable to acquire a connection: the pool is closed')) };
+    if (this.#ending) return { promise: Promise.reject(closed()) };
     const promise = new Promise<Connection>((take, refuse) => {
       this.#waiting.push({ since: performance.now(), take, refuse });
     });
@@ -82,7 +85,7 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
   release(connection: Connection, broken = false): boolean {
     if (!connection.lent) return false;
     connection.lent = false;
-    if (broken || this.#ended || !this.#options.isUsable(connection)) {
+    if (broken || this.#ending || !this.#options.isUsable(connection)) {
       this.#discard(connection);
       this.#grow();
     } else this.#give(connection);
@@ -90,16 +93,21 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
   }
 
   /** Resolves when all are given back and closed; who waits for one is refused. */
-  async destroy(): Promise<void> {
-    const ended = new Promise<void>((resolve) => {
-      this.#ended = resolve;
-    });
+  destroy(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
     clearInterval(this.#timer);
-    for (const { refuse } of this.#waiting.splice(0))
-      refuse(new Error('Unable to acquire a connection: the pool is closed'));
+    const empty = new Promise<void>((resolve) => {
+      this.#emptied = resolve;
+    });
+    for (const { refuse } of this.#waiting.splice(0)) refuse(closed());
     this.#freeSince.length = 0;
     for (const connection of this.#free.splice(0)) this.#discard(connection);
-    if (this.#open + this.#opening > 0) await ended;
+    this.#endIfEmpty();
+    await empty;
     let limit: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {
       limit = setTimeout(resolve, closeAtMost);
@@ -127,7 +135,7 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
         (connection) => {
           this.#opening -= 1;
           this.#open += 1;
-          if (this.#ended) this.#discard(connection);
+          if (this.#ending) this.#discard(connection);
           else this.#give(connection);
         },
         (error: unknown) => {
@@ -152,7 +160,7 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
   }
 
   #endIfEmpty(): void {
-    if (this.#open + this.#opening === 0) this.#ended?.();
+    if (this.#open + this.#opening === 0) this.#emptied?.();
   }
 
   /** One timer for all that may last too long. */

@@ -1,8 +1,9 @@
 // How do several statements succeed or fail as one? A transaction whose statements are known beforehand travels in batches: a third of the
 // round trips of one that asks and waits, and a fraction of what knex's cost in memory.
 import type { Answered } from './batch.ts';
-import { type Asked, type Client, closed, send, statementOf } from './connections.ts';
+import { type Asked, type Client, send, statementOf } from './connections.ts';
 import { type Database, query } from './database.ts';
+import { closed } from './pool.ts';
 
 /** Sends statements together and resolves to the rows of each; after one that fails the others are not run. */
 export type Run = <Rows extends readonly object[][]>(...asked: readonly Asked[]) => Promise<Rows>;

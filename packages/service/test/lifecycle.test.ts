@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { listen } from '../src/lifecycle.ts';
 
 const lifecycle = new URL('../src/lifecycle.ts', import.meta.url).pathname;
 const logging = new URL('../src/logging.ts', import.meta.url).pathname;
@@ -103,4 +106,35 @@ test('a port that is taken gives one clear line and exit code 1', async () => {
   });
   const [errors, [code]] = await Promise.all([second.stderr.toArray(), once(second, 'exit')]);
   expect({ code, errors: Buffer.concat(errors).toString() }).toEqual({ code: 1, errors: `port ${port} is taken\n` });
+});
+
+describe('a request that cannot be read', () => {
+  const refuse = (status: number) => ({ headers: { 'Content-Type': 'text/plain' }, body: `refused ${status}` });
+
+  async function say(words: string): Promise<string> {
+    const { port, drain } = await listen((_request, response) => response.end('heard'), 0, refuse);
+    const socket = connect(port, '127.0.0.1');
+    socket.end(words);
+    const answer = await text(socket);
+    await drain();
+    return answer;
+  }
+
+  test.each([
+    ['is no HTTP', 400, 'HELLO\r\n\r\n'],
+    ['names no host', 400, 'GET / HTTP/1.1\r\n\r\n'],
+    ['has two lengths', 400, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
+    ['has a header that is too long', 431, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(140_000)}\r\n\r\n`],
+  ])('that %s is answered %i as other failures are, and the connection is closed', async (_what, status, words) => {
+    const answer = await say(words);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer).toMatch(/\r\nContent-Type: text\/plain\r\n/);
+    expect(answer).toMatch(/\r\nConnection: close\r\n/);
+    expect(answer.split('\r\n\r\n')[1]).toBe(`refused ${status}`);
+  });
+
+  test('an expectation that is not known is left alone, and HTTP/1.0 needs no host', async () => {
+    expect(await say('GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n')).toMatch(/heard$/);
+    expect(await say('GET / HTTP/1.0\r\n\r\n')).toMatch(/heard$/);
+  });
 });

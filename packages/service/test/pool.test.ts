@@ -91,7 +91,7 @@ describe('the pool', () => {
     const { pool, opened, get } = setUp();
     const [used, idle] = [await get(), await get()];
     pool.release(idle);
-    const closed = pool.destroy();
+    const closed = Promise.all([pool.destroy(), pool.destroy()]);
     await expect(get()).rejects.toThrow('closed');
     pool.release(used);
     await closed;
