@@ -108,9 +108,13 @@ export interface Client {
 /** SQL written with $1, $2 …, its values, and how to read what it answers where not as pg does. */
 export type Asked = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
 
+/** What has no values may be a text made for once. */
+const endsAndBeginnings = new Set(['begin', 'commit', 'rollback']);
+
 /** knex prepares under the hash alone; the same text may come both ways. */
 export function statementOf(client: Client, [sql, values = [], types]: Asked): Statement {
-  const name = client instanceof PreparingClient ? nameOf(sql) : undefined;
+  const worthIt = values.length > 0 || endsAndBeginnings.has(sql);
+  const name = worthIt && client instanceof PreparingClient ? nameOf(sql) : undefined;
   return { sql, values, types, name: name && `b${name}` };
 }
 

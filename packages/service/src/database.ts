@@ -102,16 +102,16 @@ export async function queryAll<Row extends object>(db: Database, sql: readonly s
 
 /** One connection of `db`, for statements of `query` that must meet the same server and transaction. Whoever takes it gives it back. */
 export async function takeConnection(db: Database): Promise<{ readonly db: Database; readonly release: () => void }> {
-  const { client } = db;
-  const connection: Connection = await client.acquireConnection();
-  const pinned = {
-    acquireConnection: async () => connection,
-    releaseConnection: async () => {},
-    query: (_: Connection, statement: unknown) => client.query(connection, statement),
+  const client: Client & object = db.client;
+  const connection = await client.acquireConnection();
+  const pool = {
+    take: () => connection,
+    acquire: () => ({ promise: Promise.resolve(connection) }),
+    release: () => true,
   };
   return {
-    db: { client: pinned } as unknown as Database,
-    release: () => void client.releaseConnection(connection),
+    db: { client: Object.create(client, { pool: { value: pool } }) } as Database,
+    release: () => void client.pool?.release(connection),
   };
 }
 
