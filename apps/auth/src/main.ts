@@ -1,5 +1,5 @@
 // The process of the authorization server: environment in, HTTP out (contract section 2).
-import { createMetricsApp } from '@bay-booking/service/http';
+import { createMetricsApp, messagesOf } from '@bay-booking/service/http';
 import { runMain, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
@@ -15,7 +15,7 @@ runMain(async () => {
   const { app, close } = await createApp({ config, logger, metrics });
   await serve({
     listeners: [
-      { name: 'http', handler: app, port: config.port, refuse: refuseUnreadable },
+      { name: 'http', handler: app, port: config.port, refuse: refuseUnreadable, messages: messagesOf(app) },
       ...(config.metricsPort === undefined
         ? []
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),

@@ -1,6 +1,6 @@
 // Starts the Bookings API: configuration, database, keys, HTTP. The only file that reads `process`.
 import { connectDatabase } from '@bay-booking/service/database';
-import { createMetricsApp } from '@bay-booking/service/http';
+import { createMetricsApp, messagesOf } from '@bay-booking/service/http';
 import { runMain, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
@@ -45,7 +45,7 @@ runMain(async () => {
   const app = createApp({ config, db, replica, keyring, logger, metrics });
   await serve({
     listeners: [
-      { name: 'api', handler: app, port: config.port, refuse: refuseUnreadable },
+      { name: 'api', handler: app, port: config.port, refuse: refuseUnreadable, messages: messagesOf(app) },
       ...(config.metricsPort === undefined
         ? []
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),

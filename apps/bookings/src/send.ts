@@ -36,8 +36,8 @@ export const failureHeaders: Readonly<Record<string, string>> = { ...everyAnswer
 
 const everywhere = listed(everyAnswer);
 const withoutContent = listed(noContent);
-const read = listed({ 'Cache-Control': 'private, no-cache' });
-const written = listed({ 'Cache-Control': 'no-store' });
+const read = listed({ ...noContent, 'Cache-Control': 'private, no-cache' });
+const written = listed({ ...noContent, 'Cache-Control': 'no-store' });
 const json = listed({ 'Content-Type': failed['Content-Type'] });
 
 /** As node takes headers fastest: names and values by turns. */
@@ -71,7 +71,7 @@ export function sendNothing(response: Response, status: number, headers: Readonl
 export function sendAnswer(request: Request, response: Response, answer: Answer): void {
   const { status, body, headers } = answer;
   const reading = request.method === 'GET' || request.method === 'HEAD';
-  const head = [...withoutContent, ...(reading ? read : written)];
+  const head = [...(reading ? read : written)];
   for (const name in headers) head.push(name, headers[name] as string);
   const etag = headers?.ETag;
   if (reading && etag !== undefined && satisfies(request.headers['if-none-match'], etag)) {

@@ -3,6 +3,7 @@
 // cursors are; chapter "Frontend/Backend Protocol" of PostgreSQL's manual, "Extended Query" and "Pipelining".
 import { types as defaultTypes } from 'pg';
 import { prepareValue } from 'pg/lib/utils.js';
+import { serialize } from 'pg-protocol';
 
 export interface TypeParsers {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (text: string) => unknown;
@@ -24,17 +25,11 @@ interface Reader {
   readonly read: (fields: readonly (string | null)[]) => Row;
 }
 
-/** What pg calls a connection: the messages of the protocol, each as a method. */
+/** What pg calls a connection. */
 interface Wire {
-  readonly stream: { cork(): void; uncork(): void };
+  readonly stream: { readonly writable: boolean; write(bytes: Buffer): void };
   /** Ours: of the statements that this connection has prepared. */
   readers?: Map<string, Reader>;
-  parse(message: { name: string; text: string }): void;
-  bind(message: { statement: string; values: readonly unknown[]; valueMapper: (value: unknown) => unknown }): void;
-  describe(message: { type: 'P' | 'S'; name: string }): void;
-  execute(message: object): void;
-  close(message: { type: 'S'; name: string }): void;
-  sync(): void;
   sendCopyFail(message: string): void;
 }
 
@@ -47,7 +42,6 @@ export interface Answered {
 export type Settle = (error: unknown, answers: readonly Answered[]) => void;
 
 const noColumns: Reader = { types: undefined, read: () => ({}) };
-const execute = {};
 
 export class Batch {
   /** What is run, and whom to tell, under the names of pg's own queries: a tracer looks there. */
@@ -71,26 +65,29 @@ export class Batch {
   submit(wire: Wire): void {
     wire.readers ??= new Map();
     this.#readers = wire.readers;
-    wire.stream.cork();
+    const messages: Buffer[] = [];
     try {
-      for (const { sql, values, name, types } of this.#statements) {
-        const statement = name ?? '';
-        const known = name !== undefined && wire.readers.get(name)?.types === types && wire.readers.has(name);
-        if (!known) {
-          // A try that failed before may have left it prepared.
-          if (name !== undefined) wire.close({ type: 'S', name });
-          wire.parse({ name: statement, text: sql });
-        }
-        wire.bind({ statement, values, valueMapper: prepareValue });
-        if (!known) wire.describe({ type: 'P', name: '' });
-        wire.execute(execute);
-      }
+      for (const statement of this.#statements) this.#write(statement, messages, wire.readers);
     } catch (error) {
+      // Nothing was sent; whoever comes next may.
+      messages.length = 0;
       this.handleError(error);
-    } finally {
-      wire.sync();
-      wire.stream.uncork();
     }
+    messages.push(serialize.sync());
+    if (wire.stream.writable) wire.stream.write(Buffer.concat(messages));
+  }
+
+  #write({ sql, values, name, types }: Statement, messages: Buffer[], readers: ReadonlyMap<string, Reader>): void {
+    const reader = name === undefined ? undefined : readers.get(name);
+    const known = reader !== undefined && reader.types === types;
+    if (!known) {
+      // A try that failed before may have left it prepared.
+      if (name !== undefined) messages.push(serialize.close({ type: 'S', name }));
+      messages.push(serialize.parse({ text: sql, ...(name !== undefined && { name }) }));
+    }
+    messages.push(serialize.bind({ statement: name ?? '', values: values as unknown[], valueMapper: prepareValue }));
+    if (!known) messages.push(serialize.describe({ type: 'P' }));
+    messages.push(serialize.execute());
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly Field[] }): void {

@@ -1,8 +1,9 @@
 // What does every HTTP service of ours do alike? Request id, access log, metrics, security headers, health (contract section 2).
 // Routes, limits and the look of errors belong to the application.
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { Messages } from './lifecycle.ts';
 import { type Logger, withoutRedaction } from './logging.ts';
 import type { Metrics } from './metrics.ts';
 import type { Readiness } from './readiness.ts';
@@ -37,6 +38,7 @@ export function createHttpApp({
   setHeaders = true,
 }: HttpOptions): Express {
   const app = express();
+  bringOwnMessages(app);
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('trust proxy', trustProxy);
@@ -49,6 +51,20 @@ export function createHttpApp({
   if (serveMetrics) app.get('/metrics', setCommonHeaders, metricsHandler(metrics));
   if (setHeaders) app.use(setCommonHeaders);
   return app;
+}
+
+/** Express gives each request and response a prototype of its own; to have it from birth is cheaper than to have it changed. */
+function bringOwnMessages(app: Express): void {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse extends ServerResponse {}
+  Object.setPrototypeOf(AppRequest.prototype, app.request);
+  Object.setPrototypeOf(AppResponse.prototype, app.response);
+  Object.assign(app, { request: AppRequest.prototype, response: AppResponse.prototype });
+}
+
+/** For the server that the application is served by. */
+export function messagesOf(app: Express): Messages {
+  return { IncomingMessage: app.request.constructor, ServerResponse: app.response.constructor } as Messages;
 }
 
 /** Names and values by turns, as `writeHead` takes them fastest. */

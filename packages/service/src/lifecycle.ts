@@ -1,6 +1,6 @@
 // How does a process begin and end? Listen; on SIGTERM or SIGINT stop accepting, finish what is in flight (30 s at most), close
 // what was opened, exit 0 (contract section 2).
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from './logging.ts';
 import { answerUnreadable, hasHost, type Refuse, statusOfUnreadable } from './unreadable.ts';
@@ -14,7 +14,11 @@ export interface Listening {
 }
 
 /** @throws {Error} such as EADDRINUSE */
-export async function listen(handler: RequestListener, port: number, refuse?: Refuse): Promise<Listening> {
+export async function listen(
+  handler: RequestListener,
+  port: number,
+  { refuse, messages }: Pick<Listener, 'refuse' | 'messages'> = {},
+): Promise<Listening> {
   // Not a Set: outgrown tables of one that changes thousands of times a second hold on to each other, and with them to old requests,
   // until the next full garbage collection.
   const answering: (ServerResponse | undefined)[] = [];
@@ -27,6 +31,7 @@ export async function listen(handler: RequestListener, port: number, refuse?: Re
     maxHeaderSize: 131_072,
     // Node would answer without a body.
     requireHostHeader: !refuse,
+    ...messages,
   });
   server.on('request', (_request, response) => {
     if (draining) response.setHeader('Connection', 'close');
@@ -82,12 +87,16 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
+/** The classes of what a handler is given. */
+export type Messages = Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>;
+
 export interface Listener {
   readonly name: string;
   readonly handler: RequestListener;
   readonly port: number;
   /** What to say to a request that cannot be read; without it, Node's bare status. */
   readonly refuse?: Refuse;
+  readonly messages?: Messages;
 }
 
 export interface ServeOptions {
@@ -118,8 +127,8 @@ export async function serve({ listeners, logger, close }: ServeOptions): Promise
     process.once('disconnect', () => void stop('supervisor gone'));
     process.channel.unref();
   }
-  for (const { name, handler, port, refuse } of listeners) {
-    const listening = await listen(handler, port, refuse);
+  for (const { name, handler, port, ...more } of listeners) {
+    const listening = await listen(handler, port, more);
     open.push(listening);
     logger.info({ port: listening.port, listener: name }, 'listening');
   }

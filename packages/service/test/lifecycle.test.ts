@@ -112,7 +112,7 @@ describe('a request that cannot be read', () => {
   const refuse = (status: number) => ({ headers: { 'Content-Type': 'text/plain' }, body: `refused ${status}` });
 
   async function say(words: string): Promise<string> {
-    const { port, drain } = await listen((_request, response) => response.end('heard'), 0, refuse);
+    const { port, drain } = await listen((_request, response) => response.end('heard'), 0, { refuse });
     const socket = connect(port, '127.0.0.1');
     socket.end(words);
     const answer = await text(socket);
