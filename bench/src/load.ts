@@ -1,6 +1,8 @@
 // How do ten million bookings get in within minutes? Checking the exclusion constraint row by row costs 20 to 40 times the insert, so
 // the indexes rest while rows that cannot overlap are written, and one rewrite of the table builds them.
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { migrate } from '@bay-booking/service/migrate';
 import type pg from 'pg';
 import { onDatabase } from './server.ts';
@@ -13,7 +15,10 @@ import {
   type World,
 } from './world.ts';
 
-const migrations = fileURLToPath(new URL('../../apps/bookings/migrations', import.meta.url));
+const bookings = fileURLToPath(new URL('../../apps/bookings', import.meta.url));
+const migrations = `${bookings}/migrations`;
+
+const run = promisify(execFile);
 
 /** Loads nothing when the database holds that very world already. */
 export async function loadWorld(url: string, world: World, log: (line: string) => void): Promise<void> {
@@ -33,6 +38,8 @@ export async function loadWorld(url: string, world: World, log: (line: string) =
     log(resting ? 'building the indexes (about 10 s per million)' : 'vacuuming');
     if (resting) await wakeIndexes(client);
     await insertDerived(client);
+    log('counting');
+    await run(process.execPath, [`${bookings}/src/commands/recount.ts`], { env: { DATABASE_URL: url } });
     await client.query('vacuum (analyze) booking');
     await client.query('vacuum (analyze) booking_reference');
     await client.query('analyze');

@@ -9,6 +9,7 @@ import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express } from 'express';
 import { createBearer } from './bearer.ts';
 import { createAnswerStore } from './bookings/answers.ts';
+import { type CountState, createCountState } from './bookings/count-store.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createCandidates } from './bookings/ids.ts';
 import { createSearchStore, type SearchStore } from './bookings/search-store.ts';
@@ -56,7 +57,7 @@ export function createEndpoints({
 }) {
   const link = linksBelow(baseUrl);
   const places = createPlacesStore(db);
-  const listed = reads ? listsThrough(reads) : { searches: createSearchStore(db), places };
+  const listed = reads ? listsThrough(reads, createCountState(db)) : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
       store: createBookingStore(db),
@@ -73,9 +74,11 @@ export function createEndpoints({
 }
 
 /** Lists alone: what a single booking or location says may decide about the next write. */
-function listsThrough(reads: Reads) {
+function listsThrough(reads: Reads, isComplete: CountState) {
   return {
-    searches: { search: (...asked) => reads.run((db) => createSearchStore(db).search(...asked)) } satisfies SearchStore,
+    searches: {
+      search: (...asked) => reads.run((db) => createSearchStore(db, { isComplete }).search(...asked)),
+    } satisfies SearchStore,
     places: {
       locations: (...asked) => reads.run((db) => createPlacesStore(db).locations(...asked)),
       bays: (...asked) => reads.run((db) => createPlacesStore(db).bays(...asked)),

@@ -5,10 +5,13 @@ import type { Distribution } from '@bay-booking/service/distribute';
 const byFacility = (...tables: string[]) => tables.map((table) => ({ table, by: 'facility_id' }));
 
 export const distribution: Distribution = {
-  together: [{ table: 'facility', by: 'id' }, ...byFacility('location', 'bay', 'booking')],
+  together: [
+    { table: 'facility', by: 'id' },
+    ...byFacility('location', 'bay', 'booking', 'booking_change', 'booking_count'),
+  ],
   apart: [
     { table: 'booking_reference', by: 'external_booking_id' },
     { table: 'idempotency_key', by: 'id' },
   ],
-  local: ['import_lock', 'rate_limit', 'schema_migration'],
+  local: ['booking_count_state', 'import_lock', 'rate_limit', 'schema_migration'],
 };

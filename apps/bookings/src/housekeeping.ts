@@ -1,21 +1,41 @@
-// What grows and must be cut? Answers kept for an Idempotency-Key, after their 24 h; every instance tries now and then.
+// What grows and must be cut? Answers kept for an Idempotency-Key, after their 24 h, and what writers note for the counts of long lists,
+// which is folded together; every instance tries now and then.
 import type { Logger } from '@bay-booking/service/logging';
 import type { AnswerStore } from './bookings/answers.ts';
+import type { CountingStore } from './bookings/counting-store.ts';
 
 const quarterOfAnHour = 900_000;
+/** Reads sum up what is not folded yet. */
+const tenSeconds = 10_000;
 
-export function startHousekeeping({ answers, logger }: { answers: Pick<AnswerStore, 'forgetOld'>; logger: Logger }) {
-  let timer: NodeJS.Timeout;
-  const schedule = (): void => {
-    timer = setTimeout(run, quarterOfAnHour * (0.5 + Math.random()));
-    timer.unref();
+export interface Chores {
+  readonly answers: Pick<AnswerStore, 'forgetOld'>;
+  readonly counting: Pick<CountingStore, 'fold'>;
+  readonly logger: Logger;
+}
+
+export function startHousekeeping({ answers, counting, logger }: Chores) {
+  const stops = [
+    repeat(quarterOfAnHour, () => answers.forgetOld(new Date()), 'old answers not forgotten'),
+    repeat(tenSeconds, () => counting.fold(), 'counts not folded'),
+  ];
+  function repeat(every: number, work: () => Promise<unknown>, failure: string): () => void {
+    let timer: NodeJS.Timeout;
+    const schedule = (): void => {
+      timer = setTimeout(run, every * (0.5 + Math.random()));
+      timer.unref();
+    };
+    const run = (): void => {
+      work()
+        .catch((err: unknown) => logger.warn({ err }, failure))
+        .finally(schedule);
+    };
+    schedule();
+    return () => clearTimeout(timer);
+  }
+  return {
+    stop: () => {
+      for (const stop of stops) stop();
+    },
   };
-  const run = (): void => {
-    answers
-      .forgetOld(new Date())
-      .catch((err: unknown) => logger.warn({ err }, 'old answers not forgotten'))
-      .finally(schedule);
-  };
-  schedule();
-  return { stop: () => clearTimeout(timer) };
 }

@@ -6,6 +6,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { createAnswerStore } from './bookings/answers.ts';
+import { createCountingStore } from './bookings/counting-store.ts';
 import { readBookingsConfig } from './config.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createKeyring } from './keyring.ts';
@@ -41,7 +42,7 @@ runMain(async () => {
     },
   });
   keyring.start();
-  const housekeeping = startHousekeeping({ answers: createAnswerStore(db), logger });
+  const housekeeping = startHousekeeping({ answers: createAnswerStore(db), counting: createCountingStore(db), logger });
   const app = createApp({ config, db, replica, keyring, logger, metrics });
   await serve({
     listeners: [

@@ -4,7 +4,9 @@ import { connectDatabase, type Database, query } from '@bay-booking/service/data
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { migrationsDirectory } from '../src/app.ts';
-import { type Criteria, createSearchStore } from '../src/bookings/search-store.ts';
+import type { Criteria } from '../src/bookings/conditions.ts';
+import { createCountingStore } from '../src/bookings/counting-store.ts';
+import { createSearchStore } from '../src/bookings/search-store.ts';
 import { distribution } from '../src/distribution.ts';
 
 const hour = 3_600_000;
@@ -46,6 +48,7 @@ beforeAll(async () => {
       [facility, id, location, at(start), at(end)],
     );
   }
+  await createCountingStore(db).recount();
 });
 afterAll(async () => {
   await db.destroy();
@@ -94,10 +97,13 @@ const cases: [string, Partial<Criteria>, (booking: Made) => boolean][] = [
 
 test.each(
   cases.flatMap(([name, filter, rule]) =>
-    [['f0'], ['f0', 'f1']].map((facilities) => ({ name, facilities, filter, rule })),
+    [['f0'], ['f0', 'f1']].flatMap((facilities) =>
+      (['counts', 'counts alone', 'rows'] as const).map((by) => ({ name, facilities, filter, rule, by })),
+    ),
   ),
-)('$name, in $facilities: every page, in order, and the total', async ({ facilities, filter, rule }) => {
-  const { search } = createSearchStore(db);
+)('$name, in $facilities, by $by: every page, in order, and the total', async ({ facilities, filter, rule, by }) => {
+  await createCountingStore(db).setComplete(by !== 'rows');
+  const { search } = createSearchStore(db, by === 'counts alone' ? { walkedAtMost: 0 } : {});
   const expected = made
     .filter((booking) => facilities.includes(booking.facility) && rule(booking))
     .sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1))

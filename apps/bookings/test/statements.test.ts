@@ -2,8 +2,15 @@
 // nothing that only one node could keep. See docs/decisions for why.
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { searchStatements } from '../src/bookings/search-store.ts';
-import { bookedRange, reads, writes } from '../src/bookings/statements.ts';
+import {
+  binsStatement,
+  goingOnStatement,
+  startedBeforeStatement,
+  totalStatement,
+} from '../src/bookings/count-statements.ts';
+import { countWrites } from '../src/bookings/counting-store.ts';
+import { searchStatements } from '../src/bookings/search-statements.ts';
+import { bookedRange, countReads, reads, writes } from '../src/bookings/statements.ts';
 import { importReads, importWrites } from '../src/places/import-store.ts';
 import { placeReads } from '../src/places/store.ts';
 
@@ -19,19 +26,32 @@ const searches = [['f'], ['f', 'g']].flatMap((facilities) =>
     { locationIds: ['a'], isActive: false },
     { isActive: true, time: { kind: 'within', ...date } as const },
     { time: { kind: 'overlapping', ...date } as const },
+    { isActive: true },
+    { time: { kind: 'overlapping', start: undefined, end: now } as const },
+    { bayIds: ['a', 'b'] },
     { upcoming: { untilMidnightIn: 'UTC' } },
   ].flatMap((filter) => {
-    const { firstPage, laterPage, count } = searchStatements({ facilities, now, ...filter });
-    return [firstPage, laterPage, count];
+    const criteria = { facilities, now, ...filter };
+    const { firstPage, laterPage, count } = searchStatements(criteria);
+    const located = searchStatements(criteria, { from: now, to: now, offset: 1 });
+    const counts = [
+      totalStatement(criteria),
+      startedBeforeStatement(criteria, now),
+      goingOnStatement(criteria, now, now),
+      binsStatement(criteria, 24, now, now),
+    ];
+    return [firstPage, laterPage, count, located.laterPage, ...counts.flatMap((found) => found?.sql ?? [])];
   }),
 );
 
-const facilityWrites = Object.entries({ ...writes, ...importWrites }).filter(
+const { lock, setState, ...counting } = countWrites;
+const facilityWrites = Object.entries({ ...writes, ...importWrites, ...counting }).filter(
   ([name]) => !/Reference$|Answer/.test(name),
 );
 const globalWrites = Object.entries(writes).filter(([name]) => /Reference$|Answer/.test(name));
 const everything = [
   ...Object.values({ ...reads, ...writes, ...importWrites, ...placeReads }),
+  ...Object.values({ ...countReads, ...countWrites }),
   ...searches,
   importReads.locationsOf,
   importReads.baysOf,
@@ -46,6 +66,11 @@ test.each(facilityWrites)('the write %s names exactly one facility', (name, sql)
   const inserted = /^insert into \w+ \(facility_id,[\s\S]*?select \$1,/.test(sql);
   expect(inserted ? 1 : named.size).toBe(1);
   expect(sql).not.toMatch(/facility_id = any|booking_reference|idempotency_key/);
+});
+
+test('a recount locks one facility, and what tells that it was done has no facility', () => {
+  expect(lock).toMatch(/from facility where id = \$1 for no key update$/);
+  expect(setState).toMatch(/^update booking_count_state .* where id = 1$/);
 });
 
 test.each(globalWrites)(

@@ -44,7 +44,7 @@ export async function alone<T>(url: string, name: string, work: (client: pg.Clie
   await client.connect();
   try {
     await client.query('set statement_timeout = 0');
-    await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await lockOut(client);
     await client.query("set lock_timeout = '3s'");
     return await work(client);
   } finally {
@@ -75,6 +75,15 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
     }
     return missing.map(({ version }) => version);
   });
+}
+
+/** Asks again and again: a statement that waits would be waited for by the other one's `create index concurrently`, in a circle. */
+async function lockOut(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [lockKey]);
+    if (rows[0]?.locked) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }
 
 function checkHistory(

@@ -8,9 +8,10 @@ import { failure, invalid, problemsOf } from '../errors.ts';
 import { listAnswerOfJson } from '../paging.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { isText } from '../text.ts';
+import type { Criteria } from './conditions.ts';
 import { bookingItemWriter } from './resource.ts';
 import { type BookingFilter, mergeSearch, type SearchQuery } from './search.ts';
-import type { Criteria, Found, SearchStore } from './search-store.ts';
+import type { Found, SearchStore } from './search-store.ts';
 
 export interface ListServices {
   readonly searches: SearchStore;
@@ -43,11 +44,11 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
   /** Undefined where nothing can match. */
   const criteriaOf = async (filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> => {
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
-    const { locationIds, ...rest } = filter;
-    if (!locationIds) return { ...rest, facilities, now: now() };
-    const selected = await catalogue.facilitiesOfLocations(facilities, locationIds);
-    if (selected.length === 0) return undefined;
-    return { ...rest, locationIds, facilities: selected, now: now() };
+    const { locationIds, bayIds } = filter;
+    let selected = facilities;
+    if (locationIds) selected = await catalogue.facilitiesOfLocations(selected, locationIds);
+    if (bayIds && selected.length > 1) selected = await catalogue.facilitiesOfBays(selected, bayIds);
+    return selected.length === 0 ? undefined : { ...filter, facilities: selected, now: now() };
   };
 
   const upcoming = async (

@@ -8,6 +8,10 @@ export const bookedRange = "tstzrange(start_date, end_date, case when start_date
 export const bookingColumns =
   'facility_id, id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at, version';
 
+/** Verbatim as `booking_change` keeps it: the hour of a start, counted from 1970. */
+export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
+
+const changeColumns = '(facility_id, booking_id, version, n, location_id, hour)';
 const returned = bookingColumns.replace(/\w+/g, 'booking.$&');
 // Of immutable functions only, as a change on a spread table must be: a time in UTC is no matter of the session's zone, a cast none either.
 const milliseconds = "(extract(epoch from booking.last_updated_at at time zone 'UTC') * 1000)::bigint";
@@ -31,31 +35,54 @@ export const reads = {
 } as const;
 
 export const writes = {
-  /** Proves the bay, takes its lock and books it: whoever else wants this bay waits here, so that nobody can wait in a circle. */
-  create: `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
-  start_date, end_date, created_at, last_updated_at, version)
-select b.facility_id, $3::uuid, b.location_id, b.id, $4::text, $5::text, $6::text,
-  $7::timestamptz, $8::timestamptz, $9::timestamptz, $10::timestamptz, $11::integer
-from (select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
-on conflict on constraint booking_no_overlap do nothing
-returning id`,
+  /** Proves the bay, takes its lock, books and counts it: whoever else wants this bay waits here, so that nobody can wait in a circle. */
+  create: `with booked as (
+  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
+    start_date, end_date, created_at, last_updated_at, version)
+  select b.facility_id, $3::uuid, b.location_id, b.id, $4::text, $5::text, $6::text,
+    $7::timestamptz, $8::timestamptz, $9::timestamptz, $10::timestamptz, $11::integer
+  from (select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
+  on conflict on constraint booking_no_overlap do nothing
+  returning facility_id, id, version, location_id, start_date
+)
+insert into booking_change ${changeColumns}
+select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from booked
+returning booking_id as id`,
 
-  /** Locks the old and the new bay in the order of their ids, then the row. */
+  /** Locks the old and the new bay in the order of their ids, then the row, whose old start is counted out as the new one is counted in. */
   update: `with locked as materialized (
   select facility_id, id, location_id, bookable from bay
   where facility_id = $1 and id in ($3, (select bay_id from booking where facility_id = $1 and id = $2::uuid))
   order by id for no key update
+), old as materialized (
+  select id, location_id, ${hourOf('start_date')} as hour from booking
+  where facility_id = $1 and id = $2::uuid and (select count(*) from locked) > 0 for no key update
+), changed as (
+  update booking set bay_id = locked.id, location_id = locked.location_id, user_alias = $4,
+    start_date = $5::timestamptz, end_date = $6::timestamptz,
+    last_updated_at = greatest(booking.last_updated_at, $7::timestamptz), version = booking.version + 1
+  from locked, old
+  where booking.facility_id = $1 and booking.id = $2::uuid and old.id = booking.id and locked.id = $3 and locked.bookable
+  and ($8::text[] is null or ${tag} = any($8))
+  returning ${returned}, booking.location_id
+), counted as (
+  insert into booking_change ${changeColumns}
+  select changed.facility_id, changed.id, changed.version, change.n,
+    case when change.n < 0 then old.location_id else changed.location_id end,
+    case when change.n < 0 then old.hour else ${hourOf('changed.start_date')} end
+  from changed cross join old cross join (values (-1), (1)) change (n)
+  where old.location_id <> changed.location_id or old.hour <> ${hourOf('changed.start_date')}
 )
-update booking set bay_id = locked.id, location_id = locked.location_id, user_alias = $4,
-  start_date = $5::timestamptz, end_date = $6::timestamptz,
-  last_updated_at = greatest(booking.last_updated_at, $7::timestamptz), version = booking.version + 1
-from locked
-where booking.facility_id = $1 and booking.id = $2::uuid and locked.id = $3 and locked.bookable
-and ($8::text[] is null or ${tag} = any($8))
-returning ${returned}`,
+select ${bookingColumns} from changed`,
 
-  remove: `delete from booking where facility_id = $1 and id = $2::uuid and ($3::text[] is null or ${tag} = any($3))
-returning ${returned}`,
+  remove: `with removed as (
+  delete from booking where facility_id = $1 and id = $2::uuid and ($3::text[] is null or ${tag} = any($3))
+  returning ${returned}, booking.location_id
+), counted as (
+  insert into booking_change ${changeColumns}
+  select facility_id, id, version + 1, -1, location_id, ${hourOf('start_date')} from removed
+)
+select ${bookingColumns} from removed`,
 
   lockBays: 'select id, bookable from bay where facility_id = $1 and id = any($2) order by id for no key update',
 
@@ -77,4 +104,14 @@ where idempotency_key.created_at <= $6::timestamptz
 returning id`,
 
   forgetAnswers: 'delete from idempotency_key where id = any($1) and created_at <= $2::timestamptz returning id',
+} as const;
+
+export const countReads = {
+  state: 'select complete from booking_count_state where id = 1',
+
+  /** What has the most to fold comes first. */
+  changed:
+    'select facility_id as id from booking_change group by facility_id order by count(*) desc, facility_id limit $1',
+
+  facilities: 'select id from facility order by id',
 } as const;

@@ -28,6 +28,8 @@ export interface Catalogue {
   findBay(facilities: readonly string[], bayId: string): Promise<BayPlace | undefined>;
   /** Those of `facilities` that bays of these locations belong to. */
   facilitiesOfLocations(facilities: readonly string[], locationIds: readonly string[]): Promise<readonly string[]>;
+  /** Those of `facilities` that have one of these bays. */
+  facilitiesOfBays(facilities: readonly string[], bayIds: readonly string[]): Promise<readonly string[]>;
 }
 
 const freshFor = 2_000;
@@ -104,6 +106,15 @@ export function createCatalogue(options: {
       return places
         .filter(({ locations }) => locationIds.some((locationId) => locations.has(locationId)))
         .map(({ facilityId }) => facilityId);
+    },
+    facilitiesOfBays: async (facilities, bayIds) => {
+      const having = async (oldest: number) =>
+        (await placesOf(facilities, oldest)).filter(({ bays }) => bayIds.some((bayId) => bays.has(bayId)));
+      // A bay never changes its facility, but may have been imported since.
+      const seen = await having(-Infinity);
+      const known = bayIds.every((bayId) => seen.some(({ bays }) => bays.has(bayId)));
+      const found = known ? seen : await having(monotonic() - freshFor);
+      return found.map(({ facilityId }) => facilityId);
     },
   };
 }

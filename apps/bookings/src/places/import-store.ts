@@ -1,6 +1,7 @@
 // How does an import reach the database? One transaction, one facility after the other, each statement for one facility; imports
 // exclude each other, since ids of places are unique over the whole service and no key can hold that.
 import { type Database, query } from '@bay-booking/service/database';
+import { binOf } from '../bookings/count-statements.ts';
 import { ImportError, type ImportedFacility } from './import.ts';
 
 export const importReads = {
@@ -26,6 +27,12 @@ from jsonb_to_recordset($2::jsonb)
 on conflict (facility_id, id) do update set location_id = excluded.location_id, name = excluded.name,
   description = excluded.description, kind = excluded.kind, bookable = excluded.bookable`,
   carryBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
+  /** From location $3 to $4; the facility's row is held since its upsert, as by all who touch counts. */
+  carryCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
+select $1, carried.id, span, ${binOf('start_date', 'span')}, sum(sign)
+from booking cross join (values ($3::text, -1), ($4::text, 1)) carried (id, sign) cross join (values (24), (768)) bins (span)
+where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
+on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`,
 } as const;
 
 /** @throws {ImportError} and changes nothing, if an id belongs to another facility or a time zone is not the database's */
@@ -50,6 +57,7 @@ async function importFacility(trx: Database, { id, name, timeZone, locations, ba
     const known = locationBefore.get(bay.id);
     if (known !== undefined && known !== bay.location_id) {
       await query(trx, importWrites.carryBookings, [id, bay.id, bay.location_id]);
+      await query(trx, importWrites.carryCounts, [id, bay.id, known, bay.location_id]);
     }
   }
 }

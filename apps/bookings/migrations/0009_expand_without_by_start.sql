@@ -1,0 +1,3 @@
+-- no transaction
+-- booking_by_time answers what this index did.
+drop index concurrently if exists booking_by_start;
