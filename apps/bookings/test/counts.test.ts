@@ -119,14 +119,18 @@ test('what a release without counts has written is counted by a recount, under l
   await counting.setComplete(false);
   const crowd = await another({ beside: world, poolMax: 8 });
   await query(world.db, "delete from booking where bay_id = 'bay-n1-01'");
+  const [one] = await query<{ id: string }>(world.db, "select id from booking where bay_id = 'bay-n2-01' limit 1");
   await query(
     world.db,
-    "update booking set start_date = start_date - interval '900 days', end_date = end_date - interval '900 days' where bay_id = 'bay-n2-01'",
+    "update booking set start_date = '2061-01-01Z', end_date = '2061-01-02Z' where facility_id = 'fac-north' and id = $1",
+    [one?.id],
   );
+  const bay =
+    "'fac-south', md5(id)::uuid, location_id, id, 'old', timestamptz '2060-01-01Z', timestamptz '2060-01-02Z'";
   await query(
     world.db,
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
-     select facility_id, gen_random_uuid(), location_id, id, 'old', '2060-01-01Z', '2060-01-02Z', now(), now() from bay where facility_id = 'fac-south'`,
+     select ${bay}, timestamptz '2025-01-01Z', timestamptz '2025-01-01Z' from bay where facility_id = 'fac-south'`,
   );
   // Until the recount, totals are counted row by row.
   const { body } = await world.call('GET', '/api/bookings?pageSize=1');
