@@ -141,8 +141,11 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
         (error: unknown) => {
           this.#opening -= 1;
           this.emit('createFail', 0, error);
-          this.#waiting.shift()?.refuse(error);
-          this.#grow();
+          // Who waits may still get one of those that are open: the server may only be out of connections, or slow to open one.
+          if (this.#open === 0) {
+            this.#waiting.shift()?.refuse(error);
+            this.#grow();
+          }
           this.#endIfEmpty();
         },
       );
@@ -180,6 +183,7 @@ export class Pool<Connection extends Pooled> extends EventEmitter {
       const connection = this.#free.shift();
       if (connection) this.#discard(connection);
     }
+    this.#grow();
     if (this.#open + this.#opening > 0 || this.#waiting.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

@@ -79,6 +79,17 @@ describe('the pool', () => {
     expect(pool.numUsed()).toBe(1);
   });
 
+  test('lets who waits have one that is open when no more can be opened', async () => {
+    let full = false;
+    const { pool, get } = setUp({ failing: () => full });
+    const connection = await get();
+    full = true;
+    const waiting = get();
+    await new Promise((resolve) => pool.once('createFail', resolve));
+    pool.release(connection);
+    expect(await waiting).toBe(connection);
+  });
+
   test('refuses who has waited too long', async () => {
     const { pool, get } = setUp({ max: 1, waitAtMost: 10 });
     const connection = await get();
