@@ -46,6 +46,8 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
       };
       const start = { databaseUrl, issuer, core: serviceCore };
       const nodeFlags = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
+      // What a first start compiles is kept for the next; an image comes with it.
+      await (await startBookings(start)).stop();
       await add('service', startBookings({ ...start, nodeFlags }));
       const wanted = (name: string) => among.length === 0 || among.includes(name);
       for (const peer of peers.filter(wanted)) await add(peer, startPeer(peer, start));
