@@ -77,7 +77,11 @@ export function createEndpoints({
 function listsThrough(reads: Reads, isComplete: CountState) {
   return {
     searches: {
-      search: (...asked) => reads.run((db) => createSearchStore(db, { isComplete }).search(...asked)),
+      search: async (...asked) => {
+        // Known before the replica's position is asked for, so that a replica that has come that far has the counts too.
+        const complete = await within(1_000, isComplete()).catch(() => false);
+        return reads.run((db) => createSearchStore(db, { isComplete: async () => complete }).search(...asked));
+      },
     } satisfies SearchStore,
     places: {
       locations: (...asked) => reads.run((db) => createPlacesStore(db).locations(...asked)),
