@@ -8,6 +8,7 @@ import { join as pathOf } from 'node:path';
 import { serverAccount } from '@bay-booking/postgres/account';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { watchOver } from '@bay-booking/postgres/watchdog';
 import pg from 'pg';
 import { freePorts } from './running-system.ts';
 
@@ -88,6 +89,8 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
     });
   const servers = await Promise.all(ports.map((_, index) => boot(index)));
   const [coordinator, ...workers] = servers as [EmbeddedPostgres, ...EmbeddedPostgres[]];
+  // The servers have watchdogs of their own.
+  const cleaner = watchOver(readPostmaster(coordinator.dataPath)?.pid as number, [folder]);
   // Adding a node gives its roles the coordinator's passwords.
   const { password } = new URL(coordinator.url);
   for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
@@ -124,6 +127,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
     admit: (role, password) => admit(`127.0.0.1:*:*:${role}:${password}`),
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop()));
+      await cleaner.dismiss();
       rmSync(folder, { recursive: true, force: true });
     },
   };
