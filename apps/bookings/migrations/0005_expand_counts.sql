@@ -28,7 +28,7 @@ create table booking_count_state (
   id integer primary key,
   complete boolean not null
 );
-insert into booking_count_state select 1, not exists (select from facility);
+insert into booking_count_state select 1, not exists (select 1 from facility);
 
 -- How few bookings are long (0007): without it the planner takes a third of them to be.
 create statistics booking_length on (end_date - start_date) from booking;
