@@ -126,9 +126,11 @@ export const asPgClient = (db: Database) => ({
   },
 });
 
+/** What takes back a whole transaction, and would not happen again at once: lost races; rows that moved to another node of a Citus cluster. */
+const lostRaces = new Set(['40001', '40P01', 'CIINF']);
+
 const passing = new Set([
-  '40001',
-  '40P01',
+  ...lostRaces,
   '55P03',
   '57014',
   '25P03',
@@ -174,8 +176,7 @@ export async function retryOnce<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const code = errorCode(error);
-    if (code !== '40P01' && code !== '40001') throw error;
+    if (!lostRaces.has(errorCode(error) ?? '')) throw error;
     return work();
   }
 }
