@@ -3,13 +3,17 @@
 // build it); where there is none this says that it is skipped. FAULT_REPORT=1 prints what is measured.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { globSync } from 'node:fs';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join as pathOf } from 'node:path';
+import { migrate } from '@bay-booking/service/migrate';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { book, type Load, nextBooking, progress, startLoad } from './booking-load.ts';
 import { findCitus } from './citus-cluster.ts';
 import { type CitusDatabase, startCitusDatabase } from './citus-lab.ts';
-import { command, eventually, type Instance, timeUntil } from './fault-lab.ts';
+import { command, eventually, type Instance, queryOnce, timeUntil } from './fault-lab.ts';
 import {
   bookOnce,
   expectNothingLostOrDoubled,
@@ -21,6 +25,7 @@ import {
 } from './fault-system.ts';
 
 const programs = findCitus();
+const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
 (programs ? describe : describe.skip)('spread over a coordinator and two workers', () => {
   let database: CitusDatabase;
@@ -107,7 +112,7 @@ const programs = findCitus();
     // The command waits for this lock after it has spread the tables of facilities, and there it dies.
     await holder.query('begin; lock table booking_reference in share mode');
     const dying = spawn(process.execPath, ['src/commands/distribute.ts'], {
-      cwd: join(import.meta.dirname, '../apps/bookings'),
+      cwd: pathOf(import.meta.dirname, '../apps/bookings'),
       env: { PATH: process.env.PATH, DATABASE_URL: database.ownerUrlOf('bookings') },
       stdio: 'ignore',
     });
@@ -148,6 +153,33 @@ const programs = findCitus();
       await client.end();
     }
   });
+
+  test('migrations that came later run on tables that are spread already, and the command spreads what they add', async () => {
+    const { urlsOf, join } = database.cluster;
+    for (const server of urlsOf('postgres')) await queryOnce(server, 'create database later');
+    await join('later');
+    const [url] = urlsOf('later');
+    const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
+    try {
+      const first = globSync(pathOf(migrations, '000[1-4]_*.sql'));
+      for (const file of first) await copyFile(file, pathOf(folder, basename(file)));
+      await migrate({ url, directory: folder });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    for (const [table, by] of [
+      ['facility', 'id'],
+      ...['location', 'bay', 'booking'].map((name) => [name, 'facility_id']),
+    ])
+      await queryOnce(url, 'select create_distributed_table($1::regclass, $2)', [table, by]);
+    await queryOnce(url, "insert into facility values ('old', 'Old', 'UTC')");
+    const environment = { DATABASE_URL: url };
+    expect(await command('bookings', environment, 'migrate.ts')).toMatch(/migrations applied\n$/);
+    const spread = await command('bookings', environment, 'distribute.ts');
+    expect(spread).toMatch(/^booking_change is distributed by facility_id\n/);
+    expect(spread).not.toMatch(/^booking is/m);
+    expect(await command('bookings', environment, 'recount.ts')).toMatch(/^0 counts were wrong/);
+  }, 60_000);
 
   test('64 clients racing for one slot, 5 rounds: one 201 and 63 BOOK00002 each', async () => {
     for (let round = 0; round < 5; round += 1) {
