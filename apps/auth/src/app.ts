@@ -128,7 +128,6 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     }),
   });
   app.use(pinPublicAddress(config.issuer));
-  app.use(allowPublicDocuments);
   app.use(
     answerPlainTokenRequests({
       path: routes.token,
@@ -140,6 +139,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       audit,
     }),
   );
+  app.use(allowPublicDocuments);
   const askProvider: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     host.handle(request, response);

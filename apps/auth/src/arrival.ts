@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Server, Socket } from 'node:net';
 
 /** Milliseconds that a client is believed to need from connecting to asking. */
-const connectingAtMost = 1_000;
+const connectingAtMost = 5_000;
 
 const watched = new WeakSet<object>();
 const opened = Symbol('opened');

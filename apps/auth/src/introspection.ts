@@ -46,8 +46,13 @@ export function registerTokenStatus(provider: Provider, options: TokenStatusOpti
   });
 }
 
-/** A client sees its own tokens; a resource server, registered as a confidential client of its own, those it is shown. */
+/**
+ * A client sees its own tokens. A resource server sees those it is shown: it is a confidential client that may ask for no token itself,
+ * so that no application learns whose another one's token is (RFC 7662 section 4).
+ */
 export function mayInspect(client: RegisteredClient, ownerId: string | undefined): boolean {
   if (ownerId === client.clientId) return true;
-  return client.clientAuthMethod !== 'none' && ownMetadataOf(client).kind === 'standard';
+  return (
+    client.clientAuthMethod !== 'none' && ownMetadataOf(client).kind === 'standard' && client.grantTypes?.length === 0
+  );
 }
