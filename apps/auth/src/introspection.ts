@@ -47,12 +47,10 @@ export function registerTokenStatus(provider: Provider, options: TokenStatusOpti
 }
 
 /**
- * A client sees its own tokens. A resource server sees those it is shown: it is a confidential client that may ask for no token itself,
- * so that no application learns whose another one's token is (RFC 7662 section 4).
+ * A client sees its own tokens. A confidential client is a back end, which may be a resource server of an application beside it, and sees
+ * those it is shown: to ask it has to hold them (RFC 7662 section 4). A personal access token is for booking alone.
  */
 export function mayInspect(client: RegisteredClient, ownerId: string | undefined): boolean {
   if (ownerId === client.clientId) return true;
-  return (
-    client.clientAuthMethod !== 'none' && ownMetadataOf(client).kind === 'standard' && client.grantTypes?.length === 0
-  );
+  return client.clientAuthMethod !== 'none' && ownMetadataOf(client).kind === 'standard';
 }
