@@ -12,7 +12,7 @@ import { distribution } from '../src/distribution.ts';
 const hour = 3_600_000;
 const origin = Date.UTC(2030, 0, 1);
 const at = (hours: number): Date => new Date(origin + hours * hour);
-const lengths = [0, 1, 1, 2];
+const lengths = [0, 1, 1, 2, 9];
 
 interface Made {
   readonly id: string;
@@ -60,6 +60,8 @@ const overlaps = ({ start, end }: Made, from: number, to: number): boolean =>
   (from === to && start <= from && (end > from || start === from));
 
 const now = 20;
+/** Each has one booking. */
+const bays = made.filter((_, index) => index % 3 > 0).map(({ id }) => id);
 const cases: [string, Partial<Criteria>, (booking: Made) => boolean][] = [
   ['everything', {}, () => true],
   ['active', { isActive: true }, ({ end }) => end > now],
@@ -68,6 +70,24 @@ const cases: [string, Partial<Criteria>, (booking: Made) => boolean][] = [
     'active in a location',
     { isActive: true, locationIds: ['l0a'] },
     ({ end, location }) => end > now && location === 'l0a',
+  ],
+  [
+    'inactive in locations',
+    { isActive: false, locationIds: ['l0a', 'l0b'] },
+    ({ end, location }) => end <= now && ['l0a', 'l0b'].includes(location),
+  ],
+  [
+    'until a moment, in a location',
+    { locationIds: ['l0b'], time: { kind: 'overlapping', start: undefined, end: at(30) } },
+    (b) => b.location === 'l0b' && overlaps(b, -1e9, 30),
+  ],
+  ['of bays', { bayIds: bays }, ({ id }) => bays.includes(id)],
+  ['of bays, inactive', { bayIds: bays, isActive: false }, ({ id, end }) => bays.includes(id) && end <= now],
+  ['of bays, active', { bayIds: bays, isActive: true }, ({ id, end }) => bays.includes(id) && end > now],
+  [
+    'of bays, until a moment',
+    { bayIds: bays, time: { kind: 'overlapping', start: undefined, end: at(17) } },
+    (b) => bays.includes(b.id) && overlaps(b, -1e9, 17),
   ],
   ['from a moment on', { time: { kind: 'overlapping', start: at(17), end: undefined } }, (b) => overlaps(b, 17, 1e9)],
   ['until a moment', { time: { kind: 'overlapping', start: undefined, end: at(17) } }, (b) => overlaps(b, -1e9, 17)],

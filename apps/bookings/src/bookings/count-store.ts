@@ -76,6 +76,7 @@ export function createCountStore(db: Database) {
   const nowhere: Place = { from: dusk, to: undefined, offset: 0 };
 
   const locateOpen = async (criteria: Criteria, offset: number, size: number): Promise<Place | undefined> => {
+    if (offset === 0) return undefined;
     const moment = criteria.time?.start ?? criteria.now;
     const goingOn = await sum(goingOnStatement(criteria, moment, undefined));
     // Among what is going on, which comes first.

@@ -36,7 +36,7 @@ export interface SearchOptions {
 }
 
 export function createSearchStore(db: Database, options: SearchOptions = {}) {
-  const { isComplete = createCountState(db), walkedAtMost = 1_000 } = options;
+  const { isComplete = createCountState(db), walkedAtMost = 12_000 } = options;
   const counts = createCountStore(db);
   const pageOf = async (criteria: Criteria, { pageSize }: PageRequest, offset: number, counted: boolean) => {
     const walked = (offset + pageSize) * criteria.facilities.length;
