@@ -34,7 +34,8 @@ export function bindInstant(instant: Date, bind: Bind): string {
  * have every row of the future sorted.
  */
 export function beginOf({ time, isActive, upcoming, ...criteria }: Criteria): Date | undefined {
-  if (isSelective({ ...criteria }) || upcoming || time?.kind === 'within') return undefined;
+  if (upcoming) return criteria.now;
+  if (isSelective({ ...criteria }) || time?.kind === 'within') return undefined;
   if (time?.start) return time.start;
   return isActive === true ? criteria.now : undefined;
 }
@@ -69,18 +70,17 @@ export function conditionsOf(criteria: Criteria, bind: Bind): string[] {
   if (locationIds) conditions.push(oneOf('location_id', locationIds, bind));
   if (userAlias !== undefined) conditions.push(`user_alias = ${bind(userAlias)}`);
   if (time) conditions.push(...timeConditions(time, begin, bind));
-  if ((isActive === undefined || begin === criteria.now) && !upcoming) return conditions;
+  if (upcoming?.untilMidnightIn !== undefined) {
+    const [now, zone] = [bindInstant(criteria.now, bind), `${bind(upcoming.untilMidnightIn)}::text`];
+    conditions.push(
+      `start_date < (date_trunc('day', ${now} at time zone ${zone}) + interval '1 day') at time zone ${zone}`,
+    );
+  }
+  if (isActive === undefined || begin === criteria.now) return conditions;
   const now = bindInstant(criteria.now, bind);
   if (isActive === true) conditions.push(`end_date > ${now}`);
   if (isActive === true && bayIds) conditions.push(`${bookedRange} && tstzrange(${now}, null)`);
   if (isActive === false) conditions.push(`end_date <= ${now}`);
-  if (upcoming) {
-    const zone = upcoming.untilMidnightIn === undefined ? undefined : `${bind(upcoming.untilMidnightIn)}::text`;
-    const end = zone
-      ? `(date_trunc('day', ${now} at time zone ${zone}) + interval '1 day') at time zone ${zone}`
-      : 'null';
-    conditions.push(`${bookedRange} && tstzrange(${now}, ${end})`);
-  }
   return conditions;
 }
 
