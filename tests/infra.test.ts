@@ -26,16 +26,19 @@ describe('images', () => {
     for (const base of bases) expect(['node:24-bookworm-slim', 'postgres:18']).toContain(base);
   });
 
-  test.each(['auth', 'bookings'])('%s runs Node itself, as an ordinary user, and says how it does', (target) => {
-    const stage = dockerfile.slice(dockerfile.indexOf(`FROM runtime AS ${target}`)).split(/^FROM /m)[1] as string;
-    expect(stage).toMatch(/^USER node$/m);
-    const command = ['node', ...nodeFlags, 'src/main.ts'];
-    expect(stage).toContain(`\nCMD ${JSON.stringify(command).replaceAll(',', ', ')}\n`);
-    const { scripts } = JSON.parse(read(`apps/${target}/package.json`));
-    const cache = `NODE_COMPILE_CACHE=\${NODE_COMPILE_CACHE-../../${compileCache}}`;
-    expect(scripts.start).toBe(`${cache} exec ${command.join(' ')}`);
-    expect(stage).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
-  });
+  test.each(['auth', 'bookings'] as const)(
+    '%s runs Node itself, as an ordinary user, and says how it does',
+    (target) => {
+      const stage = dockerfile.slice(dockerfile.indexOf(`FROM runtime AS ${target}`)).split(/^FROM /m)[1] as string;
+      expect(stage).toMatch(/^USER node$/m);
+      const command = ['node', ...nodeFlags[target], 'src/main.ts'];
+      expect(stage).toContain(`\nCMD ${JSON.stringify(command).replaceAll(',', ', ')}\n`);
+      const { scripts } = JSON.parse(read(`apps/${target}/package.json`));
+      const cache = `NODE_COMPILE_CACHE=\${NODE_COMPILE_CACHE-../../${compileCache}}`;
+      expect(scripts.start).toBe(`${cache} exec ${command.join(' ')}`);
+      expect(stage).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
+    },
+  );
 
   test('the manifest of every workspace is there for npm ci', () => {
     const manifests = globSync('{apps,packages}/*/package.json', { cwd: root });

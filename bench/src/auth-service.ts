@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { nodeFlags as serviceFlags } from '@bay-booking/service/node-flags';
+import { nodeFlags as flagsOf } from '@bay-booking/service/node-flags';
 import { openFormBrowser } from '../../apps/auth/test/form-browser.ts';
 import { baseUrl, scope, scopeBase } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
@@ -95,7 +95,7 @@ export async function startAuth(options: {
     core,
     port,
     readyPath: '/health/ready',
-    nodeFlags: [...serviceFlags, ...nodeFlags],
+    nodeFlags: [...flagsOf.auth, ...nodeFlags],
   });
 }
 

@@ -2,7 +2,7 @@
 // and thrown away; only BASE_URL is a name that all targets share, so that their answers can be compared byte by byte.
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { nodeFlags as serviceFlags } from '@bay-booking/service/node-flags';
+import { nodeFlags as flagsOf } from '@bay-booking/service/node-flags';
 import { type Child, startChild } from './child.ts';
 
 export const baseUrl = 'http://bookings.bench.example';
@@ -38,7 +38,7 @@ export async function startBookings({ databaseUrl, issuer, core, nodeFlags = [] 
     core,
     port,
     readyPath: '/health/ready',
-    nodeFlags: [...serviceFlags, ...nodeFlags],
+    nodeFlags: [...flagsOf.bookings, ...nodeFlags],
   });
 }
 

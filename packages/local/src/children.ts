@@ -52,7 +52,7 @@ export interface Service {
 export function startService(options: ChildOptions & { watch: boolean }): Service {
   const { app, folder, env, watch, print } = options;
   const watching = watch ? ['--watch', '--watch-preserve-output'] : [];
-  const child = spawn(process.execPath, [...nodeFlags, ...watching, 'src/main.ts'], {
+  const child = spawn(process.execPath, [...nodeFlags[app], ...watching, 'src/main.ts'], {
     cwd: folder,
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
