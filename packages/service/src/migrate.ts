@@ -111,6 +111,14 @@ export async function patiently(work: () => Promise<void>): Promise<void> {
   }
 }
 
+/** What an interrupted `create index concurrently` leaves behind: found by `if not exists`, kept up to date, and never used. */
+async function dropHalfBuilt(client: pg.Client, sql: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    'select indexrelid::regclass::text as name from pg_index where not indisvalid',
+  );
+  for (const { name } of rows) if (sql.includes(` ${name} `)) await client.query(`drop index concurrently ${name}`);
+}
+
 async function apply(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
   const record = () =>
     client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
@@ -119,6 +127,7 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
       checksum,
     ]);
   if (sql.startsWith(outsideTransaction)) {
+    await dropHalfBuilt(client, sql);
     await client.query(sql);
     await record();
     return;

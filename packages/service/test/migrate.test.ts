@@ -1,0 +1,54 @@
+// Contract section 2: `migrate` is safe to run twice and from two hosts at once, and can be run again after it broke off.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { migrate } from '../src/migrate.ts';
+
+let database: TestDatabase;
+let directory: string;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  directory = await mkdtemp(join(tmpdir(), 'migrations-'));
+  await writeFile(join(directory, '0001_table.sql'), 'create table entry (n int); insert into entry values (1), (1);');
+});
+afterEach(async () => {
+  await database.drop();
+  await rm(directory, { recursive: true });
+});
+
+const run = () => migrate({ url: database.url, directory });
+async function ask(sql: string): Promise<readonly unknown[]> {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test('from two hosts at once, and once more: each migration is applied once', async () => {
+  const applied = await Promise.all([run(), run()]);
+  expect(applied.flat()).toEqual([1]);
+  expect(await run()).toEqual([]);
+});
+
+test('a file that was changed after it had been applied is told', async () => {
+  await run();
+  await writeFile(join(directory, '0001_table.sql'), 'create table other (n int)');
+  await expect(run()).rejects.toThrow('migration 1 was changed');
+});
+
+test('an index that was left half built is built anew, not taken for one', async () => {
+  const index = '-- no transaction\ncreate unique index concurrently if not exists entry_once on entry (n)';
+  await writeFile(join(directory, '0002_expand_once.sql'), index);
+  await expect(run()).rejects.toThrow('migration 2 expand_once');
+  const isValid = "select indisvalid from pg_index where indexrelid = 'entry_once'::regclass";
+  expect(await ask(isValid)).toEqual([{ indisvalid: false }]);
+  await ask('delete from entry');
+  expect(await run()).toEqual([2]);
+  expect(await ask(isValid)).toEqual([{ indisvalid: true }]);
+});
