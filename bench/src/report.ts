@@ -71,7 +71,7 @@ export function tableOf(results: Results, operation: string): string {
       String(bad),
       has ? withSpread(results.ratio(operation, target, floor, 'rate')) : '–',
       has ? withSpread(results.ratio(operation, target, floor, 'cpu')) : '–',
-      `${Math.round(results.median(operation, target, 'foreign') * 100)} %`,
+      percent(results.median(operation, target, 'foreign')),
     ];
   });
   return `### ${operation}\n\n${markdown(head, rows)}`;
@@ -109,3 +109,5 @@ export function plotOf(results: Results, operation: string): string {
     '</svg>\n',
   ].join('\n');
 }
+
+const percent = (share: number): string => (Number.isNaN(share) ? '–' : `${Math.round(share * 100)} %`);
