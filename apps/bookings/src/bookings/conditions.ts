@@ -35,7 +35,7 @@ export function bindInstant(instant: Date, bind: Bind): string {
  */
 export function beginOf({ time, isActive, upcoming, ...criteria }: Criteria): Date | undefined {
   if (upcoming) return criteria.now;
-  if (isSelective({ ...criteria }) || time?.kind === 'within') return undefined;
+  if (isSelective(criteria) || time?.kind === 'within') return undefined;
   if (time?.start) return time.start;
   return isActive === true ? criteria.now : undefined;
 }

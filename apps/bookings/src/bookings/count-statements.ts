@@ -1,6 +1,6 @@
 // Which SQL tells how many bookings of facilities, or of locations, start before or after a moment? Whole months of 32 days, days and
 // hours from booking_count, what is not folded in yet from booking_change, and the rest of an hour from the bookings themselves.
-import { type Bind, bindInstant, type Criteria, goingOnAt, oneOf } from './conditions.ts';
+import { type Bind, bindInstant, type Criteria, goingOnAt, isSelective, oneOf } from './conditions.ts';
 
 const hour = 3_600_000;
 /** In hours, from long to short. Locations are counted by the day, which is short enough to be walked. */
@@ -100,8 +100,8 @@ export function totalStatement(criteria: Criteria): CountStatement | undefined {
 
 /** `all`, started `until` a moment, `over` by now, or `open` towards the future. */
 export function countedKind(criteria: Criteria): 'all' | 'until' | 'over' | 'open' | undefined {
-  const { ids, externalBookingIds, correlationIds, bayIds, userAlias, isActive, time, upcoming } = criteria;
-  if (ids || externalBookingIds || correlationIds || bayIds || userAlias !== undefined || upcoming) return undefined;
+  const { isActive, time, upcoming } = criteria;
+  if (isSelective(criteria) || upcoming) return undefined;
   if (!time) return isActive === undefined ? 'all' : isActive ? 'open' : 'over';
   if (time.kind === 'within' || isActive !== undefined || (time.start && time.end)) return undefined;
   return time.start ? 'open' : 'until';

@@ -2,7 +2,7 @@
 // whatever reason is added. Both hold the facility's row, so that one of them is at work per facility; writers wait for neither.
 import { type Database, query } from '@bay-booking/service/database';
 import { binOf } from './count-statements.ts';
-import { countReads } from './statements.ts';
+import { countReads, hourOf } from './statements.ts';
 
 /** A booking counts for its facility by hour, day and month, and for its location by day and month. */
 const scopes = '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) scope (located, span)';
@@ -23,7 +23,7 @@ ${upsert('select location_id, hour, n from noted')}`,
 select $1, location_id, span, begins, sum(n) from (
   select case when located then location_id else '' end as location_id, span, ${binOf('hour', 'span')} as begins, n
   from (
-    select location_id, ${binOf('start_date', 1)} as hour, 1 as n from booking where facility_id = $1
+    select location_id, ${hourOf('start_date')} as hour, 1 as n from booking where facility_id = $1
     union all select location_id, hour, -n from booking_change where facility_id = $1
   ) noted cross join ${scopes}
   union all select location_id, span, begins, -n from booking_count where facility_id = $1
