@@ -147,3 +147,11 @@ describe('the summary of npm start', () => {
 test.each(['/docs', '/openapi.json'])('bookings%s, where the README points, answers', async (path) => {
   expect((await fetch(`${system.bookings}${path}`)).status).toBe(200);
 });
+
+test.each(['google', 'facebook'])('without SOCIAL_PROVIDERS_FILE a stand-in plays %s', async (name) => {
+  const away = await fetch(`${system.auth}/social/${name}`, { redirect: 'manual' });
+  expect(away.status).toBe(303);
+  const page = await fetch(away.headers.get('location') as string);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain(', a stand-in</h1>');
+});
