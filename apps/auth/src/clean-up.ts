@@ -1,4 +1,5 @@
 // Who takes away what has expired? Every instance, now and then, a bounded number of rows at a time; two at once skip each other's.
+import { isUnavailable } from '@bay-booking/service/database';
 import type { Logger } from '@bay-booking/service/logging';
 
 const interval = 60_000;
@@ -13,10 +14,13 @@ export interface CleanUpOptions {
 export function startCleanUp({ cleanUps, logger }: CleanUpOptions): () => void {
   let stopped = false;
   const run = async (): Promise<void> => {
-    try {
-      for (const cleanUp of cleanUps) while (!stopped && (await cleanUp(batch)) === batch);
-    } catch (err) {
-      logger.debug({ err }, 'clean-up will be tried again');
+    for (const cleanUp of cleanUps) {
+      try {
+        while (!stopped && (await cleanUp(batch)) === batch);
+      } catch (err) {
+        // Requests tell of a database that is away; of anything else nobody does.
+        logger[isUnavailable(err) ? 'debug' : 'warn']({ err }, 'clean-up will be tried again');
+      }
     }
   };
   const timer = setInterval(() => void run(), interval);

@@ -41,11 +41,12 @@ const normalize = (password: string): string => password.normalize('NFKC');
 
 export const hashPassword = (password: string): Promise<string> => inTurn(() => hash(normalize(password), parameters));
 
+/** Made beside the queue, which may be full: a refusal would be kept for every unknown account. */
 let dummy: Promise<string> | undefined;
 
 /** Without a hash (an unknown account, or one without a password) it takes as long, and answers false. */
 export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
-  dummy ??= hashPassword('the password of nobody');
+  dummy ??= hash('the password of nobody', parameters);
   const compared = passwordHash ?? (await dummy);
   if (password.length > longestPassword) return false;
   const right = await inTurn(() => verify(compared, normalize(password)));

@@ -14,16 +14,6 @@ export interface AuditEvent {
   readonly detail?: Readonly<Record<string, string | number | boolean | null | readonly string[] | undefined>>;
 }
 
-export interface AuditRow {
-  readonly at: Date;
-  readonly kind: string;
-  readonly accountId: string | null;
-  readonly clientId: string | null;
-  readonly facilityId: string | null;
-  readonly address: string | null;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
-
 export type Audit = ReturnType<typeof createAudit>;
 
 /** Rows that may wait for the database at once; beyond, the log line alone tells of the event. */
@@ -36,7 +26,8 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
   const eventLog = withoutRedaction(logger);
   let waiting: (AuditEvent & { at: Date })[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> = Promise.resolve();
+  let writing: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
 
   const write = async (events: readonly (AuditEvent & { at: Date })[]): Promise<void> => {
     const rows = events.map((event) => ({
@@ -60,29 +51,24 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     }
   };
 
+  /** One statement at a time: what a slow database keeps waiting waits where it is counted. */
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    if (waiting.length > 0) {
-      const events = waiting;
-      waiting = [];
-      writing = writing.then(() => write(events));
+    if (writing) {
+      next ??= writing.then(() => {
+        next = undefined;
+        return flush();
+      });
+      return next;
     }
+    if (waiting.length === 0) return Promise.resolve();
+    const events = waiting;
+    waiting = [];
+    writing = write(events).finally(() => {
+      writing = undefined;
+    });
     return writing;
-  };
-
-  const read = async (
-    column: 'facility_id' | 'account_id',
-    id: string,
-    limit: number,
-  ): Promise<readonly AuditRow[]> => {
-    await flush();
-    const { rows } = await db.raw<{ rows: AuditRow[] }>(
-      `select at, kind, account_id as "accountId", client_id as "clientId", facility_id as "facilityId", address, detail
-         from audit_event where ${column} = ? order by at desc, id desc limit ?`,
-      [id, limit],
-    );
-    return rows;
   };
 
   return {
@@ -92,9 +78,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
       waiting.push({ ...event, at: new Date() });
       timer ??= setTimeout(() => void flush(), gatherFor);
     },
-    /** Resolves when every row is written; before a shutdown. */
+    /** Resolves when every row recorded so far is written; before a shutdown. */
     settled: flush,
-    ofFacility: (facilityId: string, limit = 100) => read('facility_id', facilityId, limit),
-    ofAccount: (accountId: string, limit = 100) => read('account_id', accountId, limit),
   };
 }
