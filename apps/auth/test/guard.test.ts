@@ -73,6 +73,12 @@ describe('repeated failed sign-ins lock an account out', () => {
     expect(await byGrant(known, right, '203.0.113.9')).toMatchObject({ status: 429 });
   });
 
+  test('a name with NUL in it, which is looked up without, is the same account', async () => {
+    await forget();
+    for (let n = 1; n <= 5; n++) await byGrant(`pl${'\0'.repeat(n)}ayer@example.com`, 'wrong', `198.51.100.${n}`);
+    expect(await byGrant('player@example.com\0', right, '203.0.113.9')).toMatchObject({ status: 429 });
+  });
+
   test('no longer than the lock-out', async () => {
     await forget();
     await fail(5, known, '198.51.100');

@@ -28,7 +28,8 @@ export interface SignInOptions {
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
     async signIn({ username, password, address }: SignInAttempt): Promise<SignInOutcome> {
-      const name = username.trim().toLowerCase();
+      // As the account is looked up, which drops NUL: else one account could be guessed at under ever new names.
+      const name = username.replaceAll('\0', '').trim().toLowerCase();
       const attempt = await guard.open({ name, address });
       if ('retryAfter' in attempt) {
         audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
