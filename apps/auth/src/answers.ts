@@ -56,6 +56,7 @@ export function registerAnswers(
       answerFailure(ctx, error as Error, logger);
     }
     if (machine.has(ctx.path)) {
+      if (!(ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined)) tellFailedAuthentication(ctx);
       if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
         ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
       }
@@ -105,6 +106,22 @@ function answerFailure(ctx: KoaContextWithOIDC, error: Error, logger: Logger): v
     : expose
       ? { error: error.message, error_description }
       : { error: 'server_error', error_description: 'the request could not be served' };
+}
+
+/** What the library calls an invalid request where a client has not authenticated, or has tried to in a way that cannot be read. */
+const authenticationFaults: ReadonlySet<unknown> = new Set([
+  'no client authentication mechanism provided',
+  'invalid authorization header value format',
+  'client_id and client_secret in the authorization header are not properly encoded',
+  'client_secret must be provided in the Authorization header',
+]);
+
+/** RFC 6749 section 5.2: `invalid_client` is for "no client authentication included" too, and 401 for every use of the header. */
+function tellFailedAuthentication(ctx: KoaContextWithOIDC): void {
+  const { error_description } = (ctx.body ?? {}) as { error_description?: string };
+  if (ctx.status !== 400 || !authenticationFaults.has(error_description)) return;
+  ctx.status = 401;
+  ctx.body = { error: 'invalid_client', error_description };
 }
 
 function allowOrigin(ctx: KoaContextWithOIDC): void {

@@ -8,6 +8,7 @@ import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express, RequestHandler } from 'express';
 import { createArtifactStore } from './adapter.ts';
 import { createAudit } from './audit/audit.ts';
+import { readAsCanonical } from './canonical-path.ts';
 import { claimsOf } from './claims.ts';
 import { startCleanUp } from './clean-up.ts';
 import { providerMetadata } from './clients/metadata.ts';
@@ -128,6 +129,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     }),
   });
   app.use(pinPublicAddress(config.issuer));
+  app.use(readAsCanonical(knownPaths));
   app.use(
     answerPlainTokenRequests({
       path: routes.token,

@@ -145,7 +145,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
   test.each<[string, Record<string, string>, number, string]>([
     ['an unknown grant type', { ...pat, grant_type: 'magic' }, 400, 'unsupported_grant_type'],
     ['no grant type', { client_id: pat.client_id, client_secret: pat.client_secret }, 400, 'invalid_request'],
-    ['no client', { grant_type: 'client_credentials' }, 400, 'invalid_request'],
+    ['no client', { grant_type: 'client_credentials' }, 401, 'invalid_client'],
     ['no code', { grant_type: 'authorization_code', client_id: 'demo-spa' }, 400, 'invalid_request'],
     [
       'a bad code',
@@ -177,6 +177,29 @@ describe('errors of the token endpoint are RFC 6749', () => {
     const response = await server.post('/connect/token', form);
     expect(response.headers.get('www-authenticate') !== null).toBe(status === 401);
     expect(await answerOf(response)).toMatchObject({ status, error, error_description: expect.any(String) });
+  });
+
+  test.each([
+    ['no Basic scheme', 'Bearer x'],
+    ['no base64', 'Basic %%%'],
+    ['no colon', `Basic ${btoa('demo-web')}`],
+    ['no secret', `Basic ${btoa('demo-web:')}`],
+    ['an escape that is none', `Basic ${btoa('demo-web:%ZZ')}`],
+  ])('an Authorization header of %s is a failed client authentication: 401', async (_title, Authorization) => {
+    for (const path of ['/connect/token', '/connect/introspect', '/connect/revocation']) {
+      const response = await server.post(path, { grant_type: 'client_credentials', token: 'x' }, { Authorization });
+      expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+      expect(await answerOf(response)).toMatchObject({ status: 401, error: 'invalid_client' });
+    }
+  });
+
+  test('hold for the endpoint’s path in other letters and with a slash at its end', async () => {
+    for (const path of ['/connect/token/', '/Connect/TOKEN']) {
+      const response = await server.post(path, { ...pat, client_secret: 'no' }, { Accept: 'text/html' });
+      expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+      expect(await answerOf(response)).toMatchObject({ status: 401, error: 'invalid_client' });
+      expect((await get(path)).status).toBe(405);
+    }
   });
 
   test('a body that is no form, or too long, is invalid_request', async () => {

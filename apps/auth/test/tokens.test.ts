@@ -172,9 +172,11 @@ describe('introspection', () => {
   });
 
   test('demands client authentication', async () => {
-    const response = await server.post('/connect/introspect', { token: 'x', client_id: 'demo-web' });
-    expect(response.status).toBe(401);
-    expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+    for (const form of [{ token: 'x', client_id: 'demo-web' }, { token: 'x' }]) {
+      const response = await server.post('/connect/introspect', form);
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+    }
   });
 
   test('openid-client introspects and revokes', async () => {
