@@ -1,6 +1,6 @@
 // What does an access token say? RFC 9068 claims, the claim `facilities` of a bookings token, the openid scopes that userinfo answers
 // to, and the grant that userinfo looks up. Contract section 6.
-import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { orUnavailable } from './adapter.ts';
 import { ownMetadataOf } from './clients/registered.ts';
 import type { FacilityStore } from './facilities/store.ts';
@@ -37,6 +37,19 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
     return { facilities: accountId === undefined ? [] : await facilitiesFor(ctx, accountId) };
   };
 
+  /** The library uses a code up before it asks for the account. */
+  const keepCodeOnFault = (provider: Provider): void => {
+    const code = provider.AuthorizationCode.prototype as InstanceType<Provider['AuthorizationCode']>;
+    const { consume } = code;
+    code.consume = async function consumeUnlessFaulty(this: typeof code) {
+      const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+      if (ctx && this.accountId && splitScope(this.scope).includes(scopes.bookings)) {
+        await facilitiesFor(ctx, this.accountId);
+      }
+      return consume.call(this);
+    };
+  };
+
   /** Last hand on the JWT before it is signed. */
   const customizeJwt: NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'] = (ctx, token, jwt) => {
     const payload = jwt.payload as Record<string, unknown>;
@@ -56,7 +69,7 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
     if (acr !== undefined) payload.acr = acr;
   };
 
-  return { extraTokenClaims, customizeJwt, facilitiesFor };
+  return { extraTokenClaims, customizeJwt, facilitiesFor, keepCodeOnFault };
 }
 
 function namedFacilities(ctx: KoaContextWithOIDC): readonly string[] {

@@ -53,9 +53,11 @@ export function registerScopeRules(provider: Provider, scopes: ScopeTable): void
   const client = provider.Client.prototype as RegisteredClient;
   const { responseTypeAllowed } = client;
   client.responseTypeAllowed = function responseTypeWithScopes(this: RegisteredClient, type): boolean {
-    if (!responseTypeAllowed.call(this, type)) return false;
+    const allowed = responseTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    if (ctx?.oidc?.route !== 'authorization') return true;
+    if (ctx?.oidc?.route !== 'authorization') return allowed;
+    // RFC 6749 sections 4.1.2.1 and 4.2.2.1; the library would say invalid_request.
+    if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
     const fault = findScopeFault(scopes, {
       requested: effectiveFor(this, type, ctx.oidc.params?.scope as string | undefined),
       allowed: allowedScopes(this),

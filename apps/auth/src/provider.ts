@@ -190,6 +190,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerRequestReading(provider, routes.authorization);
   registerScopeRules(provider, scopes);
   registerImplicit(provider);
+  rules.keepCodeOnFault(provider);
   registerTokenStatus(provider, { routes, artifacts, keys, audience, mayInspect });
   registerEvents(provider, { audience, audit });
   registerClientRules(provider, { development: settings.development, limit: dependencies.limit });

@@ -68,7 +68,7 @@ describe('the redirect', () => {
     ['profile without openid', { scope: `profile ${scopes.play}` }, 'invalid_scope'],
     ['email and roles without openid', { scope: `email roles ${scopes.play}` }, 'invalid_scope'],
     ['an unknown response type', { response_type: 'magic' }, 'unsupported_response_type'],
-    ['a response type of other clients', { response_type: 'token' }, 'invalid_request'],
+    ['a response type of other clients', { response_type: 'token' }, 'unauthorized_client'],
     ['a signed request object', { request: 'e30.e30.' }, 'request_not_supported'],
     ['a request object elsewhere', { request_uri: 'https://evil.example/r' }, 'request_uri_not_supported'],
     ['a social provider that is not known', { acr_values: 'idp:nobody' }, 'invalid_request'],
@@ -91,6 +91,17 @@ describe('the redirect', () => {
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
     expect(page.html).toMatch(/<html lang="en"/);
     expect(page.html).not.toMatch(/(src|href)="(https?:)?\/\/(?!localhost|127)/);
+  });
+
+  test('is the same for its path in other letters and with a slash at its end', async () => {
+    for (const path of ['/connect/authorize/', '/Connect/Authorize']) {
+      const asked = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
+      const { url } = await openBrowser(server).open(`${server.origin}${path}?${asked}`);
+      expect(returned({ url } as never)).toMatchObject({
+        error: 'invalid_request',
+        error_description: expect.stringContaining('identity provider'),
+      });
+    }
   });
 
   test('is the same for POST /connect/authorize', async () => {
@@ -184,6 +195,12 @@ describe('the exchange', () => {
   test('{scope_base}/golf/bookings carries no facility for a user without a role', async () => {
     const tokens = await redeem({ code: await code({ scope: scopes.bookings }) });
     expect(decodeJwt(String(tokens.access_token)).facilities).toEqual([]);
+  });
+
+  test('with a facility where the subject has no role is invalid_request, and leaves the code as it was', async () => {
+    const form = { code: await code({ scope: scopes.bookings }) };
+    expect(await redeem({ ...form, facility: 'fac-north' })).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(await redeem(form)).toMatchObject({ status: 200, scope: scopes.bookings });
   });
 
   test.each<[string, () => Promise<Record<string, string>>]>([

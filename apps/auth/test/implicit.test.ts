@@ -94,7 +94,7 @@ describe('response_type=token', () => {
 
   test('of a client that is not registered for it is refused', async () => {
     const url = await landing({ client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback' });
-    expect(returned({ url } as never)).toMatchObject({ error: 'invalid_request' });
+    expect(returned({ url } as never)).toMatchObject({ error: 'unauthorized_client' });
   });
 
   test('a nonce does no harm', async () => {

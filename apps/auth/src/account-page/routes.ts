@@ -14,6 +14,7 @@ import { describeScopes } from '../interaction/consent.ts';
 import type { ConsentStore } from '../interaction/consent-store.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
 import { byField, type Fault, inWords } from '../interaction/sign-in-pages.ts';
+import { readableAddress } from '../portal/address.ts';
 import { instant } from '../portal/times.ts';
 import type { ScopeTable } from '../scopes.ts';
 import type { SocialRoutes } from '../social/routes.ts';
@@ -73,7 +74,12 @@ export function accountRoutes(options: AccountPageOptions): Router {
       notice: done[queryText(request, 'done') ?? ''],
       instant,
       facilities,
-      browsers: browsers.map((row) => ({ ...row, here: row.uid === uid, name: describeBrowser(row.userAgent) })),
+      browsers: browsers.map((row) => ({
+        ...row,
+        address: readableAddress(row.address),
+        here: row.uid === uid,
+        name: describeBrowser(row.userAgent),
+      })),
       applications: applications.map((client) => ({
         ...client,
         may: describeScopes(client.scopes, scopes, '').map(({ title }) => title),
