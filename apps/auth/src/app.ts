@@ -80,7 +80,16 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     races,
   });
 
-  const people = createPeople({ db, config, logger, audit, provider: () => host.provider(), artifacts, scopes });
+  const people = createPeople({
+    db,
+    config,
+    logger,
+    audit,
+    provider: () => host.provider(),
+    artifacts,
+    facilities,
+    scopes,
+  });
   const { accounts } = people;
 
   const resource = createResource({ scopes, audience: config.bookingsAudience });

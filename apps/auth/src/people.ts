@@ -14,6 +14,7 @@ import type { ArtifactStore } from './adapter.ts';
 import type { Audit } from './audit/audit.ts';
 import { idpParameter } from './authorization-request.ts';
 import type { AuthConfig } from './config.ts';
+import type { FacilityStore } from './facilities/store.ts';
 import { limitUse } from './guard/address-limit.ts';
 import { countFailuresIn } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
@@ -46,12 +47,12 @@ export interface PeopleOptions {
   readonly audit: Audit;
   readonly provider: () => Provider;
   readonly artifacts: ArtifactStore;
+  readonly facilities: FacilityStore;
   readonly scopes: ScopeTable;
 }
 
-export type People = ReturnType<typeof createPeople>;
-
-export function createPeople({ db, config, logger, audit, provider, artifacts, scopes }: PeopleOptions) {
+export function createPeople(options: PeopleOptions) {
+  const { db, config, logger, audit, provider, artifacts, facilities, scopes } = options;
   const store = createAccountStore({ db });
   const accounts = {
     ...store,
@@ -125,6 +126,7 @@ export function createPeople({ db, config, logger, audit, provider, artifacts, s
       accounts,
       sessions: sessionStore,
       consents,
+      facilities,
       providers,
       setOut: social.setOut,
       signIn,

@@ -7,6 +7,7 @@ import { hashPassword, longestPassword } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { FacilityStore } from '../facilities/store.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
@@ -26,6 +27,7 @@ export interface AccountPageOptions {
   readonly accounts: AccountStore;
   readonly sessions: SessionStore;
   readonly consents: ConsentStore;
+  readonly facilities: Pick<FacilityStore, 'membershipsOf'>;
   readonly providers: SocialProviders;
   readonly setOut: SocialRoutes['setOut'];
   readonly signIn: SignIn['signIn'];
@@ -65,7 +67,7 @@ export function accountRoutes(options: AccountPageOptions): Router {
       sessions.listOf(account.id),
       consents.connected(account.id),
       accounts.linkedIdentities(account.id),
-      accounts.facilitiesOf(account.id),
+      options.facilities.membershipsOf(account.id),
     ]);
     const data = {
       account,

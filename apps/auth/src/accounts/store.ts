@@ -2,7 +2,6 @@
 // never by e-mail alone (contract section 4).
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database';
-import type { Membership } from '../facilities/store.ts';
 
 export interface Account {
   readonly id: string;
@@ -211,14 +210,5 @@ export function createAccountStore({ db }: { db: Database }) {
       );
       return rows.length === 1;
     },
-
-    facilitiesOf: (accountId: string): Promise<readonly Membership[]> =>
-      query<Membership>(
-        db,
-        `select m.facility_id as "facilityId", f.name as "facilityName", m.role
-           from membership m join facility f on f.id = m.facility_id
-          where m.account_id = $1 order by f.name, f.id limit 1000`,
-        [accountId],
-      ),
   };
 }

@@ -29,11 +29,6 @@ export function isDateTime(text: string): boolean {
   return parseDateTime(text) !== undefined;
 }
 
-export interface Interval {
-  readonly start: Date;
-  readonly end: Date;
-}
-
 export type TimeFault = 'ERR00010' | 'ERR00011';
 
 /** Both may hold. An end that is the start is an instant, and allowed. */
