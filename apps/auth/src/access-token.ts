@@ -1,11 +1,11 @@
 // What does an access token say? RFC 9068 claims, the claim `facilities` of a bookings token, the openid scopes that userinfo answers
 // to, and the grant that userinfo looks up. Contract section 6.
 import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { orUnavailable } from './adapter.ts';
 import { ownMetadataOf } from './clients/registered.ts';
 import type { FacilityStore } from './facilities/store.ts';
 import { notesOf } from './request-notes.ts';
 import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
+import { orUnavailable } from './unavailable.ts';
 
 /** So many fit into a header; a subject of more names some with the token parameter `facility`. */
 export const facilitiesAtMost = 200;

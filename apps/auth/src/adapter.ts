@@ -1,29 +1,13 @@
 // Where does oidc-provider keep what it issues? One table, by the SHA-256 of the id. `consume` has exactly one winner however many redeem
 // a code at once (RFC 6749 section 4.1.2, RFC 9700 section 4.14).
-import { type Database, isUnavailable, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { type ArtifactRow, answeredAt, hash, payloadOf, withoutSecrets } from './artifact.ts';
 import { jsonText } from './json.ts';
 import type { Races } from './races.ts';
 import { type RefreshStore, takeAhead } from './refresh-store.ts';
 import { notesNow } from './request-notes.ts';
-
-/** A database that is away is the client's turn to try again, not a fault of its request. */
-export function unavailable(cause: unknown): Error {
-  const error = new errors.TemporarilyUnavailable('the service is not available for a moment, try again', {
-    cause,
-    detail: 'database away',
-  });
-  return Object.assign(error, { status: 503, statusCode: 503 });
-}
-
-export async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw isUnavailable(error) ? unavailable(error) : error;
-  }
-}
+import { orUnavailable } from './unavailable.ts';
 
 export interface ArtifactStoreOptions {
   readonly db: Database;

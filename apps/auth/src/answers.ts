@@ -10,6 +10,7 @@ import { publishedResponseTypes } from './implicit.ts';
 import { documentHeaders } from './provider-pages.ts';
 import type { Next } from './provider-types.ts';
 import { notesOf } from './request-notes.ts';
+import { retryAfter, temporarilyUnavailable } from './unavailable.ts';
 
 export interface Routes {
   readonly token: string;
@@ -29,7 +30,6 @@ export interface AnswerOptions {
 
 /** Seconds that caches may keep the keys; shorter than a new key is published before it signs. */
 const jwksMaxAge = 15;
-const retryAfter = '2';
 
 export function registerAnswers(
   provider: Provider,
@@ -99,10 +99,7 @@ function answerFailure(ctx: KoaContextWithOIDC, error: Error, logger: Logger): v
   if (ctx.status >= 300 && ctx.status < 400 && ctx.response.get('Location')) return;
   ctx.status = away ? 503 : expose && status ? status : 500;
   ctx.body = away
-    ? {
-        error: 'temporarily_unavailable',
-        error_description: 'the service is not available for a moment, try again',
-      }
+    ? temporarilyUnavailable
     : expose
       ? { error: error.message, error_description }
       : { error: 'server_error', error_description: 'the request could not be served' };

@@ -15,12 +15,13 @@ import type { Audit } from './audit/audit.ts';
 import { idpParameter } from './authorization-request.ts';
 import type { AuthConfig } from './config.ts';
 import type { FacilityStore } from './facilities/store.ts';
-import { limitUse } from './guard/address-limit.ts';
 import { countFailuresIn } from './guard/failure-counter.ts';
 import { addressKey, nameKey } from './guard/keys.ts';
 import { createSignInGuard } from './guard/sign-in-guard.ts';
+import { limitUse } from './guard/use-limit.ts';
+import { assetRoutes } from './html/asset.ts';
 import { createFormTokens } from './html/form-token.ts';
-import { assetRoutes } from './html/routes.ts';
+import { assets } from './html/render.ts';
 import { createSite } from './html/site.ts';
 import { createBrowserSessions } from './interaction/browser-session.ts';
 import { createConsent } from './interaction/consent.ts';
@@ -111,7 +112,7 @@ export function createPeople(options: PeopleOptions) {
   const { whoIs } = createNativeExchange({ providers, connect, logger });
 
   const router = Router();
-  router.use(assetRoutes());
+  router.use(assetRoutes(assets));
   router.use(social.router);
   router.use(
     interactionRoutes({ provider, site, pages, decide: consent.decide, scopes, idpParameter, providerLinks, audit }),

@@ -3,7 +3,7 @@
 import type { Logger } from '@bay-booking/service/logging';
 import { type Configuration, errors, type interactionPolicy, type JWK, Provider } from 'oidc-provider';
 import { createAccessTokenRules } from './access-token.ts';
-import { type ArtifactStore, orUnavailable } from './adapter.ts';
+import type { ArtifactStore } from './adapter.ts';
 import { registerAnswers } from './answers.ts';
 import type { Audit } from './audit/audit.ts';
 import {
@@ -31,6 +31,7 @@ import { accountAhead } from './refresh-store.ts';
 import type { Resource } from './resource-server.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { signerOf } from './signing.ts';
+import { orUnavailable } from './unavailable.ts';
 
 export const routes = {
   authorization: '/connect/authorize',

@@ -8,13 +8,14 @@ import type { SignIn } from '../accounts/sign-in.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { FacilityStore } from '../facilities/store.ts';
+import { byField, type Fault, inWords } from '../html/faults.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
+import { signInAndBack } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
 import { describeScopes } from '../interaction/consent.ts';
 import type { ConsentStore } from '../interaction/consent-store.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
-import { byField, type Fault, inWords } from '../interaction/sign-in-pages.ts';
 import { readableAddress } from '../portal/address.ts';
 import { instant } from '../portal/times.ts';
 import type { ScopeTable } from '../scopes.ts';
@@ -100,7 +101,7 @@ export function accountRoutes(options: AccountPageOptions): Router {
 
   const changePassword = async (request: Request, response: Response, signedIn: SignedIn): Promise<void> => {
     const { account, uid } = signedIn;
-    if (!account.passwordHash && !signedIn.fresh) return response.redirect(303, '/sign-in?return=/account&again=1');
+    if (!account.passwordHash && !signedIn.fresh) return response.redirect(303, signInAndBack('/account', true));
     const password = rawField(request, 'newPassword');
     const faults: Fault[] = [];
     // Whoever has a password proves it again; it counts as a sign-in for the guard.

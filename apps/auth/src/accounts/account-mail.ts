@@ -1,7 +1,7 @@
 // Which one-time links go to an account's owner by mail, and what happens when one is used? Contract section 5.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
-import type { AddressLimit } from '../guard/address-limit.ts';
+import type { UseLimit } from '../guard/use-limit.ts';
 import { passwordChangedLetter, resetLetter, verificationLetter } from '../mail/letters.ts';
 import type { PostOffice } from '../mail/post-office.ts';
 import type { OneTimeLinks } from './one-time-links.ts';
@@ -16,7 +16,7 @@ export interface AccountMailOptions {
   readonly accounts: AccountStore;
   readonly postOffice: PostOffice;
   /** Mails that one recipient may be sent. */
-  readonly perRecipient: AddressLimit;
+  readonly perRecipient: UseLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }

@@ -1,15 +1,12 @@
 // password: the specification's resource owner password flow (RFC 6749 section 4.3). Sign-in, with its lock-out, is the pages' own, so
 // that guessing here is no easier than there.
 import { errors, type Provider } from 'oidc-provider';
-import { unavailable } from '../adapter.ts';
+import type { SignIn } from '../accounts/sign-in.ts';
+import { unavailable } from '../unavailable.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
 
-export type SignInOutcome =
-  | { readonly account: { readonly id: string } }
-  | { readonly refused: 'invalid' | 'locked'; readonly retryAfter?: number };
-
 export interface PasswordGrantOptions extends IssueOptions {
-  readonly signIn: (attempt: { username: string; password: string; address: string }) => Promise<SignInOutcome>;
+  readonly signIn: SignIn['signIn'];
 }
 
 export function registerPasswordGrant(provider: Provider, options: PasswordGrantOptions): void {
@@ -27,7 +24,7 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       if ('refused' in outcome) {
         if (outcome.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
         // To RFC 6749 still a refused credential; 429 is what clients back off on.
-        ctx.set('Retry-After', String(outcome.retryAfter ?? 60));
+        ctx.set('Retry-After', String(outcome.retryAfter));
         throw Object.assign(new errors.InvalidGrant({ detail: 'locked out' }), {
           status: 429,
           statusCode: 429,

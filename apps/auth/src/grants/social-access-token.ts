@@ -1,20 +1,14 @@
 // social_access_token: a native app hands over the access token that a social provider gave it (specification, "Native social token
 // exchange"). Believed only when the provider itself says that it is live and was issued to one of our apps (contract section 4).
 import { errors, type Provider } from 'oidc-provider';
-import { unavailable } from '../adapter.ts';
+import type { SocialIdentity } from '../accounts/store.ts';
+import type { NativeExchange } from '../social/native.ts';
+import { unavailable } from '../unavailable.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
-
-export interface SocialIdentity {
-  readonly provider: string;
-  readonly subject: string;
-  readonly name?: string | undefined;
-  readonly email?: string | undefined;
-  readonly emailVerified?: boolean | undefined;
-}
 
 export interface SocialGrantOptions extends IssueOptions {
   /** Rejects when no provider vouches for the token. */
-  readonly whoIs: (question: { token: string; provider?: string }) => Promise<SocialIdentity>;
+  readonly whoIs: NativeExchange['whoIs'];
   readonly findOrCreateBySocial: (
     identity: SocialIdentity,
   ) => Promise<{ readonly id: string; readonly disabledAt: Date | null }>;

@@ -1,27 +1,16 @@
 // How does a page become HTML? Eta templates in views/ (the portal's in its own folder), whose values are escaped unless a template says
 // otherwise, and one style sheet under an address that changes with its content.
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
+import { asset } from './asset.ts';
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 const eta = new Eta({ views: file('..'), cache: true, autoEscape: true, autoTrim: false });
 
-export interface Asset {
-  readonly path: string;
-  readonly type: string;
-  readonly content: Buffer;
-}
-
 /** In the order in which they are to win over each other. */
 const styleSheets = ['tokens', 'elements', 'frame', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
-
-function asset(name: string, type: string, content: Buffer): Asset {
-  const digest = createHash('sha256').update(content).digest('base64url').slice(0, 12);
-  return { path: `/assets/${digest}/${name}`, type, content };
-}
 
 export const assets = {
   styles: asset(

@@ -6,6 +6,7 @@ import type { BrowserSessions, SignedIn } from '../interaction/browser-session.t
 import { type PageOptions, sendHtml } from './answer.ts';
 import { readForm } from './form-body.ts';
 import type { FormTokens } from './form-token.ts';
+import { signInAndBack } from './local-path.ts';
 import { renderPage } from './render.ts';
 
 export interface Page extends PageOptions {
@@ -63,8 +64,7 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
       if (!signedIn || signedIn.idle || (mustBeFresh && !signedIn.fresh)) {
         // A form that was sent is not sent again: they come back to the page it was on.
         const back = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
-        const again = signedIn ? '&again=1' : '';
-        response.redirect(303, `/sign-in?return=${encodeURIComponent(back)}${again}`);
+        response.redirect(303, signInAndBack(back, signedIn !== undefined));
         return;
       }
       await handler(request, response, signedIn);

@@ -8,17 +8,17 @@ import { passwordFault } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { AddressLimit } from '../guard/address-limit.ts';
+import type { UseLimit } from '../guard/use-limit.ts';
+import { byField, type Fault, inWords } from '../html/faults.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { byField, type Fault, inWords } from './sign-in-pages.ts';
 
 export interface RecoveryOptions {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly links: OneTimeLinks;
   readonly mail: AccountMail;
-  readonly resets: AddressLimit;
+  readonly resets: UseLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
   readonly audit: Audit;

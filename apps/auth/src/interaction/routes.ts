@@ -11,7 +11,7 @@ import type { Site } from '../html/site.ts';
 import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 import type { Decision } from './consent.ts';
 import { describeScopes } from './consent.ts';
-import { finishInteraction, type Interaction } from './finish.ts';
+import { findInteraction, finishInteraction, type Interaction, interactionOver } from './finish.ts';
 import type { Place, ProviderLink } from './place.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
@@ -29,14 +29,8 @@ export interface InteractionOptions {
 export function interactionRoutes(options: InteractionOptions): Router {
   const { provider, site, pages, scopes, audit } = options;
 
-  /** @throws {SessionNotFound} */
-  const interactionOf = async (request: Request, response: Response): Promise<Interaction> => {
-    const interaction = await provider().interactionDetails(request, response);
-    if (interaction.uid !== request.params.uid) {
-      throw Object.assign(new Error('another interaction’s cookie'), { name: 'SessionNotFound', status: 400 });
-    }
-    return interaction;
-  };
+  const interactionOf = (request: Request, response: Response): Promise<Interaction> =>
+    findInteraction(provider(), request, response);
   const clientOf = (interaction: Interaction) => provider().Client.find(String(interaction.params.client_id));
 
   const placeOf = async (interaction: Interaction): Promise<Place> => {
@@ -59,7 +53,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
 
   const showConsent = async (request: Request, response: Response, interaction: Interaction): Promise<void> => {
     const client = await clientOf(interaction);
-    if (!client) throw Object.assign(new Error('the client is gone'), { name: 'SessionNotFound', status: 400 });
+    if (!client) throw interactionOver('the client is gone');
     const requested = splitScope(String(interaction.params.scope ?? ''));
     const clientName = client.clientName ?? client.clientId;
     await site.show(
@@ -95,7 +89,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
     const accountId = interaction.session?.accountId;
     const client = await clientOf(interaction);
     if (interaction.prompt.name !== 'consent' || !accountId || !client) {
-      throw Object.assign(new Error('nothing to consent to'), { name: 'SessionNotFound', status: 400 });
+      throw interactionOver('nothing to consent to');
     }
     const requested = splitScope(String(interaction.params.scope ?? ''));
     const ticked = fields(request, 'scope');

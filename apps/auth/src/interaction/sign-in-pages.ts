@@ -6,7 +6,8 @@ import { hashPassword } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { AddressLimit } from '../guard/address-limit.ts';
+import type { UseLimit } from '../guard/use-limit.ts';
+import { byField, type Fault, inWords } from '../html/faults.ts';
 import { field, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from './browser-session.ts';
@@ -18,7 +19,7 @@ export interface SignInPagesOptions {
   readonly sessions: BrowserSessions;
   readonly accounts: AccountStore;
   readonly signIn: SignIn['signIn'];
-  readonly registrations: AddressLimit;
+  readonly registrations: UseLimit;
   readonly sendVerification: (account: Account) => Promise<void>;
   readonly audit: Audit;
 }
@@ -30,16 +31,7 @@ export interface ProvenSignIn {
   readonly next: (done: FinishedSignIn) => Promise<void>;
 }
 
-interface Fault {
-  readonly field?: string;
-  readonly text: string;
-}
-
 export type SignInPages = ReturnType<typeof createSignInPages>;
-
-/** "in 15 minutes", as people say it. */
-export const inWords = (seconds: number): string =>
-  seconds < 60 ? `${seconds} seconds` : seconds < 120 ? 'a minute' : `${Math.ceil(seconds / 60)} minutes`;
 
 export function createSignInPages(options: SignInPagesOptions) {
   const { site, sessions, accounts, audit } = options;
@@ -175,15 +167,9 @@ function registrationFaults({ name, username, password }: Record<'name' | 'usern
   return faults;
 }
 
-export function byField(faults: readonly Fault[]): Record<string, string> {
-  return Object.fromEntries(faults.filter((fault) => fault.field).map((fault) => [fault.field, fault.text]));
-}
-
 const page = (place: Place, faults: readonly Fault[], title: string, status: number) => ({
   title: faults.length > 0 ? `Error: ${title}` : title,
   status,
   belongsTo: place.belongsTo,
   formAction: place.formAction,
 });
-
-export type { Fault };

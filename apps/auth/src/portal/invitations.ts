@@ -3,7 +3,7 @@
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor } from '../clients/store.ts';
-import type { AddressLimit } from '../guard/address-limit.ts';
+import type { UseLimit } from '../guard/use-limit.ts';
 import type { PostOffice } from '../mail/post-office.ts';
 import type { Invitation, InvitationStore, InviteRefusal, SentInvitation } from './invitation-store.ts';
 import { invitationLetter } from './letter.ts';
@@ -13,8 +13,8 @@ export interface InvitationsOptions {
   readonly store: InvitationStore;
   readonly postOffice: PostOffice;
   readonly issuer: string;
-  readonly perFacility: AddressLimit;
-  readonly perRecipient: AddressLimit;
+  readonly perFacility: UseLimit;
+  readonly perRecipient: UseLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }

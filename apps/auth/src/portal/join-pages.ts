@@ -5,13 +5,14 @@ import { passwordFault } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
+import { byField, type Fault } from '../html/faults.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
+import { signInAndBack } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
-import { byField, type Fault } from '../interaction/sign-in-pages.ts';
 import type { AcceptanceStore } from './acceptance-store.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
-import { type PortalPages, signInAndBack } from './page.ts';
+import type { PortalPages } from './page.ts';
 import { kindFor, roleWords } from './rules.ts';
 
 export interface JoinPagesOptions {

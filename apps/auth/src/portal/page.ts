@@ -2,7 +2,8 @@
 // that lose nothing when somebody must sign in again first.
 import type { Request, RequestHandler, Response } from 'express';
 import { field, readForm } from '../html/form-body.ts';
-import type { MessagePage, Site } from '../html/site.ts';
+import { signInAndBack } from '../html/local-path.ts';
+import type { MessagePage, SignedInHandler, Site } from '../html/site.ts';
 import type { BrowserSessions, SignedIn } from '../interaction/browser-session.ts';
 import { readableAddress } from './address.ts';
 import { portalAssets } from './assets.ts';
@@ -36,8 +37,6 @@ export type ManagerHandler = (
   who: { signedIn: SignedIn; facility: ManagedFacility },
 ) => Promise<void> | void;
 
-export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
-
 export const tokensCrumb: Crumb = { href: '/portal', text: 'Personal access tokens' };
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
 /** Above a facility's own page: the list, for whoever has several. */
@@ -53,10 +52,6 @@ export function idOf(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
   return value.length > 256 || /\p{Cc}/u.test(value) ? '' : value;
 }
-
-/** `/sign-in`, and back to a page of the portal afterwards. */
-export const signInAndBack = (back: string, again: boolean): string =>
-  `/sign-in?return=${encodeURIComponent(back)}${again ? '&again=1' : ''}`;
 
 export interface PortalPagesOptions {
   readonly site: Site;

@@ -8,15 +8,16 @@ import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { FacilityStore } from '../facilities/store.ts';
-import { limitUse } from '../guard/address-limit.ts';
 import type { CountFailures } from '../guard/failure-counter.ts';
 import { nameKey } from '../guard/keys.ts';
+import { limitUse } from '../guard/use-limit.ts';
+import { assetRoutes } from '../html/asset.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { PostOffice } from '../mail/post-office.ts';
 import type { ScopeTable } from '../scopes.ts';
 import { createAcceptanceStore } from './acceptance-store.ts';
-import { portalAssetRoutes } from './assets.ts';
+import { portalAssets } from './assets.ts';
 import { facilityRoutes } from './facility-pages.ts';
 import { historyRoutes } from './history.ts';
 import { createHistoryStore } from './history-store.ts';
@@ -77,7 +78,7 @@ export function createPortal(options: PortalOptions): Router {
   const tokenPages = createTokenPages({ pages, people, clients, usedForms, tokens, showSecret, accessTokenTtl });
 
   const router = Router();
-  router.use(portalAssetRoutes());
+  router.use(assetRoutes(portalAssets));
   router.use(joinRoutes({ pages, site, sessions, accounts, store, acceptances: createAcceptanceStore({ db }), audit }));
   router.use(homeRoutes({ pages, people, showTokens: tokenPages.showTokens }));
   router.use(facilityRoutes({ pages, people, store, invitations }));

@@ -3,8 +3,9 @@
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { field } from '../html/form-body.ts';
+import type { SignedInHandler } from '../html/site.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
-import { idOf, type PortalPages, type SignedInHandler, tokensCrumb } from './page.ts';
+import { idOf, type PortalPages, tokensCrumb } from './page.ts';
 import type { ShowSecret } from './secret-page.ts';
 import { span } from './times.ts';
 import { isLive, tokenPath } from './token-pages.ts';

@@ -5,10 +5,10 @@ import type { Provider } from 'oidc-provider';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { queryText } from '../html/form-body.ts';
-import { localPath } from '../html/local-path.ts';
+import { localPath, signInAndBack } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
-import { finishInteraction } from '../interaction/finish.ts';
+import { findInteraction, finishInteraction, interactionOver } from '../interaction/finish.ts';
 import type { SignInPages } from '../interaction/sign-in-pages.ts';
 import type { SocialProviders } from './settings.ts';
 import type { Attempt } from './store.ts';
@@ -41,7 +41,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         ? { again: undefined, otherwise: '/account' }
         : {
             again: `/social/${name}?return=${encodeURIComponent(returnTo ?? '/account')}`,
-            otherwise: `/sign-in?return=${encodeURIComponent(returnTo ?? '/account')}`,
+            otherwise: signInAndBack(returnTo ?? '/account', false),
           };
 
   const showRefusal = (request: Request, response: Response, attempt: Attempt, kind: 'denied' | 'failed' | 'away') => {
@@ -75,7 +75,14 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     const cookies = cookiesOf(request, response);
     const browser = cookies.get(cookieName, { signed: false }) ?? newBrowserSecret();
     const attempt = { ...origin, provider: name, nonce: '', codeVerifier: '' };
-    if (!providers.has(name)) {
+    let address: URL | undefined;
+    try {
+      address = await trips.setOut(name, browser, origin);
+    } catch (err) {
+      response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
+      return showRefusal(request, response, attempt, 'away');
+    }
+    if (!address) {
       return site.showMessage(request, response, {
         status: 404,
         title: 'There is no such provider',
@@ -84,15 +91,8 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         links: [{ href: retryOf(attempt).otherwise, text: 'Sign in' }],
       });
     }
-    let address: URL | undefined;
-    try {
-      address = await trips.setOut(name, browser, origin);
-    } catch (err) {
-      response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
-      return showRefusal(request, response, attempt, 'away');
-    }
     cookies.set(cookieName, browser, { path: '/', httpOnly: true, sameSite: 'lax', signed: false, maxAge: 3600_000 });
-    response.redirect(303, (address as URL).href);
+    response.redirect(303, address.href);
   };
 
   const link = async (
@@ -123,10 +123,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
 
   const router = Router();
   router.get('/interaction/:uid/social/:name', async (request, response) => {
-    const interaction = await provider().interactionDetails(request, response);
-    if (interaction.uid !== request.params.uid) {
-      throw Object.assign(new Error('another interaction’s cookie'), { name: 'SessionNotFound', status: 400 });
-    }
+    const interaction = await findInteraction(provider(), request, response);
     const origin = { interactionUid: interaction.uid, returnTo: null, linkAccountId: null };
     await setOut(request, response, request.params.name, origin);
   });
@@ -170,9 +167,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       return showRefusal(request, response, attempt, 'denied');
     }
     const interaction = attempt.interactionUid ? await provider().Interaction.find(attempt.interactionUid) : undefined;
-    if (attempt.interactionUid && !interaction) {
-      throw Object.assign(new Error('the interaction is over'), { name: 'SessionNotFound', status: 400 });
-    }
+    if (attempt.interactionUid && !interaction) throw interactionOver('the interaction is over');
     await pages.finish(request, response, {
       account,
       acr: `idp:${name}`,
