@@ -156,11 +156,12 @@ export function errorCode(error: unknown): string | undefined {
 
 /**
  * Whether the database could not be asked, or could not answer now, so that the same request may succeed in a moment (503 with
- * Retry-After): connection trouble, time-outs, shutdowns, too many connections, lost lock races.
+ * Retry-After): connection trouble, time-outs, shutdowns, too many connections, lost lock races, trouble outside of PostgreSQL such as a
+ * Citus worker that went away while rows were copied to it (58030).
  */
 export function isUnavailable(error: unknown): boolean {
   const code = errorCode(error);
-  if (code !== undefined) return passing.has(code) || /^(08|28|53|57P)/.test(code);
+  if (code !== undefined) return passing.has(code) || /^(08|28|53|57P|58)/.test(code);
   if (!Error.isError(error)) return false;
   return (
     error.name === 'KnexTimeoutError' ||

@@ -28,3 +28,21 @@ describe('a statement whose answer is overdue', () => {
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 });
+
+describe('what PostgreSQL answers', () => {
+  const raised = async (code: string) => {
+    const raise = query(db, `do $$ begin raise exception using errcode = '${code}'; end $$`);
+    return isUnavailable(await raise.catch((error: unknown) => error));
+  };
+
+  test.each(['08006', '28P01', '40001', '40P01', '53300', '55P03', '57014', '57P01', '58030', 'XX000'])(
+    '%s is passing trouble',
+    async (code) => {
+      expect(await raised(code)).toBe(true);
+    },
+  );
+
+  test.each(['22P02', '23505', '42P01', '42501', 'P0001'])('%s is none', async (code) => {
+    expect(await raised(code)).toBe(false);
+  });
+});
