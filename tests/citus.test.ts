@@ -27,6 +27,7 @@ import {
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
+if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this machine has it (docs/scale.md)\n');
 (programs ? describe : describe.skip)('spread over a coordinator and two workers', () => {
   let database: CitusDatabase;
   let system: FaultSystem<CitusDatabase>;

@@ -8,6 +8,7 @@ import { expectNothingLostOrDoubled, type FaultSystem, getToken, startFaultSyste
 import { type Pooler, program, serverConnections, startPooler } from './pooler-lab.ts';
 import { startReplica } from './replica-lab.ts';
 
+if (!existsSync(program)) process.stderr.write(`PgBouncer is not tried: no ${program}\n`);
 (existsSync(program) ? describe : describe.skip)('through PgBouncer in transaction mode', () => {
   let system: FaultSystem;
   let pooler: Pooler;

@@ -9,10 +9,11 @@ import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express } from 'express';
 import { createBearer } from './bearer.ts';
 import { createAnswerStore } from './bookings/answers.ts';
-import { type CountState, createCountState } from './bookings/count-store.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
+import { createFlag, type Flag } from './bookings/flags.ts';
 import { createCandidates } from './bookings/ids.ts';
 import { createSearchStore, type SearchStore } from './bookings/search-store.ts';
+import { countReads } from './bookings/statements.ts';
 import { createBookingStore } from './bookings/store.ts';
 import type { Config } from './config.ts';
 import { mountDocuments } from './documents.ts';
@@ -25,8 +26,8 @@ import { mountPrefix } from './prefix.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { createReads, type Reads } from './replica/reads.ts';
 import { createReplicaStore } from './replica/store.ts';
-import { within } from './replica/within.ts';
 import { mountEndpoints, mountFailures } from './routes.ts';
+import { within } from './within.ts';
 
 export const migrationsDirectory = `${import.meta.dirname}/../migrations`;
 
@@ -57,7 +58,9 @@ export function createEndpoints({
 }) {
   const link = linksBelow(baseUrl);
   const places = createPlacesStore(db);
-  const listed = reads ? listsThrough(reads, createCountState(db)) : { searches: createSearchStore(db), places };
+  const listed = reads
+    ? listsThrough(reads, createFlag(db, countReads.isComplete))
+    : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
       store: createBookingStore(db),
@@ -74,12 +77,12 @@ export function createEndpoints({
 }
 
 /** Lists alone: what a single booking or location says may decide about the next write. */
-function listsThrough(reads: Reads, isComplete: CountState) {
+function listsThrough(reads: Reads, isComplete: Flag) {
   return {
     searches: {
       search: async (...asked) => {
         // Known before the replica's position is asked for, so that a replica that has come that far has the counts too.
-        const complete = await within(1_000, isComplete()).catch(() => false);
+        const complete = await isComplete();
         return reads.run((db) => createSearchStore(db, { isComplete: async () => complete }).search(...asked));
       },
     } satisfies SearchStore,

@@ -13,9 +13,7 @@ import {
   totalStatement,
 } from './count-statements.ts';
 import type { Place } from './search-statements.ts';
-import { countReads } from './statements.ts';
 
-const askAgainAfter = 5_000;
 /** Nothing is booked before or after. */
 const [dawn, dusk] = [new Date(-8.64e15), new Date(8.64e15)];
 
@@ -23,26 +21,6 @@ interface Bin {
   readonly begins: Date;
   readonly n: number;
 }
-
-/** Whether the counts are complete, as it was known within the last seconds. */
-export function createCountState(db: Database, monotonic: () => number = () => performance.now()) {
-  let asked = -Infinity;
-  let complete: Promise<boolean> = Promise.resolve(false);
-  return (): Promise<boolean> => {
-    if (monotonic() - asked < askAgainAfter) return complete;
-    asked = monotonic();
-    complete = query<{ complete: boolean }>(db, countReads.state).then(
-      ([row]) => row?.complete ?? false,
-      () => {
-        asked = -Infinity;
-        return false;
-      },
-    );
-    return complete;
-  };
-}
-
-export type CountState = ReturnType<typeof createCountState>;
 
 export function createCountStore(db: Database) {
   const sum = async ({ sql, bindings }: CountStatement): Promise<number> =>

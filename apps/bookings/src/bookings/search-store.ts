@@ -4,9 +4,11 @@ import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database';
 import type { Criteria } from './conditions.ts';
 import { countedKind } from './count-statements.ts';
-import { type CountState, createCountState, createCountStore } from './count-store.ts';
+import { createCountStore } from './count-store.ts';
+import { createFlag, type Flag } from './flags.ts';
 import { wireTypes } from './row-times.ts';
 import { searchStatements } from './search-statements.ts';
+import { countReads } from './statements.ts';
 
 /** Times are as on the wire. */
 export interface ListedBooking {
@@ -30,13 +32,13 @@ export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export interface SearchOptions {
   /** Whether totals are told by the counts (docs/decisions, 8). */
-  readonly isComplete?: CountState;
+  readonly isComplete?: Flag;
   /** So many entries of an index are walked past sooner than the counts are asked where a page lies. */
   readonly walkedAtMost?: number;
 }
 
 export function createSearchStore(db: Database, options: SearchOptions = {}) {
-  const { isComplete = createCountState(db), walkedAtMost = 12_000 } = options;
+  const { isComplete = createFlag(db, countReads.isComplete), walkedAtMost = 12_000 } = options;
   const counts = createCountStore(db);
   const pageOf = async (criteria: Criteria, { pageSize }: PageRequest, offset: number, counted: boolean) => {
     const walked = (offset + pageSize) * criteria.facilities.length;

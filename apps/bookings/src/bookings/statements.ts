@@ -28,26 +28,38 @@ export const reads = {
 
   referenceOf: 'select booking_id from booking_reference where external_booking_id = $1',
 
+  /** Whether tables may be spread over several nodes (docs/scale.md). */
+  isSpread: "select to_regclass('pg_dist_partition') is not null as flag",
+
   answerOf:
     'select request_hash, facility_id, answer from idempotency_key where id = $1 and created_at > $2::timestamptz',
 
   oldAnswers: 'select id from idempotency_key where created_at <= $1::timestamptz limit $2',
 } as const;
 
-export const writes = {
-  /** Proves the bay, takes its lock, books and counts it: whoever else wants this bay waits here, so that nobody can wait in a circle. */
-  create: `with booked as (
-  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
+const countedIn = (source: string): string => `insert into booking_change ${changeColumns}
+select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from ${source}`;
+
+/** Proves the bay, takes its lock and books it: whoever else wants this bay waits here, so that nobody can wait in a circle. */
+const book = `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
     start_date, end_date, created_at, last_updated_at, version)
   select b.facility_id, $3::uuid, b.location_id, b.id, $4::text, $5::text, $6::text,
     $7::timestamptz, $8::timestamptz, $9::timestamptz, $10::timestamptz, $11::integer
   from (select facility_id, location_id, id from bay where facility_id = $1 and id = $2 and bookable for no key update) b
   on conflict on constraint booking_no_overlap do nothing
-  returning facility_id, id, version, location_id, start_date
+  returning facility_id, id, version, location_id, start_date`;
+
+export const writes = {
+  /** Books and counts. */
+  create: `with booked as (
+  ${book}
 )
-insert into booking_change ${changeColumns}
-select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from booked
+${countedIn('booked')}
 returning booking_id as id`,
+
+  /** The same in two, within a transaction: Citus would carry what one statement has written to the coordinator before it goes on. */
+  book,
+  count: `${countedIn('booking')} where facility_id = $1 and id = $2::uuid and version = $3`,
 
   /** Locks the old and the new bay in the order of their ids, then the row, whose old start is counted out as the new one is counted in. */
   update: `with locked as materialized (
@@ -107,7 +119,7 @@ returning id`,
 } as const;
 
 export const countReads = {
-  state: 'select complete from booking_count_state where id = 1',
+  isComplete: 'select complete as flag from booking_count_state where id = 1',
 
   /** What has the most to fold comes first. */
   changed:

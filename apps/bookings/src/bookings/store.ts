@@ -4,6 +4,7 @@ import type { Asked } from '@bay-booking/service/connections';
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database';
 import { inTransaction, type Run } from '@bay-booking/service/transaction';
 import type { Booking, BookingChange } from './booking.ts';
+import { createFlag } from './flags.ts';
 import { wireTypes } from './row-times.ts';
 import { reads, writes } from './statements.ts';
 
@@ -51,6 +52,7 @@ class RolledBack extends Error {
 }
 
 export function createBookingStore(db: Database) {
+  const isSpread = createFlag(db, reads.isSpread);
   return {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> => {
       const [row] = await query<BookingRow>(db, reads.find, [facilities, id], wireTypes);
@@ -60,8 +62,9 @@ export function createBookingStore(db: Database) {
     /** `refused`: the bay is gone, not bookable or taken; `obstacles` tells which. */
     create: (booking: Booking, keep?: KeptAnswer): Promise<CreateOutcome> =>
       retryOnce(async () => {
-        if (!keep && booking.externalBookingId === undefined) {
-          const [sql, values] = insertion(booking);
+        const insertion = insertionOf(booking, await isSpread());
+        if (!keep && booking.externalBookingId === undefined && insertion.length === 1) {
+          const [[sql, values]] = insertion;
           return (await query(db, sql, values)).length > 0 ? 'created' : 'refused';
         }
         try {
@@ -70,9 +73,9 @@ export function createBookingStore(db: Database) {
             const { externalBookingId, facilityId, id } = booking;
             const reference: Asked[] =
               externalBookingId === undefined ? [] : [[writes.createReference, [externalBookingId, facilityId, id]]];
-            const made = await run(...reference, insertion(booking));
+            const made = await run(...reference, ...insertion);
             if (reference.length > 0 && made[0]?.length === 0) throw new RolledBack('duplicate');
-            if (made.at(-1)?.length === 0) throw new RolledBack('refused');
+            if (made[reference.length]?.length === 0) throw new RolledBack('refused');
           });
           return 'created';
         } catch (error) {
@@ -108,6 +111,7 @@ export function createBookingStore(db: Database) {
       at: Date,
     ): Promise<ChangeOutcome> => {
       try {
+        const spread = await isSpread();
         return await retryOnce(() =>
           inTransaction(db, async (run) => {
             const { externalBookingId, id } = booking;
@@ -125,7 +129,7 @@ export function createBookingStore(db: Database) {
             const now = at.toISOString();
             const lastUpdatedAt = now > old.lastUpdatedAt ? now : old.lastUpdatedAt;
             const moved = { ...old, ...change, facilityId, lastUpdatedAt, version: old.version + 1 };
-            const [inserted] = await run(insertion(moved));
+            const [inserted] = await run(...insertionOf(moved, spread));
             if (inserted?.length === 0) throw new RolledBack('refused');
             return moved;
           }),
@@ -169,11 +173,16 @@ export function createBookingStore(db: Database) {
   };
 }
 
-function insertion(booking: Booking): Asked {
+/** The first of these answers a row when the booking is in. */
+function insertionOf(booking: Booking, isSpread: boolean): [Asked, ...Asked[]] {
   const { facilityId, bayId, id, externalBookingId, correlationId, userAlias, version } = booking;
-  const times = [booking.startDate, booking.endDate, booking.createdAt, booking.lastUpdatedAt];
-  const values = [facilityId, bayId, id, externalBookingId ?? null, correlationId ?? null, userAlias];
-  return [writes.create, [...values, ...times, version]];
+  const texts = [facilityId, bayId, id, externalBookingId ?? null, correlationId ?? null, userAlias];
+  const values = [...texts, booking.startDate, booking.endDate, booking.createdAt, booking.lastUpdatedAt, version];
+  if (!isSpread) return [[writes.create, values]];
+  return [
+    [writes.book, values],
+    [writes.count, [facilityId, id, version]],
+  ];
 }
 
 async function keepAnswer(run: Run, booking: Booking, keep: KeptAnswer): Promise<void> {

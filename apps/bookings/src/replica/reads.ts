@@ -1,10 +1,10 @@
 // Which server answers a list? The replica, when it has replayed all that was acknowledged before the request came; else, and whatever goes
 // wrong with it, the primary. docs/decisions/0007.
 import { type Database, errorCode, isUnavailable } from '@bay-booking/service/database';
+import { within } from '../within.ts';
 import { createFence } from './fence.ts';
 import { createRest } from './rest.ts';
 import { type ReplicaStore, type Session, Unfit } from './store.ts';
-import { within } from './within.ts';
 
 /**
  * behind: it was not there in time; away: no connection, or one that broke; foreign: no replica of this primary's history; conflict:
