@@ -12,11 +12,12 @@ import { watchOver } from '@bay-booking/postgres/watchdog';
 import pg from 'pg';
 import { freePorts } from './running-system.ts';
 
-interface CitusWorker {
+export interface CitusNode {
   readonly port: number;
   readonly start: () => Promise<void>;
-  /** The immediate shutdown: as after a crash, the next start recovers from the log. */
-  readonly crash: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+  /** SIGQUIT is the immediate shutdown. After either the next start recovers from the log. */
+  readonly crash: (signal: 'SIGQUIT' | 'SIGKILL') => Promise<void>;
 }
 
 export interface CitusCluster {
@@ -24,7 +25,8 @@ export interface CitusCluster {
   readonly programs: string;
   /** Of the coordinator's database `postgres`, which knows the workers. */
   readonly url: string;
-  readonly workers: readonly CitusWorker[];
+  readonly coordinator: CitusNode;
+  readonly workers: readonly CitusNode[];
   /** That database on the coordinator and on each worker, as the superuser. */
   readonly urlsOf: (database: string) => readonly [string, ...string[]];
   /** Makes one of the databases of that name, which every node has. */
@@ -107,21 +109,26 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
     );
   };
   await join('postgres');
+  const nodeAt = (index: number): CitusNode => {
+    const server = () => servers[index] as EmbeddedPostgres;
+    return {
+      port: server().port,
+      start: async () => {
+        servers[index] = await boot(index);
+      },
+      stop: () => server().stop(),
+      crash: async (signal) => {
+        process.kill(readPostmaster(server().dataPath)?.pid as number, signal);
+        await server().ended;
+        await server().stop();
+      },
+    };
+  };
   return {
     programs,
     url: urlsOf('postgres')[0],
-    workers: ports.slice(1).map((port, place) => ({
-      port,
-      start: async () => {
-        servers[place + 1] = await boot(place + 1);
-      },
-      crash: async () => {
-        const server = servers[place + 1] as EmbeddedPostgres;
-        process.kill(readPostmaster(server.dataPath)?.pid as number, 'SIGQUIT');
-        await server.ended;
-        await server.stop();
-      },
-    })),
+    coordinator: nodeAt(0),
+    workers: workers.map((_, place) => nodeAt(place + 1)),
     urlsOf,
     join,
     admit: (role, password) => admit(`127.0.0.1:*:*:${role}:${password}`),

@@ -1,18 +1,29 @@
 // Which database do the tests of the cluster break? Both services' databases on the coordinator, made by infra/postgres/service.sql as in
-// production, that of bookings on every node; nothing is spread yet.
+// production, that of bookings on every node.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type CitusCluster, startCitusCluster } from './citus-cluster.ts';
-import { type AppName, command, demo, queryOnce, type TestedDatabase } from './fault-lab.ts';
+import { type AppName, command, demo, queryOnce, type StoppableDatabase } from './fault-lab.ts';
 
 const script = join(import.meta.dirname, '../infra/postgres/service.sql');
 const run = promisify(execFile);
 
-export interface CitusDatabase extends TestedDatabase {
+export interface CitusDatabase extends StoppableDatabase {
   readonly cluster: CitusCluster;
 }
 
+export const distribute = (database: CitusDatabase): Promise<string> =>
+  command('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
+
+export async function startSpreadDatabase(programs: string): Promise<CitusDatabase> {
+  const database = await startCitusDatabase(programs);
+  await database.cluster.join('bookings');
+  await distribute(database);
+  return database;
+}
+
+/** Nothing is spread yet. */
 export async function startCitusDatabase(programs: string): Promise<CitusDatabase> {
   const cluster = await startCitusCluster(programs);
   const [coordinator] = cluster.urlsOf('postgres');
@@ -37,6 +48,9 @@ export async function startCitusDatabase(programs: string): Promise<CitusDatabas
     urlOf: (app, through = port) => `postgres://${app}_service:fault@127.0.0.1:${through}/${app}`,
     ownerUrlOf,
     query: (database, sql, values) => queryOnce(cluster.urlsOf(database)[0], sql, values),
+    start: cluster.coordinator.start,
+    stop: cluster.coordinator.stop,
+    kill: () => cluster.coordinator.crash('SIGKILL'),
     remove: () => cluster.stop(),
   };
 }

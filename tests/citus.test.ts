@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import pg from 'pg';
 import { book, type Load, nextBooking, progress, startLoad } from './booking-load.ts';
 import { findCitus } from './citus-cluster.ts';
-import { type CitusDatabase, startCitusDatabase } from './citus-lab.ts';
+import { type CitusDatabase, distribute, startCitusDatabase } from './citus-lab.ts';
 import { command, eventually, type Instance, queryOnce, timeUntil } from './fault-lab.ts';
 import {
   bookOnce,
@@ -56,8 +56,6 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
     load = startLoad([one.base, two.base], token);
     return load;
   };
-  const distribute = (): Promise<string> =>
-    command('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
   const count = async (table: string, where = 'true'): Promise<number> =>
     (await database.query('bookings', `select count(*)::int as count from ${table} where ${where}`)).rows[0].count;
   const timed = async (work: () => Promise<unknown>): Promise<number> => {
@@ -103,7 +101,7 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
     await database.query('bookings', populate);
     const bookings = await count('booking', "user_alias = 'old'");
     expect(bookings).toBe(20_000);
-    expect(await distribute()).toMatch(/Citus is not installed/);
+    expect(await distribute(database)).toMatch(/Citus is not installed/);
     const load = startBookingLoad();
     const stopOthers = startOthers();
     await progress(load, 50);
@@ -123,12 +121,12 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
     await holder.end();
     let printed = '';
     const rest = await timed(async () => {
-      printed = await distribute();
+      printed = await distribute(database);
     });
     expect(printed).toMatch(
       /^booking_reference is distributed by external_booking_id\nidempotency_key is distributed by id\n$/,
     );
-    expect(await distribute()).toBe('every table is where it belongs\n');
+    expect(await distribute(database)).toBe('every table is where it belongs\n');
     await progress(load, 50);
     expect(await count('booking', "user_alias = 'old'")).toBe(bookings);
     expect(await count('booking_reference', "external_booking_id like 'old-%'")).toBe(bookings);
@@ -227,7 +225,7 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
       const load = startBookingLoad();
       const stopOthers = startOthers();
       await progress(load, 50);
-      await worker.crash();
+      await worker.crash('SIGQUIT');
       await eventually(async () => (load.statuses()[503] ?? 0) > 20);
       const without = { ...load.statuses() };
       await worker.start();

@@ -42,12 +42,15 @@ export interface TestedDatabase {
   readonly remove: () => Promise<void>;
 }
 
-export interface DatabaseServer extends TestedDatabase {
-  readonly dataPath: string;
+export interface StoppableDatabase extends TestedDatabase {
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
   /** kill -9 of the postmaster: its children follow, without a checkpoint. */
   readonly kill: () => Promise<void>;
+}
+
+export interface DatabaseServer extends StoppableDatabase {
+  readonly dataPath: string;
 }
 
 /** Both databases, migrated and with the demo, and per database a role that may read and write rows, with the limits of production. */
