@@ -112,6 +112,40 @@ describe('If-Match', () => {
   });
 });
 
+describe('a booking that moves between facilities', () => {
+  const to = (id: string, bayId: string) => world.call('PUT', `/api/bookings/${id}`, { body: slot({ bayId }) });
+
+  test('is found all the while', async () => {
+    const { body } = await post(slot({ bayId: 'bay-n1-08', externalBookingId: 'on-the-move' }));
+    let moving = true;
+    const found: number[] = [];
+    const read = async (): Promise<void> => {
+      while (moving) found.push((await world.call('GET', `/api/bookings/${body.id}`)).status);
+    };
+    const readers = times(4, read);
+    for (let round = 0; round < 150; round += 1) {
+      expect((await to(body.id, round % 2 ? 'bay-n1-08' : 'bay-s1-05')).status).toBe(200);
+    }
+    moving = false;
+    await Promise.all(readers);
+    // A cluster reads its servers one after the other.
+    expect(new Set(found).difference(new Set((await isSpread(world.db)) ? [200, 404] : [200]))).toEqual(new Set());
+  });
+
+  test('by 8 clients at once: every move is 200', async () => {
+    const { body } = await post(slot({ bayId: 'bay-n1-09' }));
+    const client = async (number: number): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let round = number; round < number + 10; round += 1) {
+        statuses.push((await to(body.id, round % 2 ? 'bay-n1-09' : 'bay-s1-05')).status);
+      }
+      return statuses;
+    };
+    const statuses = (await Promise.all(times(8, client))).flat();
+    expect(statuses).toEqual(times(80, () => 200));
+  });
+});
+
 describe('32 clients on one bay and its neighbours', () => {
   test('creating, updating, moving and deleting: no deadlock, no 5xx, no overlap', async () => {
     // Each client has a connection of its own, so that all of them meet in the database.

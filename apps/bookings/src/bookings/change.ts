@@ -21,7 +21,8 @@ interface Addressed {
   readonly ifMatch: string | undefined;
 }
 
-const triesAtMost = 3;
+/** Each that fails is somebody else's that succeeded. */
+const triesAtMost = 20;
 
 export function createBookingFinder({ store, candidates }: Pick<ChangeServices, 'store' | 'candidates'>) {
   /** @throws 404 for one that is not there, or not in the token's facilities: the same answer */
@@ -30,8 +31,8 @@ export function createBookingFinder({ store, candidates }: Pick<ChangeServices, 
       const likely = candidates(facilities, id);
       const found = likely.length > 0 ? await store.find(likely, id) : undefined;
       if (found) return found;
-      const others = facilities.filter((facility) => !likely.includes(facility));
-      const moved = others.length > 0 ? await store.find(others, id) : undefined;
+      // All of them, in one snapshot: the others alone would miss a booking that came to the likely ones in this moment.
+      const moved = likely.length < facilities.length ? await store.find(facilities, id) : undefined;
       if (moved) return moved;
     }
     throw failure('ERR00404', { context: { externalBookingId: '' } });
