@@ -43,6 +43,7 @@ test('another body is 422 ERR00422, on whatever bay', async () => {
     { ...body, userAlias: 'Bob' },
     { ...body, bayId: 'bay-s1-01' },
     { ...body, endDate: 'x' },
+    { ...body, correlationId: 5 },
   ]) {
     const response = await post(other, 'key-2');
     expect(response.status).toBe(422);
@@ -107,6 +108,12 @@ test('in flight: 409 ERR00409 with Retry-After', async () => {
   await holder.rollback();
   expect((await first).status).toBe(201);
   expect((await post(body, 'key-6')).body).toEqual((await first).body);
+});
+
+test('a key that is none is reported with all other faults', async () => {
+  const response = await post({ userAlias: 'Ann' }, 'a b');
+  expect(response.status).toBe(400);
+  expect(codesOf(response)).toEqual(['ERR00001', 'ERR00001', 'ERR00001', 'ERR00002']);
 });
 
 test.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('400 for the key %j', async (key) => {

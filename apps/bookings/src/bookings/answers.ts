@@ -2,6 +2,7 @@
 // (contract section 7). The answer is the one of then, even if the booking has changed since.
 import { createHash } from 'node:crypto';
 import type { Answer } from '@bay-booking/common/endpoint';
+import type { Fault } from '@bay-booking/common/validation';
 import { type Database, query } from '@bay-booking/service/database';
 import type { Caller } from '../caller.ts';
 import { failure, invalid, problemOf } from '../errors.ts';
@@ -53,17 +54,14 @@ export function createAnswerStore(db: Database) {
   };
 }
 
-/** @throws 400 for a key that is empty, too long or not visible ASCII */
-export function keyedRequest(
-  key: string,
-  caller: Caller,
-  body: object,
-  context: Record<string, unknown>,
-): KeyedRequest {
-  if (!form.test(key)) {
-    throw invalid([problemOf('ERR00002', context, '1 to 255 visible ASCII characters', 'Idempotency-Key')]);
-  }
-  return { id: hash([caller.clientId, key]), requestHash: hash(Object.entries(body).sort()) };
+export function keyFaults(key: string | undefined): readonly Fault[] {
+  if (key === undefined || form.test(key)) return [];
+  return [{ field: 'Idempotency-Key', kind: 'invalid', hint: '1 to 255 visible ASCII characters' }];
+}
+
+/** `body` is undefined where it is at fault: no such request was ever answered, so that it repeats none. */
+export function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
+  return { id: hash([caller.clientId, key]), requestHash: body ? hash(Object.entries(body).sort()) : 'at fault' };
 }
 
 export function keptAnswer({ id, requestHash }: KeyedRequest, answer: Answer, at: Date): KeptAnswer {

@@ -5,7 +5,7 @@ import type { Fault } from '@bay-booking/common/validation';
 import type { Caller } from '../caller.ts';
 import { type Code, failure, invalid, problemOf, unavailable } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue.ts';
-import { type AnswerStore, type KeyedRequest, keptAnswer, keyedRequest } from './answers.ts';
+import { type AnswerStore, type KeyedRequest, keptAnswer, keyedRequest, keyFaults } from './answers.ts';
 import type { Booking } from './booking.ts';
 import { examine, obstacleCodes, type Wanted, type WantedFields } from './faults.ts';
 import { newBookingId } from './ids.ts';
@@ -30,11 +30,14 @@ export interface CreateRequest {
 export function createBookingCreator(services: BookingServices) {
   const { store, answers, catalogue, link } = services;
 
-  return async ({ body, faults, idempotencyKey, caller }: CreateRequest): Promise<Answer> => {
+  return async ({ body, faults: found, idempotencyKey: key, caller }: CreateRequest): Promise<Answer> => {
     const now = services.now();
     const { externalBookingId, correlationId } = body;
     const context = { externalBookingId: externalBookingId ?? '' };
-    const keyed = idempotencyKey === undefined ? undefined : keyedRequest(idempotencyKey, caller, body, context);
+    const unusable = keyFaults(key);
+    const faults = [...found, ...unusable];
+    const whole = faults.length === 0 ? body : undefined;
+    const keyed = key === undefined || unusable.length > 0 ? undefined : keyedRequest(key, caller, whole);
     // Before any fault is looked for: what was right then may be in the past by now.
     const known = keyed && (await answers.recall(keyed, caller, context, now));
     if (known) return known;
