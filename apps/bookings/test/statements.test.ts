@@ -29,7 +29,7 @@ const searches = [['f'], ['f', 'g']].flatMap((facilities) =>
     { isActive: true },
     { time: { kind: 'overlapping', start: undefined, end: now } as const },
     { bayIds: ['a', 'b'] },
-    { upcoming: { untilMidnightIn: 'UTC' } },
+    { upcoming: { todayOnly: true } },
   ].flatMap((filter) => {
     const criteria = { facilities, now, ...filter };
     const { firstPage, laterPage, count } = searchStatements(criteria);

@@ -1,5 +1,7 @@
 // GET /api/bays/{id}/upcoming-bookings. Specification, section of that name; contract section 7 (todayOnly).
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { readImport } from '../src/places/import.ts';
+import { importPlaces } from '../src/places/import-store.ts';
 import { codesOf } from './support/bookings.ts';
 import { baseUrl, createWorld, type World } from './support/world.ts';
 
@@ -89,6 +91,62 @@ describe('todayOnly=true: the calendar day of the facility', () => {
     expect(await upcoming(bayId, '?todayOnly=false')).toEqual([running, today, tomorrow]);
     now = new Date(midnight);
     expect(await upcoming(bayId, '?todayOnly=true')).toEqual([tomorrow]);
+  });
+});
+
+describe('todayOnly=true: the time zone of the facility', () => {
+  const placed = (timeZone: string) => {
+    const bays = [{ id: 'bay-zone', name: 'Bay' }];
+    const facility = { id: 'fac-zone', name: 'Range', timeZone, locations: [{ id: 'loc-zone', name: 'Range', bays }] };
+    return importPlaces(world.db, readImport(JSON.stringify({ facilities: [facility] })));
+  };
+  let token: string;
+  beforeAll(async () => {
+    await placed('UTC');
+    token = await world.token(['fac-zone']);
+  });
+  const instant = async (startDate: string): Promise<string> => {
+    const body = { bayId: 'bay-zone', userAlias: 'Ann', startDate, endDate: startDate };
+    const response = await world.call('POST', '/api/bookings', { token, body });
+    expect(response.status).toBe(201);
+    return response.body.id;
+  };
+  const today = async (): Promise<string[]> => {
+    const { body } = await world.call('GET', '/api/bays/bay-zone/upcoming-bookings?todayOnly=true', { token });
+    return body.items.map(({ id }: { id: string }) => id);
+  };
+
+  test('is the one of the last import', async () => {
+    const evening = await instant('2030-02-01T22:30:00Z');
+    const night = await instant('2030-02-01T23:30:00Z');
+    now = new Date('2030-02-01T12:00:00Z');
+    expect(await today()).toEqual([evening, night]);
+    await placed('Europe/Oslo');
+    expect(await today()).toEqual([evening]);
+    await placed('Pacific/Kiritimati');
+    expect(await today()).toEqual([evening, night]);
+  });
+
+  test.each([
+    // Midnight comes twice: the day begins with the first.
+    ['Atlantic/Azores', '2030-10-26T23:59:59Z', '2030-10-27T00:00:00Z', '2030-10-27T00:59:59Z', '2030-10-27T01:00:00Z'],
+    ['America/Havana', '2030-11-03T03:59:59Z', '2030-11-03T04:00:00Z', '2030-11-03T04:59:59Z', '2030-11-03T05:00:00Z'],
+    // Midnight does not come: the day begins an hour later.
+    [
+      'America/Santiago',
+      '2030-09-08T03:59:59Z',
+      '2030-09-08T04:00:00Z',
+      '2030-09-08T04:59:59Z',
+      '2030-09-09T02:59:59Z',
+    ],
+  ])('in %s, where the clocks change at midnight', async (timeZone, lastSecond, ...nextDay) => {
+    await placed(timeZone);
+    const before = await instant(lastSecond);
+    const after = await Promise.all(nextDay.map(instant));
+    now = new Date(Date.parse(lastSecond) - 3_600_000);
+    expect(await today()).toEqual([before]);
+    now = new Date(nextDay[0] as string);
+    expect(await today()).toEqual(after);
   });
 });
 

@@ -6,8 +6,8 @@ export interface Criteria extends BookingFilter {
   /** Never empty. */
   readonly facilities: readonly string[];
   readonly now: Date;
-  /** In progress or still to come; `untilMidnightIn`: of the current day in that time zone. */
-  readonly upcoming?: { readonly untilMidnightIn?: string | undefined } | undefined;
+  /** In progress or still to come, of one facility; `todayOnly`: of the current day in its time zone. */
+  readonly upcoming?: { readonly todayOnly: boolean } | undefined;
 }
 
 /** Makes a value a parameter. */
@@ -57,6 +57,16 @@ export function goingOnAt(moment: Date, active: boolean, bind: Bind): readonly [
   ];
 }
 
+/** Of the one facility that $1 is; from the table, since an import may have changed it this moment. */
+const zone = '(select time_zone from facility where id = $1)';
+
+/** The end of the day bounds the walk; where the clocks go back at midnight it comes twice, and the date tells which is meant. */
+function startsToday(criteria: Criteria, bind: Bind): string {
+  const now = `${bindInstant(criteria.now, bind)} at time zone ${zone}`;
+  const midnight = `(date_trunc('day', ${now}) + interval '1 day') at time zone ${zone}`;
+  return `start_date < ${midnight} and (start_date at time zone ${zone})::date <= (${now})::date`;
+}
+
 /** All that `beginOf` and `goingOnAt` do not say. */
 export function conditionsOf(criteria: Criteria, bind: Bind): string[] {
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive, time, upcoming } =
@@ -70,12 +80,7 @@ export function conditionsOf(criteria: Criteria, bind: Bind): string[] {
   if (locationIds) conditions.push(oneOf('location_id', locationIds, bind));
   if (userAlias !== undefined) conditions.push(`user_alias = ${bind(userAlias)}`);
   if (time) conditions.push(...timeConditions(time, begin, bind));
-  if (upcoming?.untilMidnightIn !== undefined) {
-    const [now, zone] = [bindInstant(criteria.now, bind), `${bind(upcoming.untilMidnightIn)}::text`];
-    conditions.push(
-      `start_date < (date_trunc('day', ${now} at time zone ${zone}) + interval '1 day') at time zone ${zone}`,
-    );
-  }
+  if (upcoming?.todayOnly) conditions.push(startsToday(criteria, bind));
   if (isActive === undefined || begin === criteria.now) return conditions;
   const now = bindInstant(criteria.now, bind);
   if (isActive === true) conditions.push(`end_date > ${now}`);

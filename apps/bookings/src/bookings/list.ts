@@ -63,7 +63,7 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
       {
         facilities: [place.facilityId],
         bayIds: [bayId],
-        upcoming: { untilMidnightIn: todayOnly ? place.timeZone : undefined },
+        upcoming: { todayOnly: todayOnly === true },
         now: now(),
       },
       request,

@@ -4,12 +4,10 @@ import type { PlacedBay, PlacesStore } from './store.ts';
 
 export interface BayPlace {
   readonly facilityId: string;
-  readonly timeZone: string;
 }
 
 interface FacilityPlaces {
   readonly facilityId: string;
-  readonly timeZone: string;
   readonly bays: ReadonlySet<string>;
   /** Those that have bays. */
   readonly locations: ReadonlySet<string>;
@@ -32,12 +30,11 @@ export interface Catalogue {
   facilitiesOfBays(facilities: readonly string[], bayIds: readonly string[]): Promise<readonly string[]>;
 }
 
-const freshFor = 2_000;
-const bayFreshFor = 60_000;
+const freshFor = 60_000;
 const facilitiesAtMost = 10_000;
 
 export function createCatalogue(options: {
-  readonly store: Pick<PlacesStore, 'placesOf' | 'placeOfBay'>;
+  readonly store: Pick<PlacesStore, 'placesOf' | 'facilitiesOfBays' | 'facilitiesOfLocations'>;
   readonly monotonic?: () => number;
 }): Catalogue {
   const { store, monotonic = () => performance.now() } = options;
@@ -65,11 +62,9 @@ export function createCatalogue(options: {
     }
   };
 
-  const placesOf = async (facilities: readonly string[], oldest: number): Promise<readonly FacilityPlaces[]> => {
-    const missing = facilities.filter((facility) => {
-      const entry = known.get(facility);
-      return entry === undefined || entry.at < oldest;
-    });
+  const placesOf = async (facilities: readonly string[]): Promise<readonly FacilityPlaces[]> => {
+    const since = monotonic() - freshFor;
+    const missing = facilities.filter((facility) => (known.get(facility)?.at ?? -Infinity) <= since);
     if (missing.length > 0) load(missing);
     const entries = facilities.map((facility) => known.get(facility)).filter((entry) => entry !== undefined);
     const places = entries.every(({ loaded }) => loaded)
@@ -80,7 +75,7 @@ export function createCatalogue(options: {
 
   // Nearly every request finds its bay here.
   const seenBay = (facilities: readonly string[], bayId: string): FacilityPlaces | undefined => {
-    const since = monotonic() - bayFreshFor;
+    const since = monotonic() - freshFor;
     for (const facility of facilities) {
       const entry = known.get(facility);
       if (entry?.seen?.bays.has(bayId) && entry.at > since) return entry.seen;
@@ -88,46 +83,48 @@ export function createCatalogue(options: {
     return undefined;
   };
 
+  // Neither a bay nor a location ever changes its facility: what was seen once stays true, what was not may have been imported since.
+  const facilitiesHaving = async (
+    what: 'bays' | 'locations',
+    facilities: readonly string[],
+    ids: readonly string[],
+  ): Promise<readonly string[]> => {
+    const seen = await placesOf(facilities);
+    const having = new Set(
+      seen.filter((places) => ids.some((id) => places[what].has(id))).map(({ facilityId }) => facilityId),
+    );
+    const unknown = ids.filter((id) => !seen.some((places) => places[what].has(id)));
+    if (unknown.length > 0) {
+      const ask = what === 'bays' ? store.facilitiesOfBays : store.facilitiesOfLocations;
+      for (const facility of await ask(facilities, unknown)) {
+        known.delete(facility);
+        having.add(facility);
+      }
+    }
+    return facilities.filter((facility) => having.has(facility));
+  };
+
   return {
     findBay: async (facilities, bayId) => {
       if (facilities.length === 0) return undefined;
       const place = seenBay(facilities, bayId);
       if (place) return place;
-      // A bay never changes its facility, so what was seen once stays true however old it is.
-      const seen = (await placesOf(facilities, -Infinity)).find(({ bays }) => bays.has(bayId));
-      if (seen && monotonic() - (known.get(seen.facilityId)?.at ?? 0) < bayFreshFor) return seen;
-      const found = await store.placeOfBay(facilities, bayId);
-      if (!found) return undefined;
-      known.delete(found.facility_id);
-      return { facilityId: found.facility_id, timeZone: found.time_zone };
+      const [facilityId] = await facilitiesHaving('bays', facilities, [bayId]);
+      return facilityId === undefined ? undefined : { facilityId };
     },
-    facilitiesOfLocations: async (facilities, locationIds) => {
-      const places = await placesOf(facilities, monotonic() - freshFor);
-      return places
-        .filter(({ locations }) => locationIds.some((locationId) => locations.has(locationId)))
-        .map(({ facilityId }) => facilityId);
-    },
-    facilitiesOfBays: async (facilities, bayIds) => {
-      const having = async (oldest: number) =>
-        (await placesOf(facilities, oldest)).filter(({ bays }) => bayIds.some((bayId) => bays.has(bayId)));
-      // A bay never changes its facility, but may have been imported since.
-      const seen = await having(-Infinity);
-      const known = bayIds.every((bayId) => seen.some(({ bays }) => bays.has(bayId)));
-      const found = known ? seen : await having(monotonic() - freshFor);
-      return found.map(({ facilityId }) => facilityId);
-    },
+    facilitiesOfLocations: (facilities, locationIds) => facilitiesHaving('locations', facilities, locationIds),
+    facilitiesOfBays: (facilities, bayIds) => facilitiesHaving('bays', facilities, bayIds),
   };
 }
 
 function groupByFacility(rows: readonly PlacedBay[]): ReadonlyMap<string, FacilityPlaces> {
-  const found = new Map<string, { facilityId: string; timeZone: string; bays: Set<string>; locations: Set<string> }>();
-  for (const { facility_id, time_zone, location_id, bay_id } of rows) {
+  const found = new Map<string, { facilityId: string; bays: Set<string>; locations: Set<string> }>();
+  for (const { facility_id, location_id, bay_id } of rows) {
     let places = found.get(facility_id);
     if (!places) {
-      places = { facilityId: facility_id, timeZone: time_zone, bays: new Set(), locations: new Set() };
+      places = { facilityId: facility_id, bays: new Set(), locations: new Set() };
       found.set(facility_id, places);
     }
-    if (bay_id === null || location_id === null) continue;
     places.bays.add(bay_id);
     places.locations.add(location_id);
   }

@@ -17,9 +17,8 @@ export interface BayRow {
 
 export interface PlacedBay {
   readonly facility_id: string;
-  readonly time_zone: string;
-  readonly location_id: string | null;
-  readonly bay_id: string | null;
+  readonly location_id: string;
+  readonly bay_id: string;
 }
 
 /** Names in the same order on every database, whatever its collation; ids make the order total. */
@@ -37,10 +36,9 @@ export const placeReads = {
   bays: `select bay.id, bay.name, bay.description, bay.kind, bay.location_id, location.name as location_name
 ${baysWhere} ${inOrder('bay')} limit $3 offset $4`,
   countBays: `select count(*)::int as total ${baysWhere}`,
-  placesOf: `select facility.id as facility_id, facility.time_zone, bay.location_id, bay.id as bay_id
-from facility left join bay on bay.facility_id = facility.id where facility.id = any($1)`,
-  placeOfBay: `select facility.id as facility_id, facility.time_zone, bay.location_id, bay.id as bay_id
-from bay join facility on facility.id = bay.facility_id where bay.facility_id = any($1) and bay.id = $2`,
+  placesOf: 'select facility_id, location_id, id as bay_id from bay where facility_id = any($1)',
+  facilitiesOfBays: 'select distinct facility_id from bay where facility_id = any($1) and id = any($2)',
+  facilitiesOfLocations: 'select distinct facility_id from bay where facility_id = any($1) and location_id = any($2)',
 } as const;
 
 interface Page {
@@ -65,9 +63,15 @@ export function createPlacesStore(db: Database) {
     bays: (facilities: readonly string[], locationId: string | undefined, { limit, offset }: Page) =>
       pageOf<BayRow>(placeReads.bays, placeReads.countBays, [facilities, locationId ?? null], limit, offset),
     placesOf: (facilities: readonly string[]) => query<PlacedBay>(db, placeReads.placesOf, [facilities]),
-    placeOfBay: async (facilities: readonly string[], bayId: string): Promise<PlacedBay | undefined> =>
-      (await query<PlacedBay>(db, placeReads.placeOfBay, [facilities, bayId]))[0],
+    facilitiesOfBays: (facilities: readonly string[], ids: readonly string[]) =>
+      facilitiesOf(placeReads.facilitiesOfBays, facilities, ids),
+    facilitiesOfLocations: (facilities: readonly string[], ids: readonly string[]) =>
+      facilitiesOf(placeReads.facilitiesOfLocations, facilities, ids),
   };
+
+  async function facilitiesOf(sql: string, facilities: readonly string[], ids: readonly string[]): Promise<string[]> {
+    return (await query<{ facility_id: string }>(db, sql, [facilities, ids])).map(({ facility_id }) => facility_id);
+  }
 
   async function pageOf<Row extends object>(
     rows: string,
