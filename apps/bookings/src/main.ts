@@ -1,4 +1,4 @@
-// Starts the Bookings API: configuration, database, keys, HTTP. The only file that reads `process`.
+// Starts the Bookings API: configuration, database, keys, HTTP. Beside the commands the only file that reads the environment.
 import { connectDatabase } from '@bay-booking/service/database';
 import { createMetricsApp, messagesOf } from '@bay-booking/service/http';
 import { runMain, serve } from '@bay-booking/service/lifecycle';

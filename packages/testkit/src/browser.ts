@@ -43,10 +43,7 @@ export interface Violation {
   readonly nodes: readonly string[];
 }
 
-/**
- * What axe finds against WCAG 2.2 AA and its best practices. Takes a page's address and its context's cookies to a browser of its own
- * that runs scripts, since the page under test may not.
- */
+/** What axe finds against WCAG 2.2 AA and its best practices, in a copy of the page that runs scripts, since the page under test may not. */
 export async function findViolations(page: Page): Promise<readonly Violation[]> {
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');

@@ -33,7 +33,7 @@ export interface SocialProviders {
     personId: string,
     options?: { clientId?: string; lifetime?: number },
   ) => string;
-  /** While true, every request of that provider is left without an answer or answered with 503. */
+  /** `silent`: every request of that provider is left without an answer; `away`: it is answered with 503. */
   readonly trouble: Record<SocialName, 'none' | 'silent' | 'away'>;
   readonly stop: () => Promise<void>;
 }
