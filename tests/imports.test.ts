@@ -94,7 +94,19 @@ describe('inside an app', () => {
     expect(readers).toEqual([]);
   });
 
-  test('nobody imports the inside of oidc-provider', () => {
+  test('only stores and adapters, and what is named for its SQL, hold SQL', () => {
+    const holders = /[/-](store|adapter|artifact|statements|conditions|keys|audit|one-time-links)\.ts$/;
+    const sql = /['"`]\s*(?:select|insert into|update|delete from|with \w+ as|lock table|set local)\s/;
+    const holding = sources.filter(
+      (file) => file.startsWith('apps/') && sql.test(readFileSync(join(root, file), 'utf8')),
+    );
+    expect(holding.length).toBeGreaterThan(15);
+    expect(holding.filter((file) => !holders.test(file))).toEqual([]);
+  });
+
+  test('the portal, accounts, guards, mail and the audit trail know nothing of oidc-provider, and nobody imports its inside', () => {
+    const apart = /^apps\/auth\/src\/(account-page|accounts|audit|facilities|guard|mail|portal)\//;
+    expect(breaches(({ from, to }) => to === 'oidc-provider' && apart.test(from))).toEqual([]);
     expect(breaches(({ to }) => /^oidc-provider\//.test(to))).toEqual([]);
   });
 

@@ -2,11 +2,12 @@
 // a code at once (RFC 6749 section 4.1.2, RFC 9700 section 4.14).
 import { type Database, query } from '@bay-booking/service/database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import { type ArtifactRow, answeredAt, hash, payloadOf, withoutSecrets } from './artifact.ts';
+import { type ArtifactRow, answeredAt, payloadOf, withoutSecrets } from './artifact.ts';
 import { jsonText } from './json.ts';
 import type { Races } from './races.ts';
 import { type RefreshStore, takeAhead } from './refresh-store.ts';
 import { notesNow } from './request-notes.ts';
+import { hashSecret } from './secrets.ts';
 import { orUnavailable } from './unavailable.ts';
 
 export interface ArtifactStoreOptions {
@@ -49,7 +50,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
              uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`,
           [
             model,
-            hash(id),
+            hashSecret(id),
             jsonText(withoutSecrets(model, payload)),
             payload.grantId ?? null,
             payload.accountId ?? null,
@@ -62,7 +63,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
       },
       async find(id) {
         const ahead = takeAhead(model, id);
-        return ahead ? ahead.payload : findBy('id', hash(id), id);
+        return ahead ? ahead.payload : findBy('id', hashSecret(id), id);
       },
       // The session's own id is not known here, and nobody who looks up by uid needs it.
       findByUid: (uid) => findBy('uid', uid),
@@ -71,18 +72,18 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
         const notes = model === 'RefreshToken' ? notesNow() : undefined;
         if (notes) {
           // The library goes on to store its successor, always; that is when it is used up.
-          notes.rotated = hash(id);
+          notes.rotated = hashSecret(id);
           return;
         }
         const rows = await run(
           `update oidc_artifact set consumed_at = now()
             where model = $1 and id = $2 and consumed_at is null returning 1 as done`,
-          [model, hash(id)],
+          [model, hashSecret(id)],
         );
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'consumed by a parallel request' });
       },
       async destroy(id) {
-        await run('delete from oidc_artifact where model = $1 and id = $2', [model, hash(id)]);
+        await run('delete from oidc_artifact where model = $1 and id = $2', [model, hashSecret(id)]);
       },
       async revokeByGrantId(grantId) {
         await run('delete from oidc_artifact where model = $1 and grant_id = $2', [model, grantId]);
@@ -102,7 +103,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
     async revokeGrant(grantId: string): Promise<void> {
       await run(`delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
         grantId,
-        hash(grantId),
+        hashSecret(grantId),
       ]);
     },
 

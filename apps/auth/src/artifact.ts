@@ -1,9 +1,6 @@
 // What is a row of oidc_artifact? An id is a bearer secret, so its SHA-256 is the key and the
 // id itself is stored nowhere (docs/decisions/0005).
-import { hash as digest } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
-
-export const hash = (id: string): string => digest('sha256', id, 'base64url');
 
 /** Models whose id no bearer ever holds; their payload keeps it. */
 const namedModels = new Set(['Grant', 'ReplayDetection']);

@@ -4,6 +4,7 @@
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ownMetadataOf, type RegisteredClient } from './clients/registered.ts';
 import { matchesSecret } from './clients/secret.ts';
+import { isLoopback } from './loopback.ts';
 import { notesOf } from './request-notes.ts';
 
 export interface ClientRuleOptions {
@@ -52,10 +53,7 @@ export function allowLoopbackImplicit(provider: Provider): void {
   const schema = (provider.Client as unknown as { Schema: { prototype: Schema } }).Schema.prototype;
   const { invalidate } = schema;
   schema.invalidate = function invalidateUnlessLocal(this: Schema, message: string, code?: string): void {
-    const local = (this.redirect_uris ?? []).every((uri) => {
-      const parsed = URL.parse(uri);
-      return parsed?.protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(parsed?.hostname ?? '');
-    });
+    const local = (this.redirect_uris ?? []).every((uri) => URL.parse(uri)?.protocol === 'https:' || isLoopback(uri));
     if (code !== undefined && forTheOpenInternet.has(code) && local) return;
     invalidate.call(this, message, code);
   };

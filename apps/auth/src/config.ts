@@ -20,6 +20,7 @@ import {
   url,
 } from '@bay-booking/service/config';
 import { defaultSignInLimits } from './guard/sign-in-guard.ts';
+import { isLoopback } from './loopback.ts';
 import { parseSocialProviders, type SocialProviders } from './social/settings.ts';
 
 const origin = (value: string): string => {
@@ -121,9 +122,4 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError([...error.faults, ...mailFault]);
   }
-}
-
-export function isLoopback(address: string): boolean {
-  const { hostname } = new URL(address);
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname);
 }

@@ -64,6 +64,7 @@ export const importSchema = {
 } as const;
 
 export type ImportDocument = FromSchema<typeof importSchema>;
+export type ImportedFacility = NonNullable<ImportDocument['facilities']>[number];
 export type ImportedAccount = NonNullable<ImportDocument['accounts']>[number];
 export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
 

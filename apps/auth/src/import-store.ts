@@ -1,10 +1,47 @@
-// How does an account or a client of an import file become rows? Upserts that change nothing when nothing has changed.
+// How does an import file become rows? Its SQL: upserts that change nothing when nothing has changed, and what is there already.
 import type { Database } from '@bay-booking/service/database';
 import { hashPassword, verifyPassword } from './accounts/passwords.ts';
 import type { ClientToStore } from './clients/imported.ts';
-import { hashSecret } from './clients/secret.ts';
-import type { ImportedAccount } from './import-document.ts';
+import type { ImportedAccount, ImportedFacility } from './import-document.ts';
 import { jsonText } from './json.ts';
+import { hashSecret } from './secrets.ts';
+
+const lockKey = 4_206_912_023;
+
+/** One import at a time, until its transaction ends. */
+export async function waitForOtherImports(tx: Database): Promise<void> {
+  await tx.raw('select pg_advisory_xact_lock(?)', [lockKey]);
+}
+
+export async function knownIds(
+  tx: Database,
+  table: 'facility' | 'account',
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await tx.raw<{ rows: { id: string }[] }>(`select id from ${table} where id = any (?)`, [
+    ids as never,
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Names in small letters. */
+export async function accountsNamed(
+  tx: Database,
+  usernames: readonly string[],
+): Promise<readonly { readonly id: string; readonly username: string }[]> {
+  const { rows } = await tx.raw<{ rows: { id: string; username: string }[] }>(
+    'select id, lower(username) as username from account where lower(username) = any (select lower(x) from unnest(?::text[]) x)',
+    [usernames as never],
+  );
+  return rows;
+}
+
+export async function storeFacility(tx: Database, { id, name }: ImportedFacility): Promise<void> {
+  await tx.raw('insert into facility (id, name) values (?, ?) on conflict (id) do update set name = excluded.name', [
+    id,
+    name,
+  ]);
+}
 
 export async function storeAccount(tx: Database, account: ImportedAccount): Promise<void> {
   const { id, username, password, name, email, emailVerified, kind, roles, memberships } = account;

@@ -5,7 +5,14 @@ import type { ClientCheck } from './clients/check.ts';
 import { type ClientToStore, findClientFaults, readClient } from './clients/imported.ts';
 import { providerMetadata } from './clients/metadata.ts';
 import { type ImportDocument, type ImportedAccount, ImportFaults } from './import-document.ts';
-import { storeAccount, storeClient } from './import-store.ts';
+import {
+  accountsNamed,
+  knownIds,
+  storeAccount,
+  storeClient,
+  storeFacility,
+  waitForOtherImports,
+} from './import-store.ts';
 import type { ScopeTable } from './scopes.ts';
 
 export interface ImportOptions {
@@ -19,8 +26,6 @@ export interface ImportSummary {
   readonly accounts: number;
   readonly clients: number;
 }
-
-const lockKey = 4_206_912_023;
 
 /** @throws {ImportFaults} naming the path of each fault, when nothing was changed */
 export async function importDocument(
@@ -42,13 +47,8 @@ export async function importDocument(
   if (faults.length > 0) throw new ImportFaults(faults);
 
   await db.transaction(async (tx) => {
-    await tx.raw('select pg_advisory_xact_lock(?)', [lockKey]);
-    for (const { id, name } of facilities) {
-      await tx.raw(
-        'insert into facility (id, name) values (?, ?) on conflict (id) do update set name = excluded.name',
-        [id, name],
-      );
-    }
+    await waitForOtherImports(tx);
+    for (const facility of facilities) await storeFacility(tx, facility);
     const found = [
       ...(await findAccountFaults(tx, accounts)),
       ...(await findMissing(tx, 'facility', facilityReferences(accounts))),
@@ -90,20 +90,21 @@ function accountReferences(clients: readonly ClientToStore[], accounts: readonly
 }
 
 async function findMissing(tx: Database, table: 'facility' | 'account', references: readonly Reference[]) {
-  const { rows } = await tx.raw<{ rows: { id: string }[] }>(`select id from ${table} where id = any (?)`, [
-    references.map(({ id }) => id) as never,
-  ]);
-  const known = new Set(rows.map(({ id }) => id));
+  const known = await knownIds(
+    tx,
+    table,
+    references.map(({ id }) => id),
+  );
   return references.filter(({ id }) => !known.has(id)).map(({ path, id }) => `${path}: there is no ${table} ${id}`);
 }
 
 async function findAccountFaults(tx: Database, accounts: readonly ImportedAccount[]): Promise<string[]> {
-  const { rows } = await tx.raw<{ rows: { id: string; username: string }[] }>(
-    'select id, lower(username) as username from account where lower(username) = any (select lower(x) from unnest(?::text[]) x)',
-    [accounts.map(({ username }) => username) as never],
+  const named = await accountsNamed(
+    tx,
+    accounts.map(({ username }) => username),
   );
   return accounts.flatMap(({ id, username }, index) =>
-    rows.some((row) => row.username === username.toLowerCase() && row.id !== id)
+    named.some((known) => known.username === username.toLowerCase() && known.id !== id)
       ? [`accounts[${index}].username: belongs to another account`]
       : [],
   );

@@ -2,15 +2,16 @@
 // looked up, and the used token and its successor are written in another. RFC 6749 section 6; docs/decisions/0005.
 import { type Database, query } from '@bay-booking/service/database';
 import { type AdapterPayload, errors, Provider } from 'oidc-provider';
-import { type ArtifactRow, answeredAt, hash, payloadOf, withoutSecrets } from './artifact.ts';
+import { type ArtifactRow, answeredAt, payloadOf, withoutSecrets } from './artifact.ts';
 import type { ProviderAccount } from './claims.ts';
 import type { UsableClient } from './clients/store.ts';
 import { usableClient } from './clients/store.ts';
 import { jsonText } from './json.ts';
 import type { Races } from './races.ts';
 import { notesNow } from './request-notes.ts';
+import { hashSecret } from './secrets.ts';
 
-/** The id of a Grant's row: its SHA-256 as `hash` writes it. */
+/** The id of a Grant's row: its SHA-256 as `hashSecret` writes it. */
 const grantRowId = `rtrim(translate(encode(sha256(convert_to(a.grant_id, 'UTF8')), 'base64'), '+/', '-_'), '=')`;
 
 interface Found extends UsableClient {
@@ -47,13 +48,13 @@ export function createRefreshStore({ db, races }: { db: Database; races: Races }
            left join oidc_artifact g
              on g.model = 'Grant' and g.id = ${grantRowId} and (g.expires_at is null or g.expires_at > now())
            left join account p on p.id = a.account_id) f`,
-        [clientId.replaceAll('\0', ''), hash(token)],
+        [clientId.replaceAll('\0', ''), hashSecret(token)],
       );
       const notes = notesNow();
       const found = row?.found;
       if (!found || !notes) return found;
       const { payload, consumed, answered, grant, subject } = found;
-      const tokenRow = hash(token);
+      const tokenRow = hashSecret(token);
       const artifacts = new Map([
         [
           keyOf('RefreshToken', token),
@@ -80,7 +81,7 @@ export function createRefreshStore({ db, races }: { db: Database; races: Races }
          returning 1 as done`,
           [
             used,
-            hash(id),
+            hashSecret(id),
             jsonText(withoutSecrets('RefreshToken', payload)),
             payload.grantId ?? null,
             payload.accountId ?? null,

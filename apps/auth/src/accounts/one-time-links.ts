@@ -1,6 +1,6 @@
 // Who may use this mailed link? The SQL of one_time_link: 256 random bits of which only the SHA-256 is kept, good once and for a while.
-import { createHash, randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database';
+import { hashSecret, randomToken } from '../secrets.ts';
 
 export type LinkPurpose = 'verify-email' | 'reset-password';
 
@@ -12,19 +12,17 @@ export interface LinkOwner {
 
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
-const hash = (token: string): string => createHash('sha256').update(token).digest('base64url');
-
 export function createOneTimeLinks({ db }: { db: Database }) {
   return {
     /** The token for the link; an earlier link of the purpose ends. `lifetime` in seconds. */
     async issue(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }, on: Database = db): Promise<string> {
-      const token = randomBytes(32).toString('base64url');
+      const token = randomToken();
       await query(
         on,
         `with ended as (delete from one_time_link where account_id = $2 and purpose = $3)
          insert into one_time_link (token_sha256, account_id, purpose, email, expires_at)
          values ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
-        [hash(token), link.accountId, link.purpose, link.email, link.lifetime],
+        [hashSecret(token), link.accountId, link.purpose, link.email, link.lifetime],
       );
       return token;
     },
@@ -34,7 +32,7 @@ export function createOneTimeLinks({ db }: { db: Database }) {
         db,
         `select account_id as "accountId", email from one_time_link
           where token_sha256 = $1 and purpose = $2 and expires_at > now()`,
-        [hash(token), purpose],
+        [hashSecret(token), purpose],
       );
       return owner;
     },
@@ -45,7 +43,7 @@ export function createOneTimeLinks({ db }: { db: Database }) {
         db,
         `delete from one_time_link where token_sha256 = $1 and purpose = $2 and expires_at > now()
          returning account_id as "accountId", email`,
-        [hash(token), purpose],
+        [hashSecret(token), purpose],
       );
       return owner;
     },

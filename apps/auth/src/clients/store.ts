@@ -3,8 +3,8 @@
 import { type Database, query as run } from '@bay-booking/service/database';
 import type { Audit } from '../audit/audit.ts';
 import { jsonText } from '../json.ts';
+import { hashSecret, randomToken } from '../secrets.ts';
 import type { StoredClient } from './metadata.ts';
-import { hashSecret, randomToken } from './secret.ts';
 
 export interface PersonalAccessToken {
   readonly clientId: string;

@@ -7,9 +7,9 @@ import { connectDatabase } from '@bay-booking/service/database';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { databaseCheck } from '@bay-booking/service/readiness';
 import { createClientCheck } from '../clients/check.ts';
-import { isLoopback } from '../config.ts';
 import { importDocument } from '../import.ts';
 import { readImportDocument } from '../import-document.ts';
+import { isLoopback } from '../loopback.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
 import { createScopeTable } from '../scopes.ts';
 

@@ -2,7 +2,7 @@
 // invitation's row: of several at once one wins, and nothing is ever half done.
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database';
-import { hashSecret } from '../clients/secret.ts';
+import { hashSecret } from '../secrets.ts';
 import { type AccountKind, type InvitableRole, kindFor } from './rules.ts';
 
 export interface KnownAccount {

@@ -2,8 +2,8 @@
 // somebody whose role is being taken away cannot win a race against it.
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database';
-import { hashSecret, randomToken } from '../clients/secret.ts';
 import type { FacilityRole } from '../facilities/store.ts';
+import { hashSecret, randomToken } from '../secrets.ts';
 import { type InvitableRole, kindFor, managesPeople, mayInvite } from './rules.ts';
 
 export interface Invitation {

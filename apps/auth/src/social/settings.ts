@@ -2,6 +2,7 @@
 // `facebook` need credentials only; what is given by hand replaces the preset as a whole, so that no token goes to the wrong place.
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
+import { isLoopback } from '../loopback.ts';
 
 interface Common {
   readonly name: string;
@@ -89,9 +90,6 @@ const presets: Readonly<Record<string, { unless: string; settings: Record<string
 const ajv = new Ajv({ allErrors: true, strict: true });
 addFormats.default(ajv);
 const validators = { oidc: ajv.compile(schemas.oidc), oauth2: ajv.compile(schemas.oauth2) };
-
-const isLoopback = (address: string): boolean =>
-  /^(localhost|127\.[\d.]+|\[::1\])$/.test(URL.parse(address)?.hostname ?? '');
 
 /** @throws {Error} whose message names the path of every fault */
 export function parseSocialProviders(json: string): SocialProviders {

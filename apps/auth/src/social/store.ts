@@ -1,6 +1,6 @@
 // Which trips to a social provider are under way? The SQL of social_attempt: each is read once, and only by the browser that set out.
-import { createHash } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database';
+import { hashSecret } from '../secrets.ts';
 
 export interface Attempt {
   readonly provider: string;
@@ -17,7 +17,6 @@ export type SocialStore = ReturnType<typeof createSocialStore>;
 
 /** Seconds: as long as an interaction. */
 const lifetime = 3600;
-const hash = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
 export function createSocialStore({ db }: { db: Database }) {
   return {
@@ -28,8 +27,8 @@ export function createSocialStore({ db }: { db: Database }) {
                                      link_account_id, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => ${lifetime}))`,
         [
-          hash(secrets.state),
-          hash(secrets.browser),
+          hashSecret(secrets.state),
+          hashSecret(secrets.browser),
           attempt.provider,
           attempt.nonce,
           attempt.codeVerifier,
@@ -47,7 +46,7 @@ export function createSocialStore({ db }: { db: Database }) {
           where state_sha256 = $1 and browser_sha256 = $2 and provider = $3 and expires_at > now()
          returning provider, nonce, code_verifier as "codeVerifier", interaction_uid as "interactionUid",
                    return_to as "returnTo", link_account_id as "linkAccountId"`,
-        [hash(secrets.state), hash(secrets.browser), secrets.provider],
+        [hashSecret(secrets.state), hashSecret(secrets.browser), secrets.provider],
       );
       return attempt;
     },
