@@ -1,4 +1,3 @@
 // Where are the migrations of this service?
-import { fileURLToPath } from 'node:url';
 
-export const migrationsDirectory = fileURLToPath(new URL('../migrations', import.meta.url));
+export const migrationsDirectory = `${import.meta.dirname}/../migrations`;

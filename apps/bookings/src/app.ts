@@ -19,6 +19,7 @@ import type { Config } from './config.ts';
 import { mountDocuments } from './documents.ts';
 import type { Keyring } from './keyring.ts';
 import { observeKeyring, observeReads } from './metrics.ts';
+import { migrationsDirectory } from './migrations-directory.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore, type PlacesStore } from './places/store.ts';
@@ -28,8 +29,6 @@ import { createReads, type Reads } from './replica/reads.ts';
 import { createReplicaStore } from './replica/store.ts';
 import { mountEndpoints, mountFailures } from './routes.ts';
 import { within } from './within.ts';
-
-export const migrationsDirectory = `${import.meta.dirname}/../migrations`;
 
 export interface AppOptions {
   readonly config: Pick<

@@ -1,13 +1,13 @@
 // Which faults does the API name, with which status and text? The catalogue of the specification ("Errors") and contract section 7.
 
-import type { HeaderDescription } from '@bay-booking/common/endpoint';
+import type { ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem, problem } from '@bay-booking/common/errors';
 import type { Fault } from '@bay-booking/common/validation';
 
 interface Entry {
   readonly status: number;
   readonly description: string;
-  readonly headers?: Readonly<Record<string, HeaderDescription>>;
+  readonly headers?: Readonly<Record<string, ValueDescription>>;
 }
 
 const text = { type: 'string' } as const;

@@ -1,6 +1,6 @@
 // How does a list endpoint answer a page? The list envelope, mirrored in the Link header (RFC 8288). Contract section 7.
 import type { Answer } from '@bay-booking/common/endpoint';
-import type { Link } from '@bay-booking/common/links';
+import type { MakeLink } from '@bay-booking/common/links';
 import { greatestPageSize, listEnvelope, type PageRequest } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
@@ -18,8 +18,6 @@ export function pagingSchema(pageSize: number) {
 
 /** Clients' header limits are low: links that carry hundreds of ids stand in the body alone. */
 const linkHeaderAtMost = 4_096;
-
-type MakeLink = (method: string, path: string) => Link;
 
 export interface ListRequest {
   readonly path: string;

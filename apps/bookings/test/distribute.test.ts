@@ -4,8 +4,8 @@ import { query } from '@bay-booking/service/database';
 import { distribute } from '@bay-booking/service/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { migrationsDirectory } from '../src/app.ts';
 import { distribution } from '../src/distribution.ts';
+import { migrationsDirectory } from '../src/migrations-directory.ts';
 import { isSpread } from './support/waiting.ts';
 import { createWorld, type World } from './support/world.ts';
 

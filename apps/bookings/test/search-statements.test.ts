@@ -3,11 +3,11 @@
 import { connectDatabase, type Database, query } from '@bay-booking/service/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { migrationsDirectory } from '../src/app.ts';
 import type { Criteria } from '../src/bookings/conditions.ts';
 import { createCountingStore } from '../src/bookings/counting-store.ts';
 import { createSearchStore } from '../src/bookings/search-store.ts';
 import { distribution } from '../src/distribution.ts';
+import { migrationsDirectory } from '../src/migrations-directory.ts';
 
 const hour = 3_600_000;
 const origin = Date.UTC(2030, 0, 1);

@@ -6,7 +6,8 @@ import type { Fault } from './validation.ts';
 export type Schema = Readonly<Record<string, unknown>>;
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-export interface HeaderDescription {
+/** Of a header, or of a parameter in the path. */
+export interface ValueDescription {
   readonly description: string;
   readonly schema: Schema;
   readonly example?: string;
@@ -35,7 +36,7 @@ export interface SuccessDescription {
   readonly description: string;
   readonly schema?: Schema;
   readonly example?: unknown;
-  readonly headers?: Readonly<Record<string, HeaderDescription>>;
+  readonly headers?: Readonly<Record<string, ValueDescription>>;
 }
 
 /** An endpoint whose types have been forgotten, as the router and the document see it. */
@@ -47,11 +48,11 @@ export interface Endpoint<Caller = unknown> {
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  readonly params?: Readonly<Record<string, HeaderDescription>>;
+  readonly params?: Readonly<Record<string, ValueDescription>>;
   /** An object schema with one property per parameter. */
   readonly query?: Schema;
   readonly queryExamples?: Readonly<Record<string, unknown>>;
-  readonly headers?: Readonly<Record<string, HeaderDescription>>;
+  readonly headers?: Readonly<Record<string, ValueDescription>>;
   readonly body?: Schema;
   readonly bodyExample?: unknown;
   /** `optional`: a body is read only if the query lacks one of the body's properties. */

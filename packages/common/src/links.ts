@@ -5,8 +5,10 @@ export interface Link {
   readonly href: string;
 }
 
+export type MakeLink = (method: string, path: string) => Link;
+
 /** Builds links below one public base address; `base` may carry a path and an ending slash. */
-export function linksBelow(base: string): (method: string, path: string) => Link {
+export function linksBelow(base: string): MakeLink {
   const root = base.replace(/\/+$/, '');
   return (method, path) => ({ method, href: `${root}${path}` });
 }

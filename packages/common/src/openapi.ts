@@ -1,11 +1,11 @@
 // How does a client's author read our endpoints? As OpenAPI 3.1, made from the very descriptions and schemas that requests are
 // validated by. A schema that `components` names is referred to, wherever it occurs.
-import type { Endpoint, HeaderDescription, Schema } from './endpoint.ts';
+import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
 
 export interface DocumentedProblem {
   readonly status: number;
   readonly description: string;
-  readonly headers?: Readonly<Record<string, HeaderDescription>>;
+  readonly headers?: Readonly<Record<string, ValueDescription>>;
 }
 
 export interface DocumentOptions {

@@ -1,6 +1,6 @@
 // POST /api/bookings: how does a booking come to be? Faults first, then one statement that the database may refuse.
 import type { Answer } from '@bay-booking/common/endpoint';
-import type { Link } from '@bay-booking/common/links';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { Fault } from '@bay-booking/common/validation';
 import type { Caller } from '../caller.ts';
 import { type Code, failure, invalid, problemOf, unavailable } from '../errors.ts';
@@ -16,7 +16,7 @@ export interface BookingServices {
   readonly store: BookingStore;
   readonly answers: AnswerStore;
   readonly catalogue: Catalogue;
-  readonly link: (method: string, path: string) => Link;
+  readonly link: MakeLink;
   readonly now: () => Date;
 }
 

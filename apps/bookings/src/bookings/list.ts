@@ -1,6 +1,6 @@
 // GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: which bookings are there, page by page?
 import type { Answer } from '@bay-booking/common/endpoint';
-import type { Link } from '@bay-booking/common/links';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Fault } from '@bay-booking/common/validation';
 import type { Caller } from '../caller.ts';
@@ -16,7 +16,7 @@ import type { Found, SearchStore } from './search-store.ts';
 export interface ListServices {
   readonly searches: SearchStore;
   readonly catalogue: Catalogue;
-  readonly link: (method: string, path: string) => Link;
+  readonly link: MakeLink;
   readonly now: () => Date;
 }
 

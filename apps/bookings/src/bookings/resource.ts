@@ -1,10 +1,8 @@
 // How does a booking look on the wire? The only mapping to the specification's "Booking". Pure.
 import type { Answer } from '@bay-booking/common/endpoint';
-import type { Link } from '@bay-booking/common/links';
+import type { MakeLink } from '@bay-booking/common/links';
 import { type Booking, tagOf } from './booking.ts';
 import type { ListedBooking } from './search-store.ts';
-
-type MakeLink = (method: string, path: string) => Link;
 
 function fieldsOf(booking: Booking) {
   return {

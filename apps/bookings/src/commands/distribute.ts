@@ -3,8 +3,8 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { distribute } from '@bay-booking/service/distribute';
 import { runMain } from '@bay-booking/service/lifecycle';
-import { migrationsDirectory } from '../app.ts';
 import { distribution } from '../distribution.ts';
+import { migrationsDirectory } from '../migrations-directory.ts';
 
 runMain(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });

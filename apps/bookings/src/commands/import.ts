@@ -6,6 +6,7 @@ import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config'
 import { connectDatabase } from '@bay-booking/service/database';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { databaseCheck } from '@bay-booking/service/readiness';
+import { migrationsDirectory } from '../migrations-directory.ts';
 import { readImport } from '../places/import.ts';
 import { importPlaces } from '../places/import-store.ts';
 
@@ -19,7 +20,7 @@ runMain(async () => {
   const facilities = readImport(file === '-' ? await text(process.stdin) : await readFile(path, 'utf8'));
   const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
   try {
-    await databaseCheck(db, `${import.meta.dirname}/../../migrations`)();
+    await databaseCheck(db, migrationsDirectory)();
     await importPlaces(db, facilities);
   } finally {
     await db.destroy();

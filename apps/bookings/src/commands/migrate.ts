@@ -2,12 +2,13 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { migrate } from '@bay-booking/service/migrate';
+import { migrationsDirectory } from '../migrations-directory.ts';
 
 runMain(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const applied = await migrate({
     url,
-    directory: `${import.meta.dirname}/../../migrations`,
+    directory: migrationsDirectory,
     log: (message) => process.stdout.write(`${message}\n`),
   });
   process.stdout.write(applied.length === 0 ? 'the schema is up to date\n' : `${applied.length} migrations applied\n`);

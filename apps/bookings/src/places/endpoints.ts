@@ -1,6 +1,6 @@
 // Which places can a client see? GET /api/booking-locations, GET /api/booking-locations/{id} and GET /api/booking-bays.
 import { endpoint } from '@bay-booking/common/endpoint';
-import type { Link } from '@bay-booking/common/links';
+import type { MakeLink } from '@bay-booking/common/links';
 import { offsetOf } from '@bay-booking/common/page';
 import type { Caller } from '../caller.ts';
 import { failure } from '../errors.ts';
@@ -20,7 +20,7 @@ export function createPlacesEndpoints({
   link,
 }: {
   readonly store: Pick<PlacesStore, 'location' | 'locations' | 'bays'>;
-  readonly link: (method: string, path: string) => Link;
+  readonly link: MakeLink;
 }) {
   return [
     describe({

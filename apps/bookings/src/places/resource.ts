@@ -1,8 +1,6 @@
 // How do a location and a bay look on the wire? Specification, "Booking location" and "Booking bay".
-import type { Link } from '@bay-booking/common/links';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { BayRow, LocationRow } from './store.ts';
-
-type MakeLink = (method: string, path: string) => Link;
 
 export function locationResource({ id, name }: LocationRow, link: MakeLink) {
   const segment = encodeURIComponent(id);

@@ -1,4 +1,4 @@
-// Where do facilities, locations and bays lie? All SQL of places. Reads may span the token's facilities; a write names one.
+// Where do facilities, locations and bays lie? All SQL that reads places, over the token's facilities; import-store.ts writes them.
 import { type Database, query } from '@bay-booking/service/database';
 
 export interface LocationRow {

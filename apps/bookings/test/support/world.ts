@@ -7,9 +7,10 @@ import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
-import { createApp, migrationsDirectory } from '../../src/app.ts';
+import { createApp } from '../../src/app.ts';
 import { distribution } from '../../src/distribution.ts';
 import { createKeyring, type Keyring } from '../../src/keyring.ts';
+import { migrationsDirectory } from '../../src/migrations-directory.ts';
 import { checkAnswer } from './check-answer.ts';
 import { importTestPlaces } from './places.ts';
 
