@@ -129,19 +129,17 @@ describe('the answer never says whether the account exists', () => {
   });
 
   test('nor in how long it takes', async () => {
-    await forget();
     const time = async (username: string): Promise<number> => {
-      const times: number[] = [];
-      for (let n = 0; n < 9; n++) {
-        await forget();
-        const started = performance.now();
-        await byGrant(username, 'wrong', '198.51.100.1');
-        times.push(performance.now() - started);
-      }
-      return times.sort((a, b) => a - b)[4] as number;
+      await forget();
+      const started = performance.now();
+      await byGrant(username, 'wrong', '198.51.100.1');
+      return performance.now() - started;
     };
     await time('warm@example.com');
-    const [ofKnown, ofUnknown] = [await time(known), await time('nobody@example.com')];
+    const times: [number, number][] = [];
+    for (let pair = 0; pair < 12; pair += 1) times.push([await time(known), await time('nobody@example.com')]);
+    const medianOf = (which: 0 | 1) => times.map((pair) => pair[which]).toSorted((a, b) => a - b)[6] as number;
+    const [ofKnown, ofUnknown] = [medianOf(0), medianOf(1)];
     // Without the dummy hash an unknown account would answer in a small part of the time.
     expect(Math.min(ofKnown, ofUnknown) / Math.max(ofKnown, ofUnknown)).toBeGreaterThan(0.5);
   });
