@@ -7,20 +7,13 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { arrivalOf } from './arrival.ts';
 import { webOriginsOf } from './clients/registered.ts';
 import { publishedResponseTypes } from './implicit.ts';
+import { discoveryPaths, routes } from './protocol-paths.ts';
 import { documentHeaders } from './provider-pages.ts';
 import type { Next } from './provider-types.ts';
 import { notesOf } from './request-notes.ts';
 import { retryAfter, temporarilyUnavailable } from './unavailable.ts';
 
-export interface Routes {
-  readonly token: string;
-  readonly introspection: string;
-  readonly revocation: string;
-  readonly jwks: string;
-}
-
 export interface AnswerOptions {
-  readonly routes: Routes;
   readonly issuer: string;
   /** Every scope there is; the library knows those of OpenID Connect alone. */
   readonly scopes: readonly string[];
@@ -31,50 +24,25 @@ export interface AnswerOptions {
 /** Seconds that caches may keep the keys; shorter than a new key is published before it signs. */
 const jwksMaxAge = 15;
 
-export function registerAnswers(
-  provider: Provider,
-  { routes, issuer, scopes, logger, renderNotFound }: AnswerOptions,
-): void {
-  const machine = new Set([routes.token, routes.introspection, routes.revocation]);
-  const readableByOrigin = new Set([routes.token, routes.revocation]);
-  const discovery = new Set(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']);
+/** Which authenticate clients, and answer in JSON alone. */
+const machine: ReadonlySet<string> = new Set([routes.token, routes.introspection, routes.revocation]);
+const readableByOrigin: ReadonlySet<string> = new Set([routes.token, routes.revocation]);
 
+export function registerAnswers(provider: Provider, options: AnswerOptions): void {
+  const { issuer, scopes, logger, renderNotFound } = options;
   // Outermost, so that it sees every answer, and what is thrown outside the library's own error handling.
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     notesOf(ctx).arrived = arrivalOf(ctx.req);
-    if (machine.has(ctx.path)) {
-      ctx.set('Cache-Control', 'no-store');
-      ctx.req.headers.accept = 'application/json';
-      // With a CORS header present the library leaves CORS to us: it would refuse what an unlisted origin asks, we do not let it read.
-      if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After');
-    } else {
-      ctx.set(documentHeaders);
-    }
+    setOut(ctx);
     try {
       await next();
     } catch (error) {
       answerFailure(ctx, error as Error, logger);
     }
-    if (machine.has(ctx.path)) {
-      if (!(ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined)) tellFailedAuthentication(ctx);
-      if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
-        ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
-      }
-      if (readableByOrigin.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx);
-      if (ctx.status === 404 && ctx.method !== 'POST') {
-        ctx.status = 405;
-        ctx.set('Allow', 'POST, OPTIONS');
-        ctx.body = { error: 'invalid_request', error_description: 'only POST is supported here' };
-      }
-    }
+    if (machine.has(ctx.path)) finishMachineAnswer(ctx, issuer);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
-    if (discovery.has(ctx.path) && ctx.status === 200) {
-      const body = ctx.body as { response_types_supported: readonly string[]; scopes_supported: readonly string[] };
-      body.scopes_supported = scopes;
-      body.response_types_supported = publishedResponseTypes(body.response_types_supported);
-      ctx.set('Cache-Control', 'public, max-age=60');
-    }
+    if (discoveryPaths.has(ctx.path) && ctx.status === 200) completeMetadata(ctx, scopes);
     if (ctx.status === 404 && !ctx.body) await renderNotFound(ctx);
   });
 
@@ -86,6 +54,37 @@ export function registerAnswers(
   (provider as NodeJS.EventEmitter).on('error', (error: Error) =>
     logger.error({ err: error }, 'answer could not be written'),
   );
+}
+
+function setOut(ctx: KoaContextWithOIDC): void {
+  if (!machine.has(ctx.path)) {
+    ctx.set(documentHeaders);
+    return;
+  }
+  ctx.set('Cache-Control', 'no-store');
+  ctx.req.headers.accept = 'application/json';
+  // With a CORS header present the library leaves CORS to us: it would refuse what an unlisted origin asks, we do not let it read.
+  if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After');
+}
+
+function finishMachineAnswer(ctx: KoaContextWithOIDC, issuer: string): void {
+  if (!(ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined)) tellFailedAuthentication(ctx);
+  if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
+    ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
+  }
+  if (readableByOrigin.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx);
+  if (ctx.status === 404 && ctx.method !== 'POST') {
+    ctx.status = 405;
+    ctx.set('Allow', 'POST, OPTIONS');
+    ctx.body = { error: 'invalid_request', error_description: 'only POST is supported here' };
+  }
+}
+
+function completeMetadata(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {
+  const body = ctx.body as { response_types_supported: readonly string[]; scopes_supported: readonly string[] };
+  body.scopes_supported = scopes;
+  body.response_types_supported = publishedResponseTypes(body.response_types_supported);
+  ctx.set('Cache-Control', 'public, max-age=60');
 }
 
 function answerFailure(ctx: KoaContextWithOIDC, error: Error, logger: Logger): void {

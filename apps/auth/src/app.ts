@@ -25,7 +25,8 @@ import { createPeople } from './people.ts';
 import { answerPlainTokenRequests } from './plain-token-request.ts';
 import { createPortal } from './portal/portal.ts';
 import { redirectPostedAuthorization } from './posted-authorization.ts';
-import { createProvider, lifetimes, routes } from './provider.ts';
+import { machinePaths, protocolPaths, routes, routeTemplate } from './protocol-paths.ts';
+import { createProvider, lifetimes } from './provider.ts';
 import { hostProvider } from './provider-host.ts';
 import { pinPublicAddress } from './public-address.ts';
 import { createRaces } from './races.ts';
@@ -138,7 +139,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     }),
   });
   app.use(pinPublicAddress(config.issuer));
-  app.use(readAsCanonical(knownPaths));
+  app.use(readAsCanonical(protocolPaths));
   app.use(
     answerPlainTokenRequests({
       path: routes.token,
@@ -157,7 +158,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   };
   // Machines ask here, often, and no page's router has a say.
   app.use((request, response, next) =>
-    askedByMachines.has(request.path) ? askProvider(request, response, next) : next(),
+    machinePaths.has(request.path) ? askProvider(request, response, next) : next(),
   );
   app.use(redirectPostedAuthorization(routes.authorization, routes.end_session));
   app.use(
@@ -190,26 +191,4 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       if (!given) await db.destroy();
     },
   };
-}
-
-const discovery = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
-const askedByMachines: ReadonlySet<string> = new Set([
-  routes.token,
-  routes.introspection,
-  routes.revocation,
-  routes.jwks,
-  ...discovery,
-]);
-
-const knownPaths: ReadonlySet<string> = new Set([
-  ...Object.values(routes),
-  ...discovery,
-  `${routes.end_session}/confirm`,
-  `${routes.end_session}/success`,
-]);
-
-/** Metrics count by template, never by a raw path, of which there are infinitely many. */
-function routeTemplate(path: string): string {
-  if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
-  return knownPaths.has(path) ? path : 'unmatched';
 }

@@ -1,12 +1,9 @@
 // Which origins may read what? Discovery and the keys are for everybody, without credentials (contract section 6). Userinfo says so in
 // userinfo.ts; the token and revocation endpoints let the origins of the client's redirect URIs read, in answers.ts.
 import type { RequestHandler } from 'express';
+import { discoveryPaths, routes } from './protocol-paths.ts';
 
-const publicDocuments = new Set([
-  '/.well-known/openid-configuration',
-  '/.well-known/oauth-authorization-server',
-  '/connect/jwks',
-]);
+const publicDocuments: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
 export const allowPublicDocuments: RequestHandler = (request, response, next) => {
   if (!publicDocuments.has(request.path)) return next();

@@ -4,10 +4,10 @@ import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ArtifactStore } from './adapter.ts';
 import { ownMetadataOf, type RegisteredClient } from './clients/registered.ts';
 import { createTokenVerifier, type OwnToken } from './own-token.ts';
+import { routes } from './protocol-paths.ts';
 import type { Next } from './provider-types.ts';
 
 export interface TokenStatusOptions {
-  readonly routes: { readonly introspection: string; readonly revocation: string };
   readonly artifacts: ArtifactStore;
   readonly keys: readonly JWK[];
   readonly audience: string;
@@ -15,7 +15,7 @@ export interface TokenStatusOptions {
 }
 
 export function registerTokenStatus(provider: Provider, options: TokenStatusOptions): void {
-  const { routes, artifacts, keys, mayInspect } = options;
+  const { artifacts, keys, mayInspect } = options;
   const verify = createTokenVerifier({ issuer: provider.issuer, keys });
 
   const isLive = async (token: OwnToken): Promise<boolean> =>

@@ -25,6 +25,7 @@ import { formTarget } from './html/answer.ts';
 import { isImplicitToken, registerImplicit } from './implicit.ts';
 import { sessionTtl } from './interaction/browser-session.ts';
 import { mayInspect, registerTokenStatus } from './introspection.ts';
+import { routes } from './protocol-paths.ts';
 import { registerEvents } from './provider-events.ts';
 import { type ProviderPages, showPage } from './provider-pages.ts';
 import { accountAhead } from './refresh-store.ts';
@@ -32,16 +33,6 @@ import type { Resource } from './resource-server.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { signerOf } from './signing.ts';
 import { orUnavailable } from './unavailable.ts';
-
-export const routes = {
-  authorization: '/connect/authorize',
-  token: '/connect/token',
-  userinfo: '/connect/userinfo',
-  jwks: '/connect/jwks',
-  introspection: '/connect/introspect',
-  revocation: '/connect/revocation',
-  end_session: '/connect/endsession',
-} as const;
 
 /** Seconds. */
 export const lifetimes = {
@@ -181,7 +172,6 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   // Addresses are pinned to ISSUER before a request comes here (public-address.ts), so these headers are ours.
   provider.proxy = true;
   registerAnswers(provider, {
-    routes,
     issuer: settings.issuer,
     scopes: scopes.all,
     logger,
@@ -192,7 +182,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerScopeRules(provider, scopes);
   registerImplicit(provider);
   rules.keepCodeOnFault(provider);
-  registerTokenStatus(provider, { routes, artifacts, keys, audience, mayInspect });
+  registerTokenStatus(provider, { artifacts, keys, audience, mayInspect });
   registerEvents(provider, { audience, audit });
   registerClientRules(provider, { development: settings.development, limit: dependencies.limit });
   registerClientCredentials(provider, { scopes, resource, rules, clients });
