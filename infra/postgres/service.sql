@@ -1,5 +1,5 @@
 -- One service's database and its two roles: NAME_owner runs the migrations, NAME_service may read and write rows and nothing else.
--- As a superuser (or a role with CREATEDB and CREATEROLE), safe to run again, which also sets new passwords:
+-- As a superuser (or a role with CREATEDB and CREATEROLE), safe to run again; of the two passwords it sets those that are given:
 --   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… -f infra/postgres/service.sql "$ADMIN_URL"
 -- `-v service=bookings_service_2` makes a second login beside the first, to change the password without a pause.
 \set owner :name _owner
@@ -7,10 +7,16 @@
 
 select format('create role %I login', role) from unnest(array[:'owner', :'service']) role
 where not exists (select from pg_roles where rolname = role) \gexec
+\if :{?owner_password}
 alter role :"owner" password :'owner_password';
+\endif
+\if :{?service_password}
 alter role :"service" password :'service_password';
--- Managed servers give no superuser: to hand a database to a role one has to belong to it.
-select format('grant %I to current_user', :'owner') where not pg_has_role(:'owner', 'member') \gexec
+\endif
+-- Managed servers give no superuser: to hand a database to a role, or to take from it what it has, one has to have its privileges. Whoever
+-- made a role may give it to others, but has none of them (since PostgreSQL 16).
+select format('grant %I to current_user', role) from unnest(array[:'owner', :'service']) role
+where not pg_has_role(role, 'usage') \gexec
 select format('create database %I owner %I', :'name', :'owner')
 where not exists (select from pg_database where datname = :'name') \gexec
 

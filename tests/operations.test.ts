@@ -1,0 +1,88 @@
+// Can a newcomer follow docs/operations.md from nothing to a running pair? Its shell blocks, run as written in one session, on an empty
+// server of which one is no superuser; then the change of a database password. Needs psql; where it is not installed this says that it is skipped.
+import { execFile, execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { queryOnce } from './fault-lab.ts';
+import { freePorts } from './running-system.ts';
+
+const root = join(import.meta.dirname, '..');
+const guide = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+const blocksOf = (section: string): readonly string[] =>
+  [...(guide.split(`\n## ${section}\n`)[1]?.split('\n## ')[0] ?? '').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
+    (match) => match[1] as string,
+  );
+const fromNothing = blocksOf('From nothing to a running pair');
+const [secondLogin = '', dropFirst = ''] = blocksOf('Rotation of secrets');
+
+function hasPsql(): boolean {
+  try {
+    execFileSync('psql', ['--version']);
+    return true;
+  } catch {
+    process.stderr.write('docs/operations.md is not followed: there is no psql\n');
+    return false;
+  }
+}
+
+(hasPsql() ? describe : describe.skip)('docs/operations.md', () => {
+  let folder: string;
+  let server: EmbeddedPostgres;
+  let environment: Record<string, string | undefined>;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'bay-booking-operations-'));
+    await chmod(folder, 0o711);
+    const [port, auth, bookings] = (await freePorts(3)) as [number, number, number];
+    server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
+    await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
+    const installed = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
+    for (const part of ['apps', 'infra', 'package.json'])
+      await cp(join(root, part), join(folder, 'clone', part), installed);
+    await symlink(join(root, 'node_modules'), join(folder, 'clone/node_modules'));
+    environment = {
+      PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
+      HOME: folder,
+      ADMIN_URL: `postgres://manager:manager@localhost:${port}/postgres`,
+      ISSUER: `http://localhost:${auth}`,
+      BASE_URL: `http://localhost:${bookings}`,
+    };
+  }, 60_000);
+  afterAll(async () => {
+    await server?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  test('from nothing to a booking on two databases, and to another database password without a pause', async () => {
+    // Installing is npm's, and is tried by every run of the tests.
+    const session = fromNothing.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
+    expect(session).not.toContain('npm ci');
+    const script = `trap 'kill $(jobs -p); wait' EXIT
+${session}
+echo; echo ------
+${secondLogin}
+(cd apps/bookings && DATABASE_URL="postgres://bookings_service_2:$NEW@$HOST/bookings" PORT=0 AUTH_ISSUER="$ISSUER" exec node src/main.ts > rolled.log) &
+tail -n +1 -f --pid=$! apps/bookings/rolled.log 2>/dev/null | grep -q -m1 listening || :
+${dropFirst}
+second=$(sed -n 's/.*"port":\\([0-9]*\\),"listener":"api".*/\\1/p' apps/bookings/rolled.log)
+curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "http://localhost:$second/health/ready"
+echo ------
+curl -sS -f "http://localhost:$second/api/bookings" -H "Authorization: Bearer $TOKEN"
+echo; echo ------
+curl -s "$BASE_URL/health/ready"`;
+    const { stdout } = await promisify(execFile)('bash', ['-e', '-c', script], {
+      cwd: join(folder, 'clone'),
+      env: environment as NodeJS.ProcessEnv,
+      timeout: 90_000,
+    });
+    const [created, , list, old] = stdout.split('------\n').slice(-4) as [string, string, string, string];
+    expect(JSON.parse(created)).toMatchObject({ bayId: 'bay-1', userAlias: 'first' });
+    expect(JSON.parse(list)).toMatchObject({ total: 1 });
+    // Whoever still has the dropped login is told so.
+    expect(JSON.parse(old)).toMatchObject({ status: 'not ready' });
+  }, 120_000);
+});
