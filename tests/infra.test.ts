@@ -2,6 +2,7 @@
 // sources.
 import { constants, globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { compileCache, nodeFlags } from '@bay-booking/service/node-flags';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
@@ -40,6 +41,12 @@ describe('images', () => {
     },
   );
 
+  test('the proxy finishes what it has begun', () => {
+    // Of nginx's two ways to stop only SIGQUIT waits; the other one is Docker's default.
+    expect(read('infra/proxy/Dockerfile')).toMatch(/^STOPSIGNAL SIGQUIT$/m);
+    expect(read('infra/proxy/start.sh')).toMatch(/^exec nginx /m);
+  });
+
   test('the manifest of every workspace is there for npm ci', () => {
     const manifests = globSync('{apps,packages}/*/package.json', { cwd: root });
     for (const manifest of [...manifests, 'tests/package.json', 'bench/package.json']) {
@@ -62,8 +69,9 @@ describe('docker-compose.yml', () => {
   const services = Object.entries<Document>(compose.services);
 
   test('the services can write nowhere, may do nothing special and do not become more', () => {
-    for (const [name, service] of services) {
-      if (!service.build) continue;
+    const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
+    expect(ours).toHaveLength(7);
+    for (const [name, service] of ours) {
       expect({ name, ...service }).toMatchObject({
         read_only: true,
         cap_drop: ['ALL'],
@@ -96,6 +104,11 @@ describe('docker-compose.yml', () => {
     expect(given.filter((name) => !known.has(name) && !elsewhere.has(name))).toEqual([]);
   });
 
+  test('an image is built by one service alone: built twice at once, one of the two finds it there already and fails', () => {
+    const built = services.filter(([, { build }]) => build).map(([, { image }]) => image);
+    expect(built.toSorted()).toEqual(['auth', 'bookings', 'proxy'].map((name) => `localhost/bay-booking-${name}`));
+  });
+
   test('the services connect as roles that own nothing, migrations as the owner', () => {
     for (const app of ['auth', 'bookings']) {
       expect(compose.services[app].environment.DATABASE_URL).toContain(`//${app}_service:`);
@@ -106,6 +119,7 @@ describe('docker-compose.yml', () => {
 
 describe('alerts and dashboards', () => {
   const rules: Document[] = parse(read('infra/prometheus/alerts.yml')).groups.flatMap((group: Document) => group.rules);
+  const dashboards = globSync('infra/grafana/dashboards/*.json', { cwd: root });
   const runbook = read('docs/operations.md');
   const anchors = new Set(
     [...runbook.matchAll(/^#+ (.+)$/gm)].map((match) =>
@@ -125,6 +139,48 @@ describe('alerts and dashboards', () => {
       expect(rule.labels.severity).toMatch(/^(page|ticket)$/);
     },
   );
+
+  test('each alert is tried: promtool test rules infra/prometheus/alerts.test.yml', () => {
+    const tried = read('infra/prometheus/alerts.test.yml');
+    for (const { alert } of rules.filter((rule) => rule.alert)) expect(tried).toContain(`alertname="${alert}"`);
+  });
+
+  test('what alerts, dashboards and documents ask for is measured', () => {
+    const metrics = createMetrics('any');
+    collectProcessMetrics(metrics);
+    const measured = new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));
+    for (const file of [
+      'packages/service/src/database-metrics.ts',
+      ...globSync('apps/*/src/metrics.ts', { cwd: root }),
+    ])
+      for (const [, name] of read(file).matchAll(/name: '(\w+)'/g)) measured.add(name as string);
+    for (const name of ['up', 'ALERTS', ...rules.map(({ record }) => record)]) measured.add(name);
+
+    const panels = dashboards.flatMap((file) => JSON.parse(read(file)).panels);
+    const expressions: string[] = [
+      ...rules.map(({ expr }) => expr),
+      ...panels.flatMap(({ targets }: Document) => targets.map((target: Document) => target.expr)),
+    ];
+    const asked = new Set([
+      // A name before a selector, a range or an operator; neither a function nor a label.
+      ...expressions.flatMap((expression) =>
+        [
+          ...expression
+            .replace(/"[^"]*"|\bby \([^)]*\)/g, '')
+            .matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g),
+        ]
+          .map(([name]) => name)
+          .filter((name) => name !== 'histogram_quantile'),
+      ),
+      ...[...runbook.matchAll(/`(\w+_\w+)\{/g)].map((match) => match[1] as string),
+      ...[...(/\| metric \|[\s\S]*?\n\n/.exec(runbook)?.[0] ?? '').matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell]) =>
+        [...(cell as string).matchAll(/`(\w+)`/g)].map((match) => match[1] as string),
+      ),
+    ]);
+    expect(asked.size).toBeGreaterThan(20);
+    const known = (name: string) => measured.has(name) || measured.has(name.replace(/_(bucket|count|sum)$/, ''));
+    expect([...asked].filter((name) => !known(name))).toEqual([]);
+  });
 
   test.each(['auth', 'bookings'])(
     'the dashboard of %s shows rate, errors and duration, the pool and the event loop',
