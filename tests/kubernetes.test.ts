@@ -10,7 +10,7 @@ import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPol
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { Service } from 'kubernetes-models/v1/Service';
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 
 const root = join(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -47,6 +47,7 @@ describe('Kubernetes', () => {
     for (const { document } of known) new (models[document.kind] as never as typeof Deployment)(document).validate();
     const rest = documents.filter(({ document }) => !(document.kind in models));
     expect([...new Set(rest.map(({ document }) => document.kind))].toSorted()).toEqual([
+      'Component',
       'Kustomization',
       'ServiceMonitor',
     ]);
@@ -56,6 +57,34 @@ describe('Kubernetes', () => {
     const [deployment] = kinds('Deployment');
     const broken = { ...deployment, spec: { ...deployment.spec, replicas: 'two' } };
     expect(() => new Deployment(broken).validate()).toThrow('replicas');
+  });
+
+  test('what social sign-in adds has a place in the manifest of auth', () => {
+    const [{ patches }] = kinds('Component');
+    expect(patches).toHaveLength(1);
+    const [{ target, patch }] = patches;
+    const auth = structuredClone(kinds('Deployment').find(({ metadata }) => metadata.name === target.name));
+    const [container] = auth.spec.template.spec.containers;
+    expect(container.env).toBeUndefined();
+    const added = Object.fromEntries(parse(patch).map(({ path, value }: Document) => [path.split('/').at(-2), value]));
+    container.volumeMounts.push(added.volumeMounts);
+    auth.spec.template.spec.volumes.push(added.volumes);
+    const [variable] = parse(patch).find(({ path }: Document) => path.endsWith('/env')).value;
+    new Deployment(auth).validate();
+    expect(variablesOf('auth')).toContain(variable.name);
+    expect(variable.value).toMatch(new RegExp(`^${added.volumeMounts.mountPath}/[^/]+$`));
+  });
+
+  test('as many instances as there may be have fewer connections than a server gives, while a release is rolled too', () => {
+    const base: Document = documents.find(({ file }) => file.endsWith('base/kustomization.yaml'));
+    let connections = 0;
+    for (const { spec, metadata } of kinds('HorizontalPodAutoscaler')) {
+      const [{ literals }] = base.document.configMapGenerator.filter(({ name }: Document) => name === metadata.name);
+      const pool = literals.map((literal: string) => /^DB_POOL_MAX=(\d+)$/.exec(literal)?.[1]).find(Boolean);
+      connections += (spec.maxReplicas + 1) * Number(pool);
+    }
+    expect(connections).toBeGreaterThan(0);
+    expect(connections).toBeLessThanOrEqual(100 - 10);
   });
 
   test('what a kustomization names is there', () => {
