@@ -67,6 +67,10 @@ test('spans of both services reach the collector, under the caller’s trace, wi
   );
   expect(statement?.traceId).toBe(traceId);
   await eventually(async () => spans.some(({ service, name }) => service === 'auth' && name === 'POST /connect/token'));
+  await eventually(async () => bookings.log().some(({ status }) => status === 201));
+  const began = spans.find(({ name }) => name === 'POST /api/bookings');
+  expect(began?.traceId).toMatch(/^[0-9a-f]{32}$/);
+  expect(bookings.log().find(({ status }) => status === 201)?.traceId).toBe(began?.traceId);
   const text = JSON.stringify(spans);
   const secrets = ['demo-pat-north-secret', token, 'somebody'];
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);

@@ -38,6 +38,12 @@ registerInstrumentations({
     new HttpInstrumentation({
       // Probes and scrapes are no traffic.
       ignoreIncomingRequestHook: ({ url = '' }) => url.startsWith('/health/') || url === '/metrics',
+      // Of a trace that begins here, too, the log has the id.
+      requestHook: (span, request) => {
+        if (!(request instanceof IncomingMessage)) return;
+        const { traceId, spanId, traceFlags } = span.spanContext();
+        request.headers.traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+      },
       applyCustomAttributesOnSpan: (span, request, response) => {
         if (!(request instanceof IncomingMessage && response instanceof ServerResponse)) return;
         // A query may carry a code, a token or a name.
