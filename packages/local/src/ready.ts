@@ -1,9 +1,9 @@
 // Are the ports free, and do the services answer?
+import { setTimeout as pause } from 'node:timers/promises';
 import { portIsFree } from '@bay-booking/postgres/ports';
 import { namedPorts, type Settings } from './settings.ts';
 
 const READY_LIMIT_MS = 60_000;
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** @throws {Error} with one line for every port that is taken; `patience` is for services of a killed launcher on their way out. */
 export async function requireFreePorts(settings: Settings, patience: number): Promise<void> {

@@ -2,6 +2,7 @@
 // container), so a process is known by its id together with the moment it started.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 
 export type ProcessState = 'running' | 'zombie' | 'gone';
 
@@ -69,7 +70,7 @@ export async function waitForEnd(pid: number, milliseconds: number): Promise<boo
   const deadline = Date.now() + milliseconds;
   while (processState(pid) === 'running') {
     if (Date.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pause(20);
   }
   return true;
 }

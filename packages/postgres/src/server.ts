@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Account, runAs, serverAccount } from './account.ts';
 import { type Binaries, binariesIn, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
@@ -66,6 +67,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   if (place.moved)
     onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${place.data}`);
   const binaries = options.programs ? binariesIn(options.programs, account) : await findBinaries(account, place.cache);
+  const remove = temporary ? [temporary, ...(place.moved ? [dirname(place.data)] : [])] : [];
   const owner = claimData(place.data);
   try {
     const recovered = await clearOrphan(place.data);
@@ -82,7 +84,6 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     };
     const { child, port } = await startOnPort(run, options.port);
     const ended = new Promise<void>((settle) => child.once('exit', () => settle()));
-    const remove = temporary ? [temporary, ...(place.moved ? [dirname(place.data)] : [])] : [];
     const watchdog: Watchdog | undefined =
       options.watchdog || temporary ? watchOver(child.pid as number, remove) : undefined;
     return {
@@ -97,13 +98,18 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
         await ended;
         await watchdog?.dismiss();
         owner.release();
-        for (const folder of remove) rmSync(folder, { recursive: true, force: true });
+        removeFolders(remove);
       },
     };
   } catch (error) {
     owner.release();
+    removeFolders(remove);
     throw error;
   }
+}
+
+function removeFolders(folders: readonly string[]): void {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
 // The server's account must be able to enter it.
@@ -155,7 +161,7 @@ async function startOnPort(run: Run, given: number | undefined): Promise<{ child
         ? /still in use|postmaster\.pid/
         : /still in use|postmaster\.pid|Address already in use|could not bind/;
       if (Date.now() > deadline || !passing.test((error as Error).message)) throw error;
-      await new Promise((resume) => setTimeout(resume, 250));
+      await pause(250);
       await clearOrphan(run.data);
     }
   }
@@ -190,7 +196,7 @@ async function startOnce(run: Run, port: number): Promise<ChildProcess> {
       await stopPostmaster(child.pid as number);
       throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${logTail(run.log, logStart)}`);
     }
-    await new Promise((resume) => setTimeout(resume, 20));
+    await pause(20);
   }
 }
 

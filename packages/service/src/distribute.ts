@@ -116,7 +116,7 @@ async function spread(
     }
     await client.query('commit');
   } catch (error) {
-    await client.query('rollback');
+    await client.query('rollback').catch(() => {});
     throw error;
   }
 }

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 
 export interface Migration {
@@ -82,7 +83,7 @@ async function lockOut(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [lockKey]);
     if (rows[0]?.locked) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await pause(100);
   }
 }
 
@@ -106,7 +107,7 @@ export async function patiently(work: () => Promise<void>): Promise<void> {
       return await work();
     } catch (error) {
       if (!['55P03', '40P01'].includes((error as { code?: string }).code ?? '') || attempt === 20) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 500 * Math.random() + 250 * Math.min(attempt, 8)));
+      await pause(500 * Math.random() + 250 * Math.min(attempt, 8));
     }
   }
 }
@@ -138,7 +139,8 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
     await record();
     await client.query('commit');
   } catch (error) {
-    await client.query('rollback');
+    // What went wrong is more than that nothing can be said to the server any more.
+    await client.query('rollback').catch(() => {});
     throw error;
   }
 }

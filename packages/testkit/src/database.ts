@@ -2,6 +2,7 @@
 // a few ten milliseconds, so tests need no cleaning up and can run in any order and side by side. Where TEST_DATABASE_URL names a
 // database of a Citus cluster, the copy's tables are spread over its nodes: a template on each of them is copied there.
 import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Distribution, distribute } from '@bay-booking/service/distribute';
 import { migrate, readMigrations } from '@bay-booking/service/migrate';
 import pg from 'pg';
@@ -152,7 +153,7 @@ async function patiently(work: () => Promise<unknown>): Promise<void> {
       return;
     } catch (error) {
       if ((error as { code?: string }).code !== '55006' || attempt === 100) throw error;
-      await new Promise((resume) => setTimeout(resume, 50));
+      await pause(50);
     }
   }
 }

@@ -2,6 +2,7 @@
 // refuse mail, as real servers do.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import PostalMime from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
 
@@ -63,7 +64,7 @@ export async function startSmtpSink(): Promise<SmtpSink> {
         const found = mails.findLast((mail) => mail.to.includes(address) && matches(mail));
         if (found) return found;
         if (Date.now() > limit) throw new Error(`no such mail to ${address} has come`);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await pause(20);
       }
     },
     refuseWith: (code) => {
