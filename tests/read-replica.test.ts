@@ -142,11 +142,11 @@ test('eight write and eight read through two instances: whoever was told of a bo
     await replica.query('select pg_wal_replay_resume()');
     await new Promise((resolve) => setTimeout(resolve, 150));
   });
-  const enough = async () => told.length > 500 && (await fromReplica(two)) > served + 100;
-  await eventually(async () => (await enough()) && (await fromPrimary(two)) > other + 10);
+  const enough = async () => told.length > 200 && (await fromReplica(two)) > served + 50;
+  await eventually(async () => (await enough()) && (await fromPrimary(two)) > other + 10, 60_000);
   await finish();
   expect(missed).toEqual([]);
-}, 40_000);
+}, 80_000);
 
 test('a replica killed under load of lists and bookings: no request fails, and it serves again by itself', async () => {
   load = startLoad([one.base, two.base], token, { workers: 4, tryAgain: false });
