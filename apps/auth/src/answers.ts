@@ -44,6 +44,9 @@ export function registerAnswers(provider: Provider, options: AnswerOptions): voi
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) completeMetadata(ctx, scopes);
     if (ctx.status === 404 && !ctx.body) await renderNotFound(ctx);
+    // The library's own documents do not say in which language they are, which a screen reader has to know.
+    if (/^<!DOCTYPE html>\s*<html>/.test(String(ctx.body)))
+      ctx.body = String(ctx.body).replace('<html>', '<html lang="en">');
   });
 
   // The library has made a 500 of it by now and hides what it was; a database that is away deserves its own status.

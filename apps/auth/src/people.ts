@@ -66,7 +66,8 @@ export function createPeople(options: PeopleOptions) {
     },
   };
   const count = countFailuresIn(db);
-  const { signIn } = createSignIn({ accounts, guard: createSignInGuard(count, config.signInLimits), audit });
+  const guard = createSignInGuard(count, config.signInLimits);
+  const { signIn } = createSignIn({ accounts, guard, audit });
   const hour = 3600;
   const registrations = limitUse(count, { name: 'register', limit: 200, window: hour }, addressKey);
   const resets = limitUse(count, { name: 'reset', limit: 100, window: hour }, addressKey);
@@ -119,7 +120,16 @@ export function createPeople(options: PeopleOptions) {
   );
   router.use(ownRoutes({ site, sessions, pages, providerLinks, audit }));
   router.use(
-    recoveryRoutes({ site, accounts, links, mail, resets, signOutEverywhere: sessionStore.endEverything, audit }),
+    recoveryRoutes({
+      site,
+      accounts,
+      links,
+      mail,
+      resets,
+      signOutEverywhere: sessionStore.endEverything,
+      forgive: guard.forgive,
+      audit,
+    }),
   );
   router.use(
     accountRoutes({

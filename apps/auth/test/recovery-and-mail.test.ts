@@ -112,6 +112,16 @@ describe('a password reset', () => {
     expect((await other.send(form, { password: 'nine quiet harbours' })).status).toBe(410);
   });
 
+  test('ends a lock-out, as the page of somebody locked out says', async () => {
+    const { username } = await register('locked');
+    await Promise.all(Array.from({ length: 14 }, () => tokens(username, 'wrong')));
+    expect(await tokens(username, password)).toMatchObject({ status: 429 });
+    const visitor = browser();
+    const form = await visitor.open(await askForReset(username));
+    await visitor.send(form, { password: 'eight quiet harbours' });
+    expect(await tokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+  });
+
   test('of two who use the link at once, one is answered', async () => {
     const { username } = await register('race');
     const link = await askForReset(username);

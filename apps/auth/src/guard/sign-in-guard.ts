@@ -33,6 +33,8 @@ export interface OpenAttempt {
 
 export interface SignInGuard {
   readonly open: (who: { name: string; address: string }) => Promise<OpenAttempt | Locked>;
+  /** For who has proven by mail that the account is theirs: its failures no longer count, an address's still do. */
+  readonly forgive: (name: string) => Promise<void>;
 }
 
 const failuresBeforeSlowing = 3;
@@ -58,6 +60,8 @@ export function createSignInGuard(count: CountFailures, limits: SignInLimits = d
   };
 
   return {
+    forgive: (name) => perAccount.forget(nameKey(name)),
+
     async open({ name, address }) {
       const account = nameKey(name);
       const from = addressKey(address);

@@ -21,6 +21,8 @@ export interface RecoveryOptions {
   readonly resets: UseLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
+  /** Ends the lock-out of a user name. */
+  readonly forgive: (username: string) => Promise<void>;
   readonly audit: Audit;
 }
 
@@ -33,6 +35,7 @@ export function recoveryRoutes({
   mail,
   resets,
   signOutEverywhere,
+  forgive,
   audit,
 }: RecoveryOptions): Router {
   const showRequest = (
@@ -130,6 +133,7 @@ export function recoveryRoutes({
         if (!owner) return refuseLink(request, response);
         await accounts.recover(account.id, { passwordHash, email: owner.email });
         await signOutEverywhere(account.id);
+        await forgive(username);
         audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
         await mail.tellPasswordChanged(account);
         return site.showMessage(request, response, {
