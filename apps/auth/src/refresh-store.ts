@@ -35,6 +35,7 @@ export function createRefreshStore({ db, races }: { db: Database; races: Races }
   return {
     /** The client, as `findUsable` finds it; and, noted for the request, the presented token with its grant, account and facilities. */
     async readAhead(clientId: string, token: string): Promise<UsableClient | undefined> {
+      if (clientId.includes('\0')) return undefined;
       // One column of JSON: twenty of their own would be described, and read, one by one for every request.
       const [row] = await query<{ found: Found }>(
         db,
@@ -48,7 +49,7 @@ export function createRefreshStore({ db, races }: { db: Database; races: Races }
            left join oidc_artifact g
              on g.model = 'Grant' and g.id = ${grantRowId} and (g.expires_at is null or g.expires_at > now())
            left join account p on p.id = a.account_id) f`,
-        [clientId.replaceAll('\0', ''), hashSecret(token)],
+        [clientId, hashSecret(token)],
       );
       const notes = notesNow();
       const found = row?.found;

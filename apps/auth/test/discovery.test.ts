@@ -166,7 +166,13 @@ describe('errors of the token endpoint are RFC 6749', () => {
     ],
     ['a public client with a secret', { ...pat, client_id: 'demo-spa' }, 401, 'invalid_client'],
     ['a confidential client without one', { ...pat, client_secret: '' }, 401, 'invalid_client'],
-    ['a NUL in the client id', { ...pat, client_id: 'a\0b' }, 401, 'invalid_client'],
+    ['a NUL in the client id', { ...pat, client_id: `${pat.client_id}\0` }, 401, 'invalid_client'],
+    [
+      'a NUL in the client id of a refresh',
+      { grant_type: 'refresh_token', client_id: 'demo-spa\0', refresh_token: 'bad' },
+      401,
+      'invalid_client',
+    ],
     [
       'a NUL in a token',
       { grant_type: 'refresh_token', client_id: 'demo-spa', refresh_token: '\0' },

@@ -68,7 +68,9 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
 
   return {
     async findUsable(id: string): Promise<UsableClient | undefined> {
-      const [client] = await run<UsableClient>(db, usableClient, [id.replaceAll('\0', '')]);
+      // PostgreSQL's text holds no NUL, and so no client's id does.
+      if (id.includes('\0')) return undefined;
+      const [client] = await run<UsableClient>(db, usableClient, [id]);
       return client;
     },
 
