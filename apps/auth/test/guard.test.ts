@@ -79,6 +79,15 @@ describe('repeated failed sign-ins lock an account out', () => {
     expect(await byGrant('player@example.com\0', right, '203.0.113.9')).toMatchObject({ status: 429 });
   });
 
+  test('nor do other letters that the database takes for the same, which sign in as they were registered', async () => {
+    const account = { id: 'acc-greek', username: 'ΣΑΣ@example.com', password: 'seven unusual lamps' };
+    await server.load({ accounts: [account] });
+    await forget();
+    expect(await byGrant(account.username, account.password, '203.0.113.9')).toMatchObject({ status: 200 });
+    await fail(5, 'σασ@example.com', '198.51.100');
+    expect(await byGrant(account.username, account.password, '203.0.113.9')).toMatchObject({ status: 429 });
+  });
+
   test('no longer than the lock-out', async () => {
     await forget();
     await fail(5, known, '198.51.100');

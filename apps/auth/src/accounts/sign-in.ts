@@ -28,14 +28,14 @@ export interface SignInOptions {
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
     async signIn({ username, password, address }: SignInAttempt): Promise<SignInOutcome> {
-      // As the account is looked up, which drops NUL: else one account could be guessed at under ever new names.
-      const name = username.replaceAll('\0', '').trim().toLowerCase();
-      const attempt = await guard.open({ name, address });
+      // The database alone knows which spellings are one name. Counted by what was typed, an account could be guessed at under ever
+      // new ones.
+      const account = await accounts.findByUsername(username);
+      const attempt = await guard.open({ name: account?.username ?? username, address });
       if ('retryAfter' in attempt) {
         audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
         return { refused: 'locked', retryAfter: attempt.retryAfter };
       }
-      const account = await accounts.findByUsername(name);
       const right = await verifyPassword(account?.passwordHash, password);
       const verdict = right && account && !account.disabledAt ? await attempt.succeeded() : await attempt.failed();
       if (verdict) {
