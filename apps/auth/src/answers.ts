@@ -44,9 +44,7 @@ export function registerAnswers(provider: Provider, options: AnswerOptions): voi
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) completeMetadata(ctx, scopes);
     if (ctx.status === 404 && !ctx.body) await renderNotFound(ctx);
-    // The library's own documents do not say in which language they are, which a screen reader has to know.
-    if (/^<!DOCTYPE html>\s*<html>/.test(String(ctx.body)))
-      ctx.body = String(ctx.body).replace('<html>', '<html lang="en">');
+    nameLanguage(ctx);
   });
 
   // The library has made a 500 of it by now and hides what it was; a database that is away deserves its own status.
@@ -88,6 +86,14 @@ function completeMetadata(ctx: KoaContextWithOIDC, scopes: readonly string[]): v
   body.scopes_supported = scopes;
   body.response_types_supported = publishedResponseTypes(body.response_types_supported);
   ctx.set('Cache-Control', 'public, max-age=60');
+}
+
+/** The library's own documents do not say in which language they are, which a screen reader has to know. */
+function nameLanguage(ctx: KoaContextWithOIDC): void {
+  const { body } = ctx;
+  if (typeof body === 'string' && /^<!DOCTYPE html>\s*<html>/.test(body)) {
+    ctx.body = body.replace('<html>', '<html lang="en">');
+  }
 }
 
 function answerFailure(ctx: KoaContextWithOIDC, error: Error, logger: Logger): void {
