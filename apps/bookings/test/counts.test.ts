@@ -3,6 +3,7 @@ import { query } from '@bay-booking/service/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createCountStore } from '../src/bookings/count-store.ts';
 import { createCountingStore } from '../src/bookings/counting-store.ts';
+import { createSearchStore } from '../src/bookings/search-store.ts';
 import { readImport } from '../src/places/import.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { slot } from './support/bookings.ts';
@@ -105,6 +106,31 @@ test('16 clients, folding, recounting and an import that moves a bay, all at onc
   await counting.fold();
   expect(await query(world.db, 'select from booking_change')).toEqual([]);
   await expectRight();
+});
+
+test('deep pages are full, and the total right, while what they hold is deleted', async () => {
+  const { search } = createSearchStore(world.db, { walkedAtMost: 0 });
+  const token = await world.token(['fac-east']);
+  const ids: string[] = [];
+  for (let made = 0; made < 240; made += 1) {
+    const { body } = await world.call('POST', '/api/bookings', { token, body: slot({ bayId: 'bay-e1-01' }) });
+    ids.push(body.id);
+  }
+  const left = ids.slice(200);
+  const go = ids.slice(0, 200);
+  const clear = async (): Promise<void> => {
+    for (let id = go.pop(); id !== undefined; id = go.pop())
+      await world.call('DELETE', `/api/bookings/${id}`, { token });
+  };
+  const clearing = Promise.all([clear(), clear(), clear(), clear()]);
+  while (go.length > 0) {
+    const { bookings, total } = await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 });
+    expect(bookings).toHaveLength(20);
+    expect(total).toBeGreaterThanOrEqual(go.length + left.length);
+  }
+  await clearing;
+  expect((await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 })).total).toBe(left.length);
+  for (const id of left) await world.call('DELETE', `/api/bookings/${id}`, { token });
 });
 
 test('a create that is refused counts nothing', async () => {

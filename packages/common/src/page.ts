@@ -26,6 +26,11 @@ export function offsetOf({ page, pageSize }: PageRequest): number {
   return (page - 1) * pageSize;
 }
 
+/** The total beside a page that shows so many after `offset` others, though it was counted a moment later, when some had come or gone. */
+export function totalBeside(shown: number, offset: number, counted: number): number {
+  return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
+}
+
 /** `hrefOf` writes the list's own address with another page; the last page of an empty list is page 1. */
 export function listEnvelope<Item>(
   items: readonly Item[],

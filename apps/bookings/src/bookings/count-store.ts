@@ -26,19 +26,24 @@ export function createCountStore(db: Database) {
   const sum = async ({ sql, bindings }: CountStatement): Promise<number> =>
     (await query<{ total: number }>(db, sql, bindings))[0]?.total ?? 0;
 
-  /** The bin that holds the row after `rank` others, and where the one ends that holds the last of `size` rows from there on. */
+  /** The bin that holds the row after `rank` others, and where the one ends that holds the last of `size` rows from there on,
+   * unless the list ends before. */
   const walk = async (criteria: Criteria, rank: number, size: number) => {
-    let [from, to, end, before] = [dawn, dusk, dusk, 0];
+    let [from, to, before] = [dawn, dusk, 0];
+    let end: Date | undefined;
     for (const span of spansOf(criteria)) {
       const { sql, bindings } = binsStatement(criteria, span, from, to);
       const bins = await query<Bin>(db, sql, bindings);
+      let passed = before;
       const first = bins.findIndex(({ n }) => {
-        if (before + n > rank) return true;
-        before += n;
+        if (passed + n > rank) return true;
+        passed += n;
         return false;
       });
       const bin = bins[first];
-      if (!bin) return undefined;
+      // Each length is counted a moment after the longer one, which holds what its parts have lost since.
+      if (!bin) return from === dawn ? undefined : { from, to: end, before };
+      before = passed;
       let counted = before;
       const last = bins.slice(first).find(({ n }) => {
         counted += n;

@@ -1,13 +1,13 @@
 // How are bookings found? One statement for the page and, where the page does not tell it, one for the total, which long lists sum up
 // from counts. Reads only.
-import { offsetOf, type PageRequest } from '@bay-booking/common/page';
+import { offsetOf, type PageRequest, totalBeside } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database';
 import type { Criteria } from './conditions.ts';
 import { countedKind } from './count-statements.ts';
 import { createCountStore } from './count-store.ts';
 import { createFlag, type Flag } from './flags.ts';
 import { wireTypes } from './row-times.ts';
-import { searchStatements } from './search-statements.ts';
+import { type Place, searchStatements } from './search-statements.ts';
 import { countReads } from './statements.ts';
 
 /** Times are as on the wire. */
@@ -43,6 +43,12 @@ export function createSearchStore(db: Database, options: SearchOptions = {}) {
   const pageOf = async (criteria: Criteria, { pageSize }: PageRequest, offset: number, counted: boolean) => {
     const walked = (offset + pageSize) * criteria.facilities.length;
     const place = counted && walked > walkedAtMost ? await counts.locate(criteria, offset, pageSize) : undefined;
+    const bookings = await readPage(criteria, pageSize, offset, place);
+    if (bookings.length >= pageSize || !place?.to) return bookings;
+    // What was counted there may have gone since: what follows moves up.
+    return readPage(criteria, pageSize, offset, { ...place, to: undefined });
+  };
+  const readPage = (criteria: Criteria, pageSize: number, offset: number, place: Place | undefined) => {
     const { firstPage, laterPage, bindings } = searchStatements(criteria, place);
     const skip = place?.offset ?? offset;
     const text = skip === 0 ? firstPage : laterPage;
@@ -57,10 +63,13 @@ export function createSearchStore(db: Database, options: SearchOptions = {}) {
       if (bookings.length < request.pageSize && (bookings.length > 0 || offset === 0)) {
         return { bookings, total: offset + bookings.length };
       }
-      if (counted) return { bookings, total: await counts.total(criteria) };
-      const { count, bindings } = searchStatements(criteria);
-      const [row] = await query<{ total: number }>(db, count, bindings);
-      return { bookings, total: row?.total ?? 0 };
+      return { bookings, total: totalBeside(bookings.length, offset, await countAll(criteria, counted)) };
     },
   };
+  async function countAll(criteria: Criteria, counted: boolean): Promise<number> {
+    if (counted) return counts.total(criteria);
+    const { count, bindings } = searchStatements(criteria);
+    const [row] = await query<{ total: number }>(db, count, bindings);
+    return row?.total ?? 0;
+  }
 }
