@@ -113,6 +113,18 @@ describe('auth is away', () => {
   }, 60_000);
 });
 
+test.each([60_000, -60_000])(
+  'tokens of an instance of auth whose clock is %s ms off are taken',
+  async (skew) => {
+    const [port] = (await freePorts(1)) as [number];
+    const preload = join(import.meta.dirname, 'skewed-clock.js');
+    const wrong = await system.startAuth({ port }, { NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });
+    expect(await bookOnce(bookings.base, await getToken(wrong.base))).toBe(201);
+    expect(await wrong.stop('SIGTERM')).toBe(0);
+  },
+  60_000,
+);
+
 describe('what bookings hears of the keys is wrong', () => {
   test.each(['slow', 'garbage', 'empty', 'error'] as const)(
     '%s: known tokens are served at once, unknown keys are refused soon',

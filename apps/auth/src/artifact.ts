@@ -25,13 +25,17 @@ export const answeredAt = `case when a.consumed_at is not null then extract(epoc
       where successor.grant_id = a.grant_id and successor.model = 'RefreshToken' and successor.created_at >= a.consumed_at),
     case when a.model = 'RefreshToken' then least(now(), a.consumed_at + interval '5 seconds') else a.consumed_at end))::float8 end`;
 
-/** As the library's models are made of it; `isRace` hides a use that ran beside this request, which goes on to lose in `consume`. */
+/**
+ * As the library's models are made of it. What the database answers is alive by its clock, which all instances share: one whose own clock is a
+ * minute ahead would find every code of the others expired. `isRace` hides a use that ran beside this request, which goes on to lose in `consume`.
+ */
 export const payloadOf = (
   row: ArtifactRow,
   isRace: (hash: string, answered: number) => boolean,
   id?: string,
 ): AdapterPayload => ({
   ...row.payload,
+  ...(row.payload.exp !== undefined && { exp: Math.max(row.payload.exp, Math.floor(Date.now() / 1000) + 1) }),
   ...(id !== undefined && { jti: id }),
   ...(row.consumed !== null && !isRace(row.id, row.answered) && { consumed: Math.floor(row.consumed) }),
 });

@@ -219,6 +219,21 @@ describe('the exchange', () => {
     expect(answer).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
+  test.each([-60, 60])(
+    'of a code by an instance whose clock is %s s off the issuing one’s succeeds',
+    async (seconds) => {
+      const fresh = await code();
+      const { rowCount } = await server.db.raw(
+        `update oidc_artifact set payload = payload || jsonb_build_object(
+              'exp', (payload ->> 'exp')::int + :seconds::int, 'iat', (payload ->> 'iat')::int + :seconds::int)
+        where model = 'AuthorizationCode' and consumed_at is null`,
+        { seconds },
+      );
+      expect(rowCount).toBeGreaterThan(0);
+      expect(await redeem({ code: fresh })).toMatchObject({ status: 200 });
+    },
+  );
+
   test('of a code after 60 s is invalid_grant', async () => {
     const old = await code();
     const { rows } = await server.db.raw(
