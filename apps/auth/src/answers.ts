@@ -6,6 +6,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { arrivalOf } from './arrival.ts';
 import { webOriginsOf } from './clients/registered.ts';
+import { serverError } from './failure.ts';
 import { publishedResponseTypes } from './implicit.ts';
 import { discoveryPaths, routes } from './protocol-paths.ts';
 import { documentHeaders } from './provider-pages.ts';
@@ -106,11 +107,7 @@ function answerFailure(ctx: KoaContextWithOIDC, error: Error, logger: Logger): v
   if (!away && !expose) logger.error({ err: error, path: ctx.path }, 'request failed');
   if (ctx.status >= 300 && ctx.status < 400 && ctx.response.get('Location')) return;
   ctx.status = away ? 503 : expose && status ? status : 500;
-  ctx.body = away
-    ? temporarilyUnavailable
-    : expose
-      ? { error: error.message, error_description }
-      : { error: 'server_error', error_description: 'the request could not be served' };
+  ctx.body = away ? temporarilyUnavailable : expose ? { error: error.message, error_description } : serverError;
 }
 
 /** What the library calls an invalid request where a client has not authenticated, or has tried to in a way that cannot be read. */

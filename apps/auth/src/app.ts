@@ -16,6 +16,7 @@ import { createClientStore, type UsableClient } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { allowPublicDocuments } from './cors.ts';
 import { createFacilityStore } from './facilities/store.ts';
+import { answerFailure } from './failure.ts';
 import { providerPages } from './interaction/provider-pages.ts';
 import { createKeyStore } from './keys.ts';
 import { countEvents, observeKeys } from './metrics.ts';
@@ -175,6 +176,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   app.use(people.routes);
   app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...people }));
   app.use(askProvider);
+  app.use(answerFailure);
 
   return {
     app,

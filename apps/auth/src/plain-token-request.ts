@@ -11,7 +11,6 @@ import { ownMetadataOf } from './clients/registered.ts';
 import type { ClientStore } from './clients/store.ts';
 import { issueToMachine } from './grants/client-credentials.ts';
 import type { Resource } from './resource-server.ts';
-import { unavailableAsJson } from './unavailable.ts';
 
 export interface PlainTokenRequestOptions {
   readonly path: string;
@@ -57,11 +56,8 @@ export function answerPlainTokenRequests(options: PlainTokenRequestOptions): Req
     response.end(body);
   };
 
-  const answerOrUnavailable = unavailableAsJson(answer);
   return (request, response, next) =>
-    request.method === 'POST' && request.url === path && isPlain(request)
-      ? answerOrUnavailable(request, response, next)
-      : next();
+    request.method === 'POST' && request.url === path && isPlain(request) ? answer(request, response, next) : next();
 }
 
 const formType = /^application\/x-www-form-urlencoded(; ?charset=utf-8)?$/i;

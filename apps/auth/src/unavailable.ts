@@ -1,7 +1,6 @@
-// What do we answer while the database is away, or somebody else whom we have to ask? 503 with Retry-After, without inner detail: to the
-// library as its own error, from an Express route of ours as JSON.
+// What do we answer while the database is away, or somebody else whom we have to ask? 503 with Retry-After, without inner detail; the
+// library is told by an error of its own.
 import { isUnavailable } from '@bay-booking/service/database';
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { errors } from 'oidc-provider';
 
 export const retryAfter = '2';
@@ -26,14 +25,3 @@ export async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
     throw isUnavailable(error) ? unavailable(error) : error;
   }
 }
-
-export const unavailableAsJson =
-  (handler: RequestHandler): RequestHandler =>
-  async (request: Request, response: Response, next: NextFunction) => {
-    try {
-      await handler(request, response, next);
-    } catch (error) {
-      if (!isUnavailable(error) && (error as { status?: number }).status !== 503) throw error;
-      response.status(503).set('Retry-After', retryAfter).json(temporarilyUnavailable);
-    }
-  };

@@ -5,7 +5,6 @@ import type { JWK, Provider } from 'oidc-provider';
 import { createTokenVerifier, type OwnToken } from './own-token.ts';
 import { refuseBody } from './refused-body.ts';
 import { isOpenidFamily, splitScope } from './scopes.ts';
-import { unavailableAsJson } from './unavailable.ts';
 
 export interface UserinfoOptions {
   readonly path: string;
@@ -68,8 +67,8 @@ export function createUserinfo({ path, provider, signingKeys, claimsOf }: Userin
   const router = Router();
   router.all(path, allowAnyOrigin);
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
-  router.get(path, unavailableAsJson(answer));
-  router.post(path, unavailableAsJson(answer));
+  router.get(path, answer);
+  router.post(path, answer);
   router.use(
     path,
     refuseBody((response, { status, error, description }) =>

@@ -1,0 +1,56 @@
+// What does a client see of a fault of our own? An OAuth error without inner detail, while the log has the reason.
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
+import { authorize } from './flows.ts';
+
+let server: AuthServer;
+let token: string;
+beforeAll(async () => {
+  server = await startAuthServer();
+  const asked = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };
+  const found = await authorize(server, { ...asked, client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' });
+  token = String(found.access_token);
+});
+afterAll(async () => {
+  await server.close();
+});
+
+const userinfo = () => fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${token}` } });
+const plain = { grant_type: 'client_credentials', scope: scopes.bookings };
+const asPat = basic('demo-pat-north', 'demo-pat-north-secret');
+const asks: [string, () => Promise<Response>][] = [
+  ['a plain token request', () => server.post('/connect/token', plain, asPat)],
+  ['one that the library answers', () => server.post('/connect/token', { ...plain, facility: 'fac-north' }, asPat)],
+  ['userinfo', userinfo],
+];
+
+test.each(asks)('%s, while the database is away: 503 temporarily_unavailable with Retry-After', async (_title, ask) => {
+  expect((await ask()).status).toBe(200);
+  await server.cutDatabase();
+  const response = await ask();
+  await server.mendDatabase();
+  expect(response.headers.get('retry-after')).toBe('2');
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  expect(await answerOf(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+});
+
+test.each(asks)('%s: 500 server_error, told in the log alone', async (_title, ask) => {
+  await server.db.raw('alter table client_secret rename to client_secret_gone');
+  const lines = server.log.length;
+  const response = await ask();
+  await server.db.raw('alter table client_secret_gone rename to client_secret');
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  expect(await answerOf(response)).toEqual({
+    status: 500,
+    error: 'server_error',
+    error_description: expect.not.stringContaining('client_secret'),
+  });
+  const told = server.log.slice(lines).map((line) => JSON.parse(line) as object);
+  expect(told).toContainEqual(
+    expect.objectContaining({
+      level: 'error',
+      msg: 'request failed',
+      err: expect.objectContaining({ errorCode: '42P01' }),
+    }),
+  );
+});
