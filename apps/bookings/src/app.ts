@@ -6,7 +6,7 @@ import { createHttpApp } from '@bay-booking/service/http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
-import type { Express } from 'express';
+import type { Express, RequestHandler } from 'express';
 import { createBearer } from './bearer.ts';
 import { createAnswerStore } from './bookings/answers.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
@@ -27,7 +27,7 @@ import { mountPrefix } from './prefix.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { createReads, type Reads } from './replica/reads.ts';
 import { createReplicaStore } from './replica/store.ts';
-import { mountEndpoints, mountFailures } from './routes.ts';
+import { mountEndpoints, mountFailures, mountPath } from './routes.ts';
 import { within } from './within.ts';
 
 export interface AppOptions {
@@ -132,10 +132,16 @@ export function createApp({
     }),
     limit: createRateLimit(db, config.rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
   });
+  // Answered above to GET and HEAD: what is left is 405 here too.
+  const probes = ['/health/live', '/health/ready', ...(config.metricsPort === undefined ? ['/metrics'] : [])];
+  const answered = new Map(['GET', 'HEAD'].map((method) => [method, passOn]));
+  for (const path of probes) mountPath(app, path, answered);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountFailures(app);
   return app;
 }
+
+const passOn: RequestHandler = (_request, _response, next) => next();
 
 function readsOf(
   { db: replica, wait }: NonNullable<AppOptions['replica']>,

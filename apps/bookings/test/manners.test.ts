@@ -70,6 +70,21 @@ describe.each(Object.entries(paths))('%s', (path, methods) => {
   });
 });
 
+test.each(['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'])(
+  '%s: 405 with Allow for every other method than GET and HEAD',
+  async (path) => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      const response = await world.call(method, path, { token: null });
+      expect(response.status).toBe(405);
+      expect(codesOf(response)).toEqual(['ERR00405']);
+      expect(response.headers.allow).toBe('GET, HEAD, OPTIONS');
+    }
+    for (const method of ['GET', 'HEAD']) {
+      expect((await world.call(method, path, { token: null })).status).toBe(200);
+    }
+  },
+);
+
 describe('406', () => {
   test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])('Accept: %s', async (accept) => {
     const response = await world.call('GET', '/api/bookings', { headers: { Accept: accept } });
