@@ -5,13 +5,20 @@ describe('failures are counted', () => {
   test.each([
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['192.0.2.7:50321', '192.0.2.7'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
     ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['[2001:db8::1]:50321', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ])('per address, IPv6 by /64: %s as %s', (address, key) => {
     expect(addressKey(address)).toBe(key);
+  });
+
+  test('per address even where a client made one up, in a key that the table can hold', () => {
+    expect(addressKey('unknown')).toBe('unknown');
+    expect(addressKey('x'.repeat(5_000)).length).toBeLessThan(100);
   });
 
   test('per account whatever its letters’ case, and without keeping what was typed', () => {

@@ -7,10 +7,13 @@ export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');
 
 export function addressKey(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped) return mapped;
-  const [plain = ''] = address.split('%');
-  if (!isIPv6(plain)) return address;
+  // Some proxies forward the port as well, which changes with every connection.
+  const v4 = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)(?::\d+)?$/i.exec(address)?.[1];
+  if (v4) return v4;
+  const unbracketed = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address;
+  const [plain = ''] = unbracketed.split('%');
+  // What a client says of itself through a trusted proxy may be anything, and of any length.
+  if (!isIPv6(plain)) return address.slice(0, 64);
   const [head = '', tail] = plain.split('::');
   const groups = head === '' ? [] : head.split(':');
   const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length);
