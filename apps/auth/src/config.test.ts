@@ -63,6 +63,7 @@ describe('the configuration', () => {
     ['an issuer with a path', { ISSUER: 'https://id.example.com/auth' }, 'ISSUER'],
     ['an issuer with a query', { ISSUER: 'https://id.example.com/?x' }, 'ISSUER'],
     ['a scope base with a space', { SCOPE_BASE: 'https://a b' }, 'SCOPE_BASE'],
+    ['a sender without an address', { MAIL_FROM: 'Bay Booking' }, 'MAIL_FROM'],
     ['a negative limit', { RATE_LIMIT_PER_MINUTE: '-1' }, 'RATE_LIMIT_PER_MINUTE'],
   ])('refuses %s', (_title, environment, variable) => {
     expect(faultsOf({ ...least, ...environment })).toEqual([expect.stringMatching(new RegExp(`^${variable} `))]);

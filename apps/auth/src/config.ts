@@ -15,7 +15,6 @@ import {
   readConfig,
   scopeBase,
   seconds,
-  text,
   trustProxy,
   url,
 } from '@bay-booking/service/config';
@@ -47,6 +46,13 @@ const cookieKeys = (value: string): readonly string[] => {
   return keys;
 };
 
+const sender = (value: string): string => {
+  if (!/^(?:[^<>]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/.test(value)) {
+    throw new Error('must be an e-mail address, alone or as Name <address>');
+  }
+  return value;
+};
+
 const socialProviders = (file: string): SocialProviders => {
   let json: string;
   try {
@@ -74,7 +80,7 @@ const fields = {
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
   smtpUrl: optional('SMTP_URL', url('smtp:', 'smtps:')),
   mail: optional('MAIL', oneOf('on', 'off'), 'on'),
-  mailFrom: optional('MAIL_FROM', text),
+  mailFrom: optional('MAIL_FROM', sender),
   lockoutAccountFailures: optional('LOCKOUT_ACCOUNT_FAILURES', integer(3, 1_000), defaultSignInLimits.accountFailures),
   lockoutAddressFailures: optional(
     'LOCKOUT_ADDRESS_FAILURES',
