@@ -80,6 +80,12 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  test('what runs on keeps its log within bounds', () => {
+    const lasting = services.filter(([, { image, restart }]) => image.startsWith('localhost/') && restart !== 'no');
+    expect(lasting.map(([name]) => name).toSorted()).toEqual(['auth', 'bookings', 'proxy']);
+    for (const [, { logging }] of lasting) expect(logging).toEqual({ driver: 'local' });
+  });
+
   test('from outside only the proxy can be reached', () => {
     const open = services.filter(([, { ports = [] }]) =>
       ports.some((port: string) => !String(port).startsWith('127.0.0.1:')),

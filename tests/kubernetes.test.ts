@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
+import { CronJob } from 'kubernetes-models/batch/v1/CronJob';
 import { Job } from 'kubernetes-models/batch/v1/Job';
 import { Ingress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
@@ -23,6 +24,7 @@ const elsewhere = new Set(['NODE_ENV']);
 
 describe('Kubernetes', () => {
   const models: Record<string, new (document: Document) => { validate(): void }> = {
+    CronJob,
     Deployment,
     HorizontalPodAutoscaler,
     Ingress,
@@ -96,9 +98,13 @@ describe('Kubernetes', () => {
     }
   });
 
-  test.each(['Deployment', 'Job'])('a %s runs without privileges and within bounds', (kind) => {
-    const pods = kinds(kind).map(({ spec }) => spec.template.spec);
-    expect(pods).toHaveLength(2);
+  test.each([
+    ['Deployment', 2],
+    ['Job', 2],
+    ['CronJob', 1],
+  ])('a %s runs without privileges and within bounds', (kind, count) => {
+    const pods = kinds(kind).map(({ spec }) => (spec.jobTemplate?.spec ?? spec).template.spec);
+    expect(pods).toHaveLength(count);
     for (const pod of pods) {
       expect(pod).toMatchObject({
         automountServiceAccountToken: false,
