@@ -17,15 +17,10 @@ export interface ProviderPages {
 }
 
 /** Shows `html` with a policy that lets it load nothing from elsewhere. */
-export function showPage(
-  ctx: KoaContextWithOIDC,
-  html: string,
-  status = 200,
-  formAction: readonly string[] = [],
-): void {
+export function showPage(ctx: KoaContextWithOIDC, html: string, status = 200, leadsAway = false): void {
   ctx.status = status;
   ctx.type = 'html';
-  ctx.set(pageHeaders({ formAction }));
+  ctx.set(pageHeaders({ leadsAway }));
   ctx.body = html;
 }
 

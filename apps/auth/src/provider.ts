@@ -21,7 +21,6 @@ import type { FacilityStore } from './facilities/store.ts';
 import { registerClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
-import { formTarget } from './html/answer.ts';
 import { isImplicitToken, registerImplicit } from './implicit.ts';
 import { sessionTtl } from './interaction/browser-session.ts';
 import { mayInspect, registerTokenStatus } from './introspection.ts';
@@ -150,7 +149,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
             ctx,
             pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName }),
             200,
-            formTarget(ctx.oidc.params?.post_logout_redirect_uri),
+            ctx.oidc.params?.post_logout_redirect_uri !== undefined,
           ),
         postLogoutSuccessSource: (ctx) => showPage(ctx, pages.signedOut({ clientName: ctx.oidc.client?.clientName })),
       },

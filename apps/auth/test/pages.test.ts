@@ -1,6 +1,8 @@
 // Contract section 5: server-rendered pages, usable without JavaScript, with a keyboard, with a screen reader and on a phone; in a real
 // Chromium, whose `form-action` and cookies are stricter than any reading of the standards.
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -152,6 +154,23 @@ describe('without JavaScript, in Chromium', () => {
     const back = new URL(page.url());
     expect(back.searchParams.get('code')).toBeTruthy();
     expect(back.searchParams.get('scope')).not.toContain('golf/bookings');
+  });
+
+  withBrowser('also where the redirect address leads on to a page of another origin', async () => {
+    const application = createServer((request, response) => {
+      const { port } = request.socket.address() as AddressInfo;
+      if (request.url?.startsWith('/callback')) response.writeHead(302, { Location: `http://localhost:${port}/app` });
+      response.end('the application');
+    });
+    await new Promise<void>((resolve) => application.listen(0, resolve));
+    const { port } = application.address() as AddressInfo;
+    const page = await newPage(look);
+    const redirect_uri = `http://127.0.0.1:${port}/callback`;
+    await signIn(page, authorize({ client_id: 'demo-native', redirect_uri, prompt: 'consent' }));
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL(`http://localhost:${port}/app`);
+    application.closeAllConnections();
+    await new Promise((resolve) => application.close(resolve));
   });
 
   withBrowser('registering does too', async () => {

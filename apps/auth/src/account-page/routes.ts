@@ -52,11 +52,6 @@ const done: Readonly<Record<string, string>> = {
 export function accountRoutes(options: AccountPageOptions): Router {
   const { site, accounts, sessions, consents, providers, mail, scopes, audit } = options;
 
-  // Where the form that adds a provider leads.
-  const origins = [...providers.values()].map((provider) =>
-    originOf(provider.type === 'oidc' ? provider.issuer : provider.authorizationEndpoint),
-  );
-
   const show = async (
     request: Request,
     response: Response,
@@ -95,7 +90,8 @@ export function accountRoutes(options: AccountPageOptions): Router {
       title: faults.length > 0 ? 'Error: Your account' : 'Your account',
       status,
       width: 'wide',
-      formAction: origins,
+      // The form that adds a provider.
+      leadsAway: providers.size > 0,
     });
   };
 
@@ -196,5 +192,3 @@ export function accountRoutes(options: AccountPageOptions): Router {
   router.use('/account', site.showFailure);
   return router;
 }
-
-const originOf = (address: string): string => new URL(address).origin;

@@ -1,23 +1,26 @@
 // With which headers does a page leave? It loads nothing from elsewhere, runs no script, is framed by nobody and kept by no cache.
-// `form-action` covers the redirects that follow a form in Chromium, so it names where the form may end up (contract section 5).
+// Contract section 5.
 import type { ServerResponse } from 'node:http';
 
 export interface PageOptions {
   readonly status?: number;
-  /** Besides this server: origins or schemes to which a form of this page may lead. */
-  readonly formAction?: readonly string[];
+  /**
+   * A form of this page may end at an application or a provider. In Chromium `form-action` holds for every redirect after a form, and
+   * where a redirect URI leads on from there nobody but its owner knows: so there is none.
+   */
+  readonly leadsAway?: boolean;
   /** Pages that a script of ours makes handier; they work without it. */
   readonly script?: boolean;
 }
 
-export function pageHeaders({ formAction = [], script = false }: PageOptions = {}): Record<string, string> {
+export function pageHeaders({ leadsAway = false, script = false }: PageOptions = {}): Record<string, string> {
   return {
     'Content-Security-Policy': [
       "default-src 'none'",
       `script-src ${script ? "'self'" : "'none'"}`,
       "style-src 'self'",
       "img-src 'self'",
-      `form-action ${["'self'", ...formAction].join(' ')}`,
+      ...(leadsAway ? [] : ["form-action 'self'"]),
       "frame-ancestors 'none'",
       "base-uri 'none'",
     ].join('; '),
@@ -26,7 +29,7 @@ export function pageHeaders({ formAction = [], script = false }: PageOptions = {
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
     // An application that opened the sign-in in a window of its own is waiting for that window.
-    ...(formAction.length === 0 && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
+    ...(!leadsAway && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
   };
 }
 
@@ -35,11 +38,4 @@ export function sendHtml(response: ServerResponse, html: string, options: PageOp
   response.setHeader('Content-Type', 'text/html; charset=utf-8');
   for (const [name, value] of Object.entries(pageHeaders(options))) response.setHeader(name, value);
   response.end(html);
-}
-
-/** What `form-action` must allow so that a form's answer may end at this redirect URI. */
-export function formTarget(redirectUri: unknown): readonly string[] {
-  const url = typeof redirectUri === 'string' ? URL.parse(redirectUri) : null;
-  if (!url) return [];
-  return [url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol];
 }

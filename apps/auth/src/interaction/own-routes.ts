@@ -35,7 +35,7 @@ export function ownRoutes({ site, sessions, pages, providerLinks, audit }: OwnRo
       register: `/register${query}`,
       providers: providerLinks('', query),
       belongsTo,
-      formAction: [],
+      leadsAway: false,
       again: again ? signedIn?.account : undefined,
       finish: (answer) => async () => answer.redirect(303, back),
     };

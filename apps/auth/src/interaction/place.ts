@@ -17,7 +17,8 @@ export interface Place {
   readonly providers: readonly ProviderLink[];
   /** What form tokens belong to. */
   readonly belongsTo: string;
-  readonly formAction: readonly string[];
+  /** Its forms may end at the application (html/answer.ts). */
+  readonly leadsAway: boolean;
   readonly hint?: string | undefined;
   /** Somebody is signed in but should say so again. */
   readonly again?: Account | undefined;

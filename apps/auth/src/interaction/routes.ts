@@ -5,7 +5,6 @@ import { Router } from 'express';
 import type { Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
 import { ownMetadataOf } from '../clients/registered.ts';
-import { formTarget } from '../html/answer.ts';
 import { field, fields } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
@@ -43,7 +42,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
       clientName: client?.clientName ?? client?.clientId,
       providers: options.providerLinks(base, ''),
       belongsTo: interaction.uid,
-      formAction: formTarget(interaction.params.redirect_uri),
+      leadsAway: true,
       hint: typeof interaction.params.login_hint === 'string' ? interaction.params.login_hint : undefined,
       finish: (answer) => (done) => finishInteraction(answer, interaction, done),
     };
@@ -71,7 +70,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
       {
         title: 'Allow access?',
         belongsTo: interaction.uid,
-        formAction: formTarget(interaction.params.redirect_uri),
+        leadsAway: true,
       },
     );
   };

@@ -171,5 +171,5 @@ const page = (place: Place, faults: readonly Fault[], title: string, status: num
   title: faults.length > 0 ? `Error: ${title}` : title,
   status,
   belongsTo: place.belongsTo,
-  formAction: place.formAction,
+  leadsAway: place.leadsAway,
 });
