@@ -16,7 +16,12 @@ export function isJson(request: Request): boolean {
   return json.test(request.headers['content-type'] ?? '');
 }
 
-export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
+/** Where a body is `optional`, an empty one is none: on some ways here a request without a body becomes one of no chunks. */
+export async function readJsonObject(
+  request: Request,
+  response: Response,
+  { optional = false } = {},
+): Promise<Record<string, unknown>> {
   if (hasBody(request)) {
     const type = request.headers['content-type'] ?? '';
     if (!json.test(type)) throw failure('ERR00415');
@@ -26,6 +31,7 @@ export async function readJsonObject(request: Request, response: Response): Prom
     readBytes(request, response, (error?: unknown) => (error ? reject(refusal(error)) : resolve()));
   });
   const bytes: unknown = request.body;
+  if (optional && Buffer.isBuffer(bytes) && bytes.length === 0) return {};
   let value: unknown;
   try {
     value = JSON.parse(utf8.decode(Buffer.isBuffer(bytes) ? bytes : new Uint8Array()));

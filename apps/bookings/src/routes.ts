@@ -65,6 +65,7 @@ function handlerOf(endpoint: Endpoint<Caller>, { authorize, limit }: RouteOption
   const bodyProperties = propertiesOf(endpoint.body);
   const validateQuery = endpoint.query ? validator(endpoint.query) : undefined;
   const validateBody = endpoint.body ? validator(endpoint.body) : undefined;
+  const optional = endpoint.bodyUse === 'optional';
   // `endDate` of a search may come in either place.
   const lacking = (query: Readonly<Record<string, unknown>>): boolean =>
     Object.keys(bodyProperties).some((name) => query[name] === undefined);
@@ -77,9 +78,9 @@ function handlerOf(endpoint: Endpoint<Caller>, { authorize, limit }: RouteOption
     if (!acceptsJson(request)) throw failure('ERR00406');
     const rawQuery = validateQuery ? readQueryString(searchOf(request.url), queryProperties) : {};
     const query = validated(validateQuery, rawQuery);
-    const reads =
-      validateBody && (endpoint.bodyUse !== 'optional' || (hasBody(request) && isJson(request) && lacking(rawQuery)));
-    const body = validated(reads ? validateBody : undefined, reads ? await readJsonObject(request, response) : {});
+    const reads = validateBody && (!optional || (hasBody(request) && isJson(request) && lacking(rawQuery)));
+    const rawBody = reads ? await readJsonObject(request, response, { optional }) : {};
+    const body = validated(reads ? validateBody : undefined, rawBody);
     const faults = [...query.faults, ...body.faults];
     if (faults.length > 0 && !endpoint.reportsFaults) throw invalid(problemsOf(faults, endpoint.errorContext));
     const input: EndpointRequest<unknown, unknown, Caller> = {
