@@ -219,9 +219,14 @@ test('a replica promoted by mistake answers no list any more, nor one that follo
   await eventually(servedByReplica(two));
   await replica.query('select pg_promote()');
   const served = await fromReplica(two);
+  const foundForeign = (makes: Instance, finds: Instance) =>
+    eventually(async () => {
+      await bookAndFind(makes, finds);
+      return (await fromPrimary(finds, 'foreign')) > 0;
+    });
+  await foundForeign(one, two);
   for (let turn = 0; turn < 20; turn += 1) await bookAndFind(one, two);
   expect(await fromReplica(two)).toBe(served);
-  expect(await fromPrimary(two, 'foreign')).toBeGreaterThan(0);
   // It follows the old history, further than the new primary has come.
   const follower = await startReplica(system.database);
   try {
@@ -230,10 +235,9 @@ test('a replica promoted by mistake answers no list any more, nor one that follo
     await book(one.base, token, onOld);
     await follower.caughtUp();
     expect(await list(three, byExternalId(onOld.externalBookingId))).toMatchObject({ status: 200, total: 0 });
-    await bookAndFind(three, three);
+    await foundForeign(three, three);
     expect(await fromReplica(three)).toBe(0);
-    expect(await fromPrimary(three, 'foreign')).toBeGreaterThan(0);
   } finally {
     await follower.remove();
   }
-}, 30_000);
+}, 60_000);
