@@ -6,11 +6,11 @@ import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as pathOf } from 'node:path';
 import { serverAccount } from '@bay-booking/postgres/account';
+import { freePorts } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { watchOver } from '@bay-booking/postgres/watchdog';
 import pg from 'pg';
-import { freePorts } from './running-system.ts';
 
 export interface CitusNode {
   readonly port: number;

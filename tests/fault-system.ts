@@ -1,4 +1,5 @@
 // Which system do the fault tests break? One database server behind a gate, auth at a fixed address, and as many instances as a test wants.
+import { freePorts } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
 import { book, type Load, nextBooking } from './booking-load.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type TestedDatabase,
 } from './fault-lab.ts';
 import { type Gate, openGate } from './gate.ts';
-import { freePorts } from './running-system.ts';
 
 export interface FaultSystem<Database extends TestedDatabase = DatabaseServer> {
   readonly database: Database;

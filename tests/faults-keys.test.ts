@@ -5,12 +5,12 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { freePorts } from '@bay-booking/postgres/ports';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
 import { book, nextBooking } from './booking-load.ts';
 import { eventually, type Instance, timeUntil } from './fault-lab.ts';
 import { bookOnce, type FaultSystem, getToken, measured, printReport, startFaultSystem } from './fault-system.ts';
-import { freePorts } from './running-system.ts';
 
 let system: FaultSystem;
 let auth: Instance;

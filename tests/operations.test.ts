@@ -6,10 +6,10 @@ import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { queryOnce } from './fault-lab.ts';
-import { freePorts } from './running-system.ts';
 
 const root = join(import.meta.dirname, '..');
 const guide = readFileSync(join(root, 'docs/operations.md'), 'utf8');

@@ -5,8 +5,8 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '@bay-booking/postgres/ports';
 import { eventually } from './fault-lab.ts';
-import { freePorts } from './running-system.ts';
 
 export const program = '/usr/sbin/pgbouncer';
 export const serverConnections = 4;

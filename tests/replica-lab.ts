@@ -5,10 +5,10 @@ import { chmod, chown, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import pg from 'pg';
 import { type DatabaseServer, eventually, queryOnce } from './fault-lab.ts';
-import { freePorts } from './running-system.ts';
 
 const run = promisify(execFile);
 /** Files of the running server, and what its successor gets from the stream or the archive. */

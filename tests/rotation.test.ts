@@ -3,11 +3,11 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePorts } from '@bay-booking/postgres/ports';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';
 import { eventually, type Instance } from './fault-lab.ts';
 import { bookOnce, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
-import { freePorts } from './running-system.ts';
 
 const run = promisify(execFile);
 /** Seconds that a new key is published before it signs: more than the instances take to look. */

@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '@bay-booking/postgres/ports';
 
 const root = join(import.meta.dirname, '..');
 
@@ -15,14 +15,6 @@ export interface RunningSystem {
   /** All that the launcher and the services have printed so far. */
   readonly output: () => string;
   readonly stop: () => Promise<number | null>;
-}
-
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
 }
 
 /** @throws {Error} with the output so far when it is not ready within a minute */

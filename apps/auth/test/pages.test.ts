@@ -138,7 +138,7 @@ describe.each(looks)('at $width pixels, $scheme, without JavaScript', (look) => 
         await page.context().close();
       }
     },
-    20_000,
+    60_000,
   );
 });
 

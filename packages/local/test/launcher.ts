@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '@bay-booking/postgres/ports';
+import { freePorts } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { processState, signal, waitForEnd } from '@bay-booking/postgres/processes';
 
@@ -20,7 +20,7 @@ export interface Place {
 }
 
 export async function makePlace(): Promise<Place> {
-  const [authPort, bookingsPort] = [await freePort(), await freePort()];
+  const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];
   return {
     dataDir: mkdtempSync(join(tmpdir(), 'bay-booking-start-')),
     authPort,

@@ -1,5 +1,10 @@
 // Is a port free, and which one is? Both are answered by listening for a moment.
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+
+/** Below the ports that outgoing connections get (Linux: from 32768 on), one of which could take it before a server does, or while it restarts. */
+const lowest = 20_000;
+const end = 32_768;
 
 export function listenBriefly(port: number, host: string | undefined): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -22,4 +27,17 @@ export async function portIsFree(port: number, host?: string): Promise<boolean> 
   }
 }
 
-export const freePort = () => listenBriefly(0, '127.0.0.1');
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const port = randomInt(lowest, end);
+    if (await portIsFree(port)) return port;
+  }
+  return listenBriefly(0, '127.0.0.1');
+}
+
+/** As many different ones. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
+}
