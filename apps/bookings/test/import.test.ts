@@ -169,6 +169,7 @@ describe('faults', () => {
         '/facilities/0/locations/0/name: must be string',
         '/facilities/0/locations/0/bays/0/bookable: must be boolean',
         '/facilities/0/locations/0/bays/1/kind: must be string',
+        '/facilities/0/locations/0/bays/1/id: bay bay-new stands at /facilities/0/locations/0/bays/0 already',
       ],
     ],
     [
@@ -189,6 +190,22 @@ describe('faults', () => {
         '/facilities/0/locations/1/id: location loc-new stands at /facilities/0/locations/0 already',
         '/facilities/0/locations/0/bays/1/id: bay bay-new stands at /facilities/0/locations/0/bays/0 already',
         '/facilities/0/locations/1/bays/0/id: bay bay-new stands at /facilities/0/locations/0/bays/0 already',
+      ],
+    ],
+    [
+      'faults of every kind at once',
+      [
+        facility({ name: undefined, timeZone: 'Mars/Olympus' }),
+        facility({ locations: [location({ bays: [7, bay({ id: 7 })] }), location({ colour: 'red' })] }),
+      ],
+      [
+        '/facilities/0/name: is missing',
+        '/facilities/0/timeZone: Mars/Olympus is no IANA time zone',
+        '/facilities/1/id: facility fac-new stands at /facilities/0 already',
+        '/facilities/1/locations/0/bays/0: must be object',
+        '/facilities/1/locations/0/bays/1/id: must be string',
+        '/facilities/1/locations/1/colour: is not known',
+        '/facilities/1/locations/1/id: location loc-new stands at /facilities/1/locations/0 already',
       ],
     ],
     [

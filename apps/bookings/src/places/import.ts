@@ -95,25 +95,33 @@ export function readImport(text: string): readonly ImportedFacility[] {
   } catch (error) {
     throw new ImportError([`/: is no JSON (${(error as Error).message})`]);
   }
-  const faults = [...check(document)];
-  if (faults.length > 0) throw new ImportError(faults);
-  const facilities = flatten(document as ImportDocument);
-  faults.push(
+  const facilities = listed('facilities', { path: '', value: document });
+  const locations = facilities.flatMap((facility) => listed('locations', facility));
+  const bays = locations.flatMap((location) => listed('bays', location));
+  const faults = [
+    ...check(document),
     ...twice('facility', facilities),
-    ...twice(
-      'location',
-      facilities.flatMap(({ locations }) => locations),
-    ),
-    ...twice(
-      'bay',
-      facilities.flatMap(({ bays }) => bays),
-    ),
-  );
-  for (const { path, timeZone } of facilities) {
-    if (!isTimeZone(timeZone)) faults.push(`${path}/timeZone: ${timeZone} is no IANA time zone`);
-  }
+    ...twice('location', locations),
+    ...twice('bay', bays),
+    ...facilities.flatMap(unknownTimeZone),
+  ];
   if (faults.length > 0) throw new ImportError(faults);
-  return facilities;
+  return flatten(document as ImportDocument);
+}
+
+/** An object of the file, whatever else is wrong with it or beside it. */
+interface Entry {
+  readonly path: string;
+  readonly value: unknown;
+}
+
+function listed(name: string, { path, value }: Entry): Entry[] {
+  const list = fieldOf(value, name);
+  return Array.isArray(list) ? list.map((entry, index) => ({ path: `${path}/${name}/${index}`, value: entry })) : [];
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
 function flatten({ facilities }: ImportDocument): readonly ImportedFacility[] {
@@ -141,14 +149,22 @@ function flatten({ facilities }: ImportDocument): readonly ImportedFacility[] {
   }));
 }
 
-function twice(what: string, entries: readonly { readonly id: string; readonly path: string }[]): string[] {
+function twice(what: string, entries: readonly Entry[]): string[] {
   const seen = new Map<string, string>();
-  return entries.flatMap(({ id, path }) => {
+  return entries.flatMap(({ path, value }) => {
+    const id = fieldOf(value, 'id');
+    if (typeof id !== 'string') return [];
     const first = seen.get(id);
     if (first !== undefined) return [`${path}/id: ${what} ${id} stands at ${first} already`];
     seen.set(id, path);
     return [];
   });
+}
+
+function unknownTimeZone({ path, value }: Entry): string[] {
+  const timeZone = fieldOf(value, 'timeZone');
+  if (typeof timeZone !== 'string' || timeZone === '' || isTimeZone(timeZone)) return [];
+  return [`${path}/timeZone: ${timeZone} is no IANA time zone`];
 }
 
 function isTimeZone(name: string): boolean {
