@@ -18,7 +18,6 @@ import {
   bookOnce,
   expectNothingLostOrDoubled,
   type FaultSystem,
-  getToken,
   measured,
   printReport,
   startFaultSystemOn,
@@ -39,9 +38,7 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
   beforeAll(async () => {
     database = await startCitusDatabase(programs as string);
     system = await startFaultSystemOn(database);
-    const auth = await system.startAuth();
-    [one, two] = await Promise.all([system.startBookings(), system.startBookings()]);
-    token = await getToken(auth.base);
+    ({ one, two, token } = await system.startServices());
   }, 90_000);
   afterEach(async () => {
     await load?.stop();

@@ -19,7 +19,16 @@ export interface FaultSystem<Database extends TestedDatabase = DatabaseServer> {
   readonly gate: Gate;
   readonly startAuth: (options?: InstanceOptions, environment?: Record<string, string>) => Promise<Instance>;
   readonly startBookings: (environment?: Record<string, string>, options?: InstanceOptions) => Promise<Instance>;
+  /** One of auth, two of bookings with `environment`, and a partner's token. */
+  readonly startServices: (environment?: Record<string, string>) => Promise<Services>;
   readonly stop: () => Promise<void>;
+}
+
+export interface Services {
+  readonly auth: Instance;
+  readonly one: Instance;
+  readonly two: Instance;
+  readonly token: string;
 }
 
 export const startFaultSystem = async (settings: Record<string, string> = {}): Promise<FaultSystem> =>
@@ -31,7 +40,7 @@ export async function startFaultSystemOn<Database extends TestedDatabase>(
   const gate = await openGate(database.port);
   const [authPort] = (await freePorts(1)) as [number];
   const issuer = `http://localhost:${authPort}`;
-  return {
+  const system: FaultSystem<Database> = {
     database,
     gate,
     startAuth: (options = {}, environment = {}) =>
@@ -58,12 +67,19 @@ export async function startFaultSystemOn<Database extends TestedDatabase>(
         },
         options,
       ),
+    startServices: async (environment) => {
+      const auth = await system.startAuth();
+      const pair = [system.startBookings(environment), system.startBookings(environment)] as const;
+      const [one, two] = await Promise.all(pair);
+      return { auth, one, two, token: await getToken(auth.base) };
+    },
     stop: async () => {
       await stopInstances();
       await gate.close();
       await database.remove();
     },
   };
+  return system;
 }
 
 /** A partner's token, by its personal access token. */

@@ -49,9 +49,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   beforeAll(async () => {
     system = await start();
     ({ database, gate } = system);
-    auth = await system.startAuth();
-    [one, two] = await Promise.all([system.startBookings(), system.startBookings()]);
-    token = await getToken(auth.base);
+    ({ auth, one, two, token } = await system.startServices());
   }, 120_000);
   afterEach(async () => {
     await load?.stop();

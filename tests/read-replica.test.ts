@@ -6,7 +6,6 @@ import { eventually, type Instance } from './fault-lab.ts';
 import {
   expectNothingLostOrDoubled,
   type FaultSystem,
-  getToken,
   measured,
   printReport,
   startFaultSystem,
@@ -27,12 +26,10 @@ let over = false;
 
 beforeAll(async () => {
   system = await startFaultSystem();
-  const auth = await system.startAuth();
   replica = await startReplica(system.database);
   gate = await openGate(replica.port);
   const environment = { DATABASE_READ_URL: system.database.urlOf('bookings', gate.port) };
-  [one, two] = await Promise.all([system.startBookings(environment), system.startBookings(environment)]);
-  token = await getToken(auth.base);
+  ({ one, two, token } = await system.startServices(environment));
 }, 90_000);
 afterEach(async () => {
   await finish();
