@@ -6,19 +6,11 @@ import { inTransaction, type Run } from '@bay-booking/service/transaction';
 import type { Booking, BookingChange } from './booking.ts';
 import { createFlag } from './flags.ts';
 import { wireTypes } from './row-times.ts';
+import type { ListedBooking } from './search-store.ts';
 import { reads, writes } from './statements.ts';
 
-export interface BookingRow {
+interface BookingRow extends ListedBooking {
   readonly facility_id: string;
-  readonly id: string;
-  readonly external_booking_id: string | null;
-  readonly correlation_id: string | null;
-  readonly bay_id: string;
-  readonly user_alias: string;
-  readonly start_date: string;
-  readonly end_date: string;
-  readonly created_at: string;
-  readonly last_updated_at: string;
   readonly version: number;
 }
 
