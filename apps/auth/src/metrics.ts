@@ -14,6 +14,8 @@ const grants: ReadonlySet<string> = new Set([
 ]);
 const oauthError = /^(access_denied|(invalid|unsupported|unauthorized|slow|temporarily|server|use)_[a-z_]{2,30})$/;
 
+export const boundedError = (error: string): string => (oauthError.test(error) ? error : 'other');
+
 /** The same audit trail, whose events are counted too. */
 export function countEvents(audit: Audit, { registry }: Metrics): Audit {
   const events = new Counter({
@@ -34,8 +36,7 @@ export function countEvents(audit: Audit, { registry }: Metrics): Audit {
       events.inc({ kind: event.kind });
       if (event.kind === 'token.issued') tokens.inc({ grant_type: grantOf(event), outcome: 'issued' });
       if (event.kind === 'token.refused') {
-        const error = String(event.detail?.error);
-        tokens.inc({ grant_type: grantOf(event), outcome: oauthError.test(error) ? error : 'other' });
+        tokens.inc({ grant_type: grantOf(event), outcome: boundedError(String(event.detail?.error)) });
       }
       audit.record(event);
     },

@@ -1,9 +1,12 @@
 // What do we add while the library answers, and what do we remember of it? The granted scopes are reported in the redirect and in the
 // token response (specification, "Scopes" rule 3), and grants, refusals and revocations go to the audit trail.
+import type { RequestLocals } from '@bay-booking/service/http';
+import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from './audit/audit.ts';
 import { ownMetadataOf } from './clients/registered.ts';
 import { dropCode } from './implicit.ts';
+import { boundedError } from './metrics.ts';
 import { splitScope } from './scopes.ts';
 
 export function registerEvents(provider: Provider, { audience, audit }: { audience: string; audit: Audit }): void {
@@ -35,7 +38,10 @@ export function registerEvents(provider: Provider, { audience, audit }: { audien
       detail: { scope: String(answer.scope ?? ''), responseType: String(ctx.oidc.params?.response_type ?? '') },
     });
   });
-  provider.on('authorization.error', (ctx, error) => tell('authorization.refused', ctx, { detail: reasonOf(error) }));
+  provider.on('authorization.error', (ctx, error) => {
+    noteCode(ctx, error);
+    tell('authorization.refused', ctx, { detail: reasonOf(error) });
+  });
 
   provider.on('grant.success', (ctx) => {
     const body = ctx.body as Record<string, unknown>;
@@ -47,14 +53,21 @@ export function registerEvents(provider: Provider, { audience, audit }: { audien
       detail: { grantType: String(ctx.oidc.params?.grant_type), scope: String(body.scope ?? '') },
     });
   });
-  provider.on('grant.error', (ctx, error) =>
+  provider.on('grant.error', (ctx, error) => {
+    noteCode(ctx, error);
     tell('token.refused', ctx, {
       detail: { grantType: String(ctx.oidc.params?.grant_type ?? ''), ...reasonOf(error) },
-    }),
-  );
+    });
+  });
   provider.on('grant.revoked', (ctx, grantId) => tell('grant.revoked', ctx, { detail: { grantId } }));
   provider.on('revocation.error', (ctx, error) => tell('revocation.refused', ctx, { detail: reasonOf(error) }));
   provider.on('end_session.success', (ctx) => tell('session.ended', ctx));
+}
+
+/** So that the line that a request's id finds in the log says why it was refused. */
+function noteCode(ctx: KoaContextWithOIDC, error: Error): void {
+  const locals = (ctx.res as Response).locals as RequestLocals;
+  locals.codes = [boundedError(error.message)];
 }
 
 function reasonOf(error: {

@@ -30,6 +30,19 @@ test('tokens are counted by grant and outcome', async () => {
   expect(text).not.toContain('made-up-by-a-client');
 });
 
+test('the line that a request’s id finds says why it was refused, and it is counted', async () => {
+  const { headers } = await ask({ grant_type: 'client_credentials' }, 'wrong');
+  await ask({ grant_type: 'made-up-by-a-client' });
+  const requestId = headers.get('x-request-id');
+  const line = server.log.map((text) => JSON.parse(text)).find((entry) => entry.requestId === requestId);
+  expect(line).toMatchObject({ route: '/connect/token', status: 401, problems: ['invalid_client'] });
+  const text = await metrics();
+  expect(text).toMatch(
+    /http_problems_total\{method="POST",route="\/connect\/token",code="invalid_client",service="auth"\} \d/,
+  );
+  expect(text).not.toContain('made-up-by-a-client');
+});
+
 test('the signing keys tell their age, the pool its connections', async () => {
   const text = await metrics();
   for (const alg of ['ES256', 'RS256']) {
