@@ -4,7 +4,7 @@ import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'o
 import { ownMetadataOf } from './clients/registered.ts';
 import type { FacilityStore } from './facilities/store.ts';
 import { notesOf } from './request-notes.ts';
-import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
+import { findScopeFault, isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
 import { orUnavailable } from './unavailable.ts';
 
 /** So many fit into a header; a subject of more names some with the token parameter `facility`. */
@@ -27,6 +27,14 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
       selectFacilities(ids, namedFacilities(ctx)),
     );
     return notes.chosenFacilities;
+  };
+
+  /** Rule 2 of the scopes for a refresh narrowed by `scope`: without openid no id_token comes along. @throws {errors.InvalidScope} */
+  const demandOpenid = (ctx: KoaContextWithOIDC): void => {
+    const narrowed = splitScope(ctx.oidc.params?.scope as string | undefined);
+    if (narrowed.length === 0) return;
+    const fault = findScopeFault(scopes, { requested: narrowed, allowed: narrowed, issuesIdToken: true });
+    if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
   };
 
   const extraTokenClaims: Configuration['extraTokenClaims'] = async (ctx, token) => {
@@ -69,7 +77,7 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
     if (acr !== undefined) payload.acr = acr;
   };
 
-  return { extraTokenClaims, customizeJwt, facilitiesFor, keepCodeOnFault };
+  return { extraTokenClaims, customizeJwt, facilitiesFor, demandOpenid, keepCodeOnFault };
 }
 
 function namedFacilities(ctx: KoaContextWithOIDC): readonly string[] {

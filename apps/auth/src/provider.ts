@@ -103,9 +103,10 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
     findAccount: async (ctx, id, token) => {
       const account = accountAhead(id) ?? (await orUnavailable(() => dependencies.findAccount(id)));
       if (!account || account.disabledAt) return undefined;
-      // Too many facilities is said before the refresh token is used up.
-      if (ctx.oidc.route === 'token' && token && splitScope(token.scope).includes(scopes.bookings)) {
-        await rules.facilitiesFor(ctx, id);
+      // Faults in what is asked for are told before the refresh token is used up.
+      if (ctx.oidc.route === 'token' && token) {
+        rules.demandOpenid(ctx);
+        if (splitScope(token.scope).includes(scopes.bookings)) await rules.facilitiesFor(ctx, id);
       }
       return { accountId: account.id, claims: () => claimsOf(account) };
     },

@@ -280,6 +280,13 @@ describe('refresh', () => {
     });
   });
 
+  test('narrowed to a scope of the openid family without openid is invalid_scope, and uses nothing up', async () => {
+    const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
+    const narrow = await refresh(tokens.refresh_token, web, { scope: `email ${scopes.play}` });
+    expect(narrow).toMatchObject({ status: 400, error: 'invalid_scope', scope: 'email' });
+    expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
+  });
+
   test('a replayed refresh token closes userinfo to the JWTs of its grant at once', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid offline_access ${scopes.play}` }) });
     const next = await refresh(tokens.refresh_token);
