@@ -1,13 +1,13 @@
 // The process of the authorization server: environment in, HTTP out (contract section 2).
 import { createMetricsApp, messagesOf } from '@bay-booking/service/http';
-import { runMain, serve } from '@bay-booking/service/lifecycle';
+import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { readAuthConfig } from './config.ts';
 import { refuseUnreadable } from './unreadable.ts';
 
-runMain(async () => {
+runService(async () => {
   const config = readAuthConfig(process.env);
   const logger = createLogger({ service: 'auth', level: config.logLevel });
   const metrics = createMetrics('auth');

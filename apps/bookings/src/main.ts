@@ -1,7 +1,7 @@
 // Starts the Bookings API: configuration, database, keys, HTTP. Beside the commands the only file that reads the environment.
 import { connectDatabase } from '@bay-booking/service/database';
 import { createMetricsApp, messagesOf } from '@bay-booking/service/http';
-import { runMain, serve } from '@bay-booking/service/lifecycle';
+import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
@@ -13,7 +13,7 @@ import { createKeyring } from './keyring.ts';
 import { countFailedFetches } from './metrics.ts';
 import { refuseUnreadable } from './unreadable.ts';
 
-runMain(async () => {
+runService(async () => {
   const config = readBookingsConfig(process.env);
   const logger = createLogger({ service: 'bookings', level: config.logLevel });
   const metrics = createMetrics('bookings');

@@ -105,6 +105,9 @@ export interface ServeOptions {
   readonly close: () => Promise<void>;
 }
 
+const signals = ['SIGTERM', 'SIGINT'] as const;
+const leave = (): void => process.exit(0);
+
 /** Serves until a signal says to stop, or until the supervisor that started us with an IPC channel is gone. */
 export async function serve({ listeners, logger, close }: ServeOptions): Promise<void> {
   const open: Listening[] = [];
@@ -120,9 +123,10 @@ export async function serve({ listeners, logger, close }: ServeOptions): Promise
     logger.info('stopped');
     process.exit(0);
   };
+  for (const signal of signals) process.off(signal, leave);
+  process.off('disconnect', leave);
   // Not once: the default of a second signal (npm hands on a Ctrl-C that the terminal has sent already) would end what is in flight.
-  process.on('SIGTERM', () => void stop('SIGTERM'));
-  process.on('SIGINT', () => void stop('SIGINT'));
+  for (const signal of signals) process.on(signal, () => void stop(signal));
   if (process.channel) {
     process.once('disconnect', () => void stop('supervisor gone'));
     process.channel.unref();
@@ -143,4 +147,12 @@ export function runMain(main: () => Promise<void>): void {
     process.stderr.write(`${message}\n`);
     process.exit(1);
   });
+}
+
+/** The same for a service, which may be told to stop before it serves: as the first process of a container it would not hear that. */
+export function runService(main: () => Promise<void>): void {
+  for (const signal of signals) process.on(signal, leave);
+  process.on('disconnect', leave);
+  process.channel?.unref();
+  runMain(main);
 }

@@ -11,12 +11,12 @@ const logging = new URL('../src/logging.ts', import.meta.url).pathname;
 
 /** A service whose one route answers when its test says so: on a line of standard input. */
 const program = `
-  import { serve, runMain } from ${JSON.stringify(lifecycle)};
+  import { runService, serve } from ${JSON.stringify(lifecycle)};
   import { createLogger } from ${JSON.stringify(logging)};
   const waiting = [];
   process.stdin.on('data', () => { for (const response of waiting.splice(0)) response.end('done'); });
   const handler = (request, response) => { waiting.push(response); console.log('{"msg":"in flight"}'); };
-  runMain(() => serve({
+  runService(() => serve({
     logger: createLogger({ service: 'test', level: 'info' }),
     listeners: [{ name: 'http', handler, port: Number(process.argv[1] ?? 0) }],
     close: async () => { console.log('{"msg":"closed"}'); process.stdin.destroy(); },
@@ -89,6 +89,15 @@ describe('SIGTERM', () => {
     service.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
   });
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s ends a service that does not serve yet, with 0', async (signal) => {
+  const starting = `import { runService } from ${JSON.stringify(lifecycle)};
+    runService(() => new Promise(() => { setInterval(() => {}, 1000); console.log('starting'); }));`;
+  child = spawn(process.execPath, ['--input-type=module', '-e', starting], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout as NodeJS.ReadableStream, 'data');
+  child.kill(signal);
+  expect(await once(child, 'exit')).toEqual([0, null]);
 });
 
 test('a service stops when its supervisor is gone', async () => {
