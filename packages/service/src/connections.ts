@@ -100,7 +100,7 @@ export interface Client {
   readonly pool: Pool<Connection> | undefined;
   /** Of a knex transaction. */
   readonly transacting?: boolean;
-  emit(event: 'query-error', error: unknown, query: object): void;
+  emit(event: 'query-error' | 'retry', error: unknown, query?: object): void;
   acquireConnection(): Promise<Connection>;
   query(connection: Connection, query: object): Promise<{ response: { rows: readonly object[] } }>;
 }

@@ -1,7 +1,7 @@
 // How does the database treat us, and how busy are our connections to it? Gauges of the pool, read when Prometheus asks, and a count of
 // the errors by SQLSTATE: 40P01 is a deadlock, 55P03 a lock that came too late, 57014 a statement that took too long.
 import { Counter, Gauge } from 'prom-client';
-import { type Database, errorCode, retriedWork } from './database.ts';
+import { type Database, errorCode } from './database.ts';
 import type { Metrics } from './metrics.ts';
 
 interface Pool {
@@ -29,14 +29,11 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
       }
     },
   });
-  new Counter({
+  const retries = new Counter({
     name: 'database_retries_total',
     help: 'Work that was done once more, after a lost deadlock or serialization race.',
+    labelNames: ['pool'],
     registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(retriedWork());
-    },
   });
   const errors = new Counter({
     name: 'database_errors_total',
@@ -49,6 +46,8 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
     for (const code of ['40P01', '40001', '55P03', '57014']) errors.inc({ pool: name, code }, 0);
     const count = (error: unknown): void => errors.inc({ pool: name, code: boundedCode(error) });
     db.on('query-error', count);
+    retries.inc({ pool: name }, 0);
+    db.client.on('retry', () => retries.inc({ pool: name }));
     (db.client.pool as Pool).on('createFail', (_id, error) => count(error));
     (db.client.pool as Pool).on('acquireFail', (_id, error) => count(error));
   }

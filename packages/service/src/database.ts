@@ -172,18 +172,13 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
-let retries = 0;
-
-/** How often work was done once more so far. */
-export const retriedWork = (): number => retries;
-
 /** The same work once more after a lost deadlock or serialization race, when nothing of the first try can have been kept. */
-export async function retryOnce<T>(work: () => Promise<T>): Promise<T> {
+export async function retryOnce<T>(db: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (!lostRaces.has(errorCode(error) ?? '')) throw error;
-    retries += 1;
+    (db.client as Client).emit('retry', error);
     return work();
   }
 }

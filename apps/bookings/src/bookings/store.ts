@@ -53,7 +53,7 @@ export function createBookingStore(db: Database) {
 
     /** `refused`: the bay is gone, not bookable or taken; `obstacles` tells which. */
     create: (booking: Booking, keep?: KeptAnswer): Promise<CreateOutcome> =>
-      retryOnce(async () => {
+      retryOnce(db, async () => {
         const insertion = insertionOf(booking, await isSpread());
         if (!keep && booking.externalBookingId === undefined && insertion.length === 1) {
           const [[sql, values]] = insertion;
@@ -86,7 +86,7 @@ export function createBookingStore(db: Database) {
     ): Promise<ChangeOutcome> => {
       const values = [facilityId, id, bayId, userAlias, startDate, endDate, at.toISOString(), tags ?? null];
       try {
-        const [row] = await retryOnce(() => query<BookingRow>(db, writes.update, values, wireTypes));
+        const [row] = await retryOnce(db, () => query<BookingRow>(db, writes.update, values, wireTypes));
         return row ? toBooking(row) : 'refused';
       } catch (error) {
         if (errorCode(error) === overlaps) return 'overlap';
@@ -104,7 +104,7 @@ export function createBookingStore(db: Database) {
     ): Promise<ChangeOutcome> => {
       try {
         const spread = await isSpread();
-        return await retryOnce(() =>
+        return await retryOnce(db, () =>
           inTransaction(db, async (run) => {
             const { externalBookingId, id } = booking;
             const reference: Asked[] =
@@ -134,7 +134,7 @@ export function createBookingStore(db: Database) {
 
     /** False if the booking is not there (any more), or `tags` do not match. */
     remove: (booking: Booking, tags: readonly string[] | undefined): Promise<boolean> =>
-      retryOnce(async () => {
+      retryOnce(db, async () => {
         const { facilityId, id, externalBookingId } = booking;
         const values = [facilityId, id, tags ?? null];
         if (externalBookingId === undefined) return (await query(db, writes.remove, values)).length > 0;
