@@ -112,6 +112,19 @@ describe('If-Match', () => {
   });
 });
 
+test('no booking is said to overlap another because its bay was opened in that moment', async () => {
+  const setBookable = (bookable: boolean) =>
+    query(world.db, "update bay set bookable = $1 where facility_id = 'fac-north' and id = 'bay-n2-04'", [bookable]);
+  const told = new Set<string>();
+  for (let round = 0; round < 60; round += 1) {
+    await setBookable(false);
+    const client = () => post(slot({ bayId: 'bay-n2-04' }));
+    const [, ...answers] = await Promise.all([client().then(() => setBookable(true)), ...times(16, client)]);
+    for (const answer of answers) told.add(answer.status === 201 ? '201' : codesOf(answer).join());
+  }
+  expect([...told].sort()).toEqual(['201', 'BOOK00003']);
+});
+
 test('a page tells no fewer bookings than it shows, whoever creates and deletes meanwhile', async () => {
   const [alone, mine] = [slot({ bayId: 'bay-n2-05', userAlias: 'Alone' }), 'userAlias=Alone'];
   const pages = [mine, `${mine}&page=2`, 'locationIds=loc-south-1', 'locationIds=loc-south-1&page=2'];

@@ -27,6 +27,9 @@ export interface CreateRequest {
   readonly caller: Caller;
 }
 
+/** Each that fails is a change of somebody else's that came between. */
+const triesAtMost = 20;
+
 export function createBookingCreator(services: BookingServices) {
   const { store, answers, catalogue, link } = services;
 
@@ -44,7 +47,7 @@ export function createBookingCreator(services: BookingServices) {
 
     const wanted = await examine(body, faults, { catalogue, facilities: caller.facilities, now });
     const { change } = wanted;
-    if (!change) throw await refusal(wanted, context, []);
+    if (!change) throw invalid([...wanted.problems(context), ...(await obstacles(wanted, context, []))]);
 
     const booking: Booking = {
       id: newBookingId(change.place.facilityId, now),
@@ -60,8 +63,12 @@ export function createBookingCreator(services: BookingServices) {
       version: 1,
     };
     const answer = created(booking);
-    const outcome = await store.create(booking, keyed && keptAnswer(keyed, answer, now));
-    return settle(outcome, { answer, wanted, context, keyed, caller, now });
+    for (let attempt = 1; attempt <= triesAtMost; attempt += 1) {
+      const outcome = await store.create(booking, keyed && keptAnswer(keyed, answer, now));
+      const settled = await settle(outcome, { answer, wanted, context, keyed, caller, now });
+      if (settled) return settled;
+    }
+    throw unavailable(new Error(`what spoke against a booking was gone ${triesAtMost} times when it was looked for`));
   };
 
   function created(booking: Booking): Answer {
@@ -69,10 +76,11 @@ export function createBookingCreator(services: BookingServices) {
     return { status, body, headers: { ...headers, Location: link('GET', `/api/bookings/${booking.id}`).href } };
   }
 
+  /** Undefined: nothing speaks against it any more; the bay was opened, or the overlapping booking went, in this moment. */
   async function settle(
     outcome: CreateOutcome,
     { answer, wanted, context, keyed, caller, now }: Settlement,
-  ): Promise<Answer> {
+  ): Promise<Answer | undefined> {
     if (outcome === 'created') return answer;
     if (outcome === 'in flight') throw failure('ERR00409', { context, headers: { 'Retry-After': '1' } });
     if (outcome === 'repeated') {
@@ -80,19 +88,18 @@ export function createBookingCreator(services: BookingServices) {
       if (known) return known;
       throw unavailable(new Error('an answer was kept and is gone'));
     }
-    throw await refusal(wanted, context, outcome === 'duplicate' ? ['BOOK00001'] : []);
+    const found = await obstacles(wanted, context, outcome === 'duplicate' ? ['BOOK00001'] : []);
+    if (found.length > 0) throw invalid(found);
+    return undefined;
   }
 
-  /** Every fault, those that the database found (`codes`) and those that it did not come to. */
-  async function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: readonly Code[]) {
+  /** What the database found (`codes`), and what it did not come to. */
+  async function obstacles(wanted: Wanted, context: { externalBookingId: string }, codes: readonly Code[]) {
     const found = new Set(codes);
     const { externalBookingId } = context;
     if (externalBookingId !== '' && (await store.isReferenced(externalBookingId))) found.add('BOOK00001');
     for (const code of await obstacleCodes(wanted, store)) found.add(code);
-    const problems = wanted.problems(context);
-    // The overlapping booking may have gone in this moment; it was there when it counted.
-    if (problems.length === 0 && found.size === 0) found.add('BOOK00002');
-    return invalid([...problems, ...[...found].map((code) => problemOf(code, context))]);
+    return [...found].map((code) => problemOf(code, context));
   }
 }
 
