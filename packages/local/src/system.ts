@@ -58,6 +58,9 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     const commandSignal = AbortSignal.any([signal, abort.signal]);
     const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal: commandSignal };
     await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
+    // Before the service answers: whoever waits until it is ready, and not for the summary, finds the demo there.
+    if (settings.demo)
+      await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
     // Bookings asks auth for its keys at once: started earlier, it would log a failure and wait before it asks again.
     if (app === 'bookings') await authReady.promise;
     commandSignal.throwIfAborted();
@@ -73,11 +76,8 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
     const ready = untilReady(port, commandSignal);
     if (app === 'auth') ready.then(authReady.resolve, authReady.reject);
-    const imported = settings.demo
-      ? runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) })
-      : undefined;
     const early = service.ended.then((what) => Promise.reject(new Error(what)));
-    await Promise.race([Promise.all([ready, imported]), early]);
+    await Promise.race([ready, early]);
     early.catch(() => {});
   };
   const apps = (['auth', 'bookings'] as const).map(startApp);

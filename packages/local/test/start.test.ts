@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { portIsFree } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
@@ -90,6 +91,26 @@ describe('start and stop', () => {
       const second = start();
       await second.ready();
       expect(await statusOfBooking(booking.id)).toBe(200);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'the demo is there as soon as the services say that they are ready',
+    async () => {
+      start();
+      const isReady = (base: string) =>
+        fetch(`${base}/health/ready`).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      while (!(await isReady(place.auth))) await pause(5);
+      const access = await token();
+      while (!(await isReady(place.bookings))) await pause(5);
+      const bays = await fetch(`${place.bookings}/api/booking-bays`, {
+        headers: { Authorization: `Bearer ${access}` },
+      });
+      expect(((await bays.json()) as { total: number }).total).toBe(16);
     },
     LIMIT_MS,
   );
