@@ -76,6 +76,7 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
       emailVerified !== undefined,
     ],
   );
+  if (!unchanged) await tx.raw("delete from one_time_link where account_id = ? and purpose = 'reset-password'", [id]);
   if (memberships === undefined) return;
   await tx.raw('delete from membership where account_id = ? and facility_id <> all (?)', [
     id,

@@ -133,6 +133,31 @@ describe('a password reset', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
+  test('a link is no good once the password was changed otherwise', async () => {
+    const { visitor, username } = await register('changed');
+    const link = await askForReset(username);
+    const form = await browser().open(link);
+    const account = await visitor.open(`${server.origin}/account`);
+    await visitor.send(account, { password, newPassword: 'eight quiet harbours' });
+    expect((await browser().open(link)).status).toBe(410);
+    expect((await browser().send(form, { password: 'nine quiet harbours' })).status).not.toBe(200);
+    expect(await tokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ['address', { email: 'elsewhere@example.org' }],
+    ['password', { password: 'ten quiet harbours' }],
+  ])('a link is no good once an import has changed the %s', async (what, change) => {
+    const { username } = await register(`import-${what}`);
+    const link = await askForReset(username);
+    const { rows } = await server.db.raw('select id from account where username = ?', [username]);
+    const account = { id: String(rows[0].id), username };
+    await server.load({ accounts: [account] });
+    expect((await browser().open(link)).status).toBe(200);
+    await server.load({ accounts: [{ ...account, ...change }] });
+    expect((await browser().open(link)).status).toBe(410);
+  });
+
   test('a trivial password is refused, and the link stays good', async () => {
     const { username } = await register('trivial');
     const visitor = browser();

@@ -1,4 +1,5 @@
-// Who may use this mailed link? The SQL of one_time_link: 256 random bits of which only the SHA-256 is kept, good once and for a while.
+// Who may use this mailed link? The SQL of one_time_link: 256 random bits of which only the SHA-256 is kept, good once, for a while, and as
+// long as the account's mail still goes where the link went.
 import { type Database, query } from '@bay-booking/service/database';
 import { hashSecret, randomToken } from '../secrets.ts';
 
@@ -11,6 +12,10 @@ export interface LinkOwner {
 }
 
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
+
+/** Mail of an account goes to its address, else to a user name that is one. */
+const isGood = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
+            and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
 
 export function createOneTimeLinks({ db }: { db: Database }) {
   return {
@@ -30,8 +35,7 @@ export function createOneTimeLinks({ db }: { db: Database }) {
     async look(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
       const [owner] = await query<LinkOwner>(
         db,
-        `select account_id as "accountId", email from one_time_link
-          where token_sha256 = $1 and purpose = $2 and expires_at > now()`,
+        `select l.account_id as "accountId", l.email from one_time_link l where ${isGood}`,
         [hashSecret(token), purpose],
       );
       return owner;
@@ -41,8 +45,7 @@ export function createOneTimeLinks({ db }: { db: Database }) {
     async take(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
       const [owner] = await query<LinkOwner>(
         db,
-        `delete from one_time_link where token_sha256 = $1 and purpose = $2 and expires_at > now()
-         returning account_id as "accountId", email`,
+        `delete from one_time_link l where ${isGood} returning l.account_id as "accountId", l.email`,
         [hashSecret(token), purpose],
       );
       return owner;

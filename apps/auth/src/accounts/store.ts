@@ -173,11 +173,14 @@ export function createAccountStore({ db }: { db: Database }) {
       });
     },
 
+    /** A link to reset the password that was mailed before ends: whoever may have it must not undo this. */
     async setPassword(accountId: string, passwordHash: string): Promise<void> {
-      await query(db, 'update account set password_hash = $2, updated_at = now() where id = $1', [
-        accountId,
-        passwordHash,
-      ]);
+      await query(
+        db,
+        `with ended as (delete from one_time_link where account_id = $1 and purpose = 'reset-password')
+         update account set password_hash = $2, updated_at = now() where id = $1`,
+        [accountId, passwordHash],
+      );
     },
 
     /**
