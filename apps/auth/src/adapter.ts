@@ -24,6 +24,15 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
   const run = <T extends object>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> =>
     orUnavailable(() => query<T>(db, sql, bindings));
 
+  /** A session that was ended, or got another id, while this request had it stays so: writing it whole would sign its browser in again. */
+  const keepSession = async (id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> => {
+    await run(
+      `update oidc_artifact set payload = $2::jsonb, account_id = $3, expires_at = now() + make_interval(secs => $4)
+        where model = 'Session' and id = $1 returning 1 as done`,
+      [hashSecret(id), jsonText(withoutSecrets('Session', payload)), payload.accountId ?? null, expiresIn ?? null],
+    );
+  };
+
   const adapterFor = (model: string): Adapter => {
     const findBy = async (column: 'id' | 'uid' | 'user_code', value: string, id?: string) => {
       const [row] = await run<ArtifactRow>(
@@ -42,6 +51,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
       async upsert(id, payload, expiresIn) {
         const used = model === 'RefreshToken' ? notesNow()?.rotated : undefined;
         if (used !== undefined) return orUnavailable(() => rotate(used, id, payload, expiresIn));
+        if (model === 'Session' && notesNow()?.session === id) return keepSession(id, payload, expiresIn);
         await run(
           `insert into oidc_artifact (model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at)
            values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
@@ -63,7 +73,10 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
       },
       async find(id) {
         const ahead = takeAhead(model, id);
-        return ahead ? ahead.payload : findBy('id', hashSecret(id), id);
+        const found = ahead ? ahead.payload : await findBy('id', hashSecret(id), id);
+        const notes = found && model === 'Session' ? notesNow() : undefined;
+        if (notes) notes.session = id;
+        return found;
       },
       // The session's own id is not known here, and nobody who looks up by uid needs it.
       findByUid: (uid) => findBy('uid', uid),

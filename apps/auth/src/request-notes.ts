@@ -18,6 +18,8 @@ export interface RequestNotes {
   /** What will be put into it. */
   chosenFacilities?: Promise<readonly string[]>;
   ahead?: ReadAhead;
+  /** The id of the session as it was found. */
+  session?: string;
   /** The hash of the refresh token that is used up in the statement that stores its successor. */
   rotated?: string;
 }

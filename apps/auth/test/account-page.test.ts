@@ -1,6 +1,6 @@
 // Contract section 5, "your account": sessions, consents and linked providers, each revocable; a recent sign-in where a secret changes.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
 import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
 let server: AuthServer;
@@ -121,6 +121,30 @@ describe('sessions', () => {
     const page = await stranger.visitor.open(`${server.origin}/account`);
     await stranger.visitor.send(page, { uid }, 'Sign out Firefox on Windows');
     expect((await owner.visitor.open(`${server.origin}/account`)).html).toContain('Firefox on Windows');
+  });
+
+  test('stay ended, whatever a request was doing that came before', async () => {
+    const { visitor } = await join();
+    const silent = new URLSearchParams({
+      response_type: 'code',
+      client_id: 'demo-web',
+      redirect_uri: 'http://localhost:4010/callback',
+      scope: 'openid',
+      prompt: 'none',
+    });
+    const ending = await server.db.transaction();
+    await ending.raw("select 1 from oidc_artifact where model = 'Session' for update");
+    const underWay = visitor.open(`${server.origin}/connect/authorize?${silent}`);
+    await eventually(async () => {
+      const { rows } = await server.db.raw(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return rows.length > 0;
+    });
+    await ending.raw("delete from oidc_artifact where model = 'Session'");
+    await ending.commit();
+    expect((await underWay).url.searchParams.get('error')).toBe('consent_required');
+    expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
   });
 
   test('end after idleness: pages ask to sign in again', async () => {
