@@ -1,10 +1,10 @@
 // What does an access token say? RFC 9068 claims, the claim `facilities` of a bookings token, the openid scopes that userinfo answers
 // to, and the grant that userinfo looks up. Contract section 6.
 import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { ownMetadataOf } from './clients/registered.ts';
+import { allowedScopes, ownMetadataOf } from './clients/registered.ts';
 import type { FacilityStore } from './facilities/store.ts';
 import { notesOf } from './request-notes.ts';
-import { findScopeFault, isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
+import { findScopeFault, isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { orUnavailable } from './unavailable.ts';
 
 /** So many fit into a header; a subject of more names some with the token parameter `facility`. */
@@ -29,11 +29,24 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
     return notes.chosenFacilities;
   };
 
-  /** Rule 2 of the scopes for a refresh narrowed by `scope`: without openid no id_token comes along. @throws {errors.InvalidScope} */
-  const demandOpenid = (ctx: KoaContextWithOIDC): void => {
+  /**
+   * A code or refresh token gives what its client may have now: of it goes what was taken from the client since, and a refresh narrowed by
+   * `scope` keeps the rules of a request. @throws {errors.InvalidGrant | errors.InvalidScope}
+   */
+  const keepToClient = (ctx: KoaContextWithOIDC, token: { kind: string; scope?: string | undefined }): void => {
+    const allowed = ctx.oidc.client ? allowedScopes(ctx.oidc.client) : [];
+    const left = splitScope(token.scope).filter((scope) => allowed.includes(scope));
+    const kept = left.includes('openid') ? left : left.filter((scope) => !isOpenidFamily(scope));
+    if (
+      kept.every((scope) => scope === offlineAccess) ||
+      (token.kind === 'RefreshToken' && !kept.includes(offlineAccess))
+    ) {
+      throw new errors.InvalidGrant({ detail: 'the client may no longer have what was granted' });
+    }
+    token.scope = kept.join(' ');
     const narrowed = splitScope(ctx.oidc.params?.scope as string | undefined);
     if (narrowed.length === 0) return;
-    const fault = findScopeFault(scopes, { requested: narrowed, allowed: narrowed, issuesIdToken: true });
+    const fault = findScopeFault(scopes, { requested: narrowed, allowed, issuesIdToken: true });
     if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
   };
 
@@ -77,7 +90,7 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
     if (acr !== undefined) payload.acr = acr;
   };
 
-  return { extraTokenClaims, customizeJwt, facilitiesFor, demandOpenid, keepCodeOnFault };
+  return { extraTokenClaims, customizeJwt, facilitiesFor, keepToClient, keepCodeOnFault };
 }
 
 function namedFacilities(ctx: KoaContextWithOIDC): readonly string[] {

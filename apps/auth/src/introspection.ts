@@ -2,24 +2,35 @@
 // authenticated the client, JWTs of ours are answered here. RFC 7662, RFC 7009.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ArtifactStore } from './adapter.ts';
+import type { ProviderAccount } from './claims.ts';
 import { ownMetadataOf, type RegisteredClient } from './clients/registered.ts';
 import { createTokenVerifier, type OwnToken } from './own-token.ts';
 import { routes } from './protocol-paths.ts';
 import type { Next } from './provider-types.ts';
+import { orUnavailable } from './unavailable.ts';
 
 export interface TokenStatusOptions {
   readonly artifacts: ArtifactStore;
   readonly keys: readonly JWK[];
   readonly audience: string;
+  readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
   readonly mayInspect: (client: RegisteredClient, ownerId: string | undefined) => boolean;
 }
 
 export function registerTokenStatus(provider: Provider, options: TokenStatusOptions): void {
-  const { artifacts, keys, mayInspect } = options;
+  const { artifacts, keys, findAccount, mayInspect } = options;
   const verify = createTokenVerifier({ issuer: provider.issuer, keys });
 
-  const isLive = async (token: OwnToken): Promise<boolean> =>
-    token.grantId === undefined || (await provider.Grant.find(token.grantId)) !== undefined;
+  /** Nor is a token live whose client, as a personal access token is one, was revoked, or whose account was disabled. */
+  const isLive = async ({ clientId, grantId, subject }: OwnToken): Promise<boolean> => {
+    if (!(await provider.Client.find(clientId))) return false;
+    if (grantId === undefined) return true;
+    const [grant, account] = await Promise.all([
+      provider.Grant.find(grantId),
+      orUnavailable(() => findAccount(subject)),
+    ]);
+    return grant !== undefined && account !== undefined && !account.disabledAt;
+  };
 
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     await next();

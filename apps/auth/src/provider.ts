@@ -105,7 +105,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       if (!account || account.disabledAt) return undefined;
       // Faults in what is asked for are told before the refresh token is used up.
       if (ctx.oidc.route === 'token' && token) {
-        rules.demandOpenid(ctx);
+        rules.keepToClient(ctx, token);
         if (splitScope(token.scope).includes(scopes.bookings)) await rules.facilitiesFor(ctx, id);
       }
       return { accountId: account.id, claims: () => claimsOf(account) };
@@ -182,7 +182,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerScopeRules(provider, scopes);
   registerImplicit(provider);
   rules.keepCodeOnFault(provider);
-  registerTokenStatus(provider, { artifacts, keys, audience, mayInspect });
+  registerTokenStatus(provider, { artifacts, keys, audience, findAccount: dependencies.findAccount, mayInspect });
   registerEvents(provider, { audience, audit });
   registerClientRules(provider, { development: settings.development, limit: dependencies.limit });
   registerClientCredentials(provider, { scopes, resource, rules, clients });

@@ -287,6 +287,39 @@ describe('refresh', () => {
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });
 
+  test('gives no scope that was taken from the client since, and none at all without offline_access', async () => {
+    const client = {
+      client_id: 'shrinking',
+      client_secret: 'shrinking-secret',
+      redirect_uris: ['https://shrinking.example/cb'],
+      grant_types: ['authorization_code', 'refresh_token'],
+    };
+    const all = `openid profile email offline_access ${scopes.play} ${scopes.bookings}`;
+    const left = `openid profile offline_access ${scopes.play}`;
+    const headers = basic('shrinking', 'shrinking-secret');
+    const own = { client_id: 'shrinking', redirect_uri: 'https://shrinking.example/cb' };
+    await server.load({ clients: [{ ...client, scope: all }] });
+    const { code: first } = await authorize(server, request({ ...own, scope: all }), { who: owner });
+    const { code: late } = await authorize(server, request({ ...own, scope: all }), { who: owner });
+    const before = await redeem({ ...own, code: String(first) }, headers);
+    expect(before.scope).toBe(all);
+
+    await server.load({ clients: [{ ...client, scope: left }] });
+    expect((await redeem({ ...own, code: String(late) }, headers)).scope).toBe(left);
+    expect(await refresh(before.refresh_token, headers, { scope: `openid email ${scopes.play}` })).toMatchObject({
+      status: 400,
+      error: 'invalid_scope',
+    });
+    const after = await refresh(before.refresh_token, headers);
+    expect(after.scope).toBe(left);
+    expect(decodeJwt(String(after.access_token))).not.toHaveProperty('facilities');
+    expect(decodeJwt(String(after.id_token))).not.toHaveProperty('email');
+    expect(await (await userinfo(after.access_token)).json()).not.toHaveProperty('email');
+
+    await server.load({ clients: [{ ...client, scope: `openid ${scopes.play}` }] });
+    expect(await refresh(after.refresh_token, headers)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
   test('a replayed refresh token closes userinfo to the JWTs of its grant at once', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid offline_access ${scopes.play}` }) });
     const next = await refresh(tokens.refresh_token);
@@ -389,6 +422,13 @@ describe('OpenID Connect', () => {
       { browser },
     );
     expect(hinted).toMatchObject({ code: expect.any(String) });
+  });
+
+  test('login_required when somebody else than the user of id_token_hint signs in', async () => {
+    const tokens = await redeem({ code: await code({ scope: 'openid' }) });
+    const hinted = request({ scope: 'openid', prompt: 'login', id_token_hint: String(tokens.id_token) });
+    expect(await authorize(server, hinted, { who: owner })).toMatchObject({ error: 'login_required' });
+    expect(await authorize(server, hinted)).toMatchObject({ code: expect.any(String) });
   });
 
   test('acr_values=1 2 with openid succeeds', async () => {

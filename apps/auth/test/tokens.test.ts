@@ -144,6 +144,26 @@ describe('introspection', () => {
     expect(await introspect(opaque)).toMatchObject({ active: true, sub: 'acc-player', scope: 'openid' });
   });
 
+  test('says inactive of what a revoked personal access token or a disabled account got', async () => {
+    const { access_token: jwt } = await tokensFor(`openid ${scopes.play}`);
+    const machine = await answerOf(
+      await server.post(
+        '/connect/token',
+        { grant_type: 'client_credentials', scope: scopes.bookings },
+        basic('demo-pat-north', 'demo-pat-north-secret'),
+      ),
+    );
+    const own = String(machine.access_token);
+    expect(await introspect(own)).toMatchObject({ active: true, client_id: 'demo-pat-north' });
+    await server.db.raw("update client set disabled_at = now() where id = 'demo-pat-north'");
+    expect(await introspect(own)).toEqual({ status: 200, active: false });
+    await server.db.raw("update account set disabled_at = now() where id = 'acc-player'");
+    expect(await introspect(jwt)).toEqual({ status: 200, active: false });
+    await server.db.raw("update client set disabled_at = null where id = 'demo-pat-north'");
+    await server.db.raw("update account set disabled_at = null where id = 'acc-player'");
+    expect(await introspect(jwt)).toMatchObject({ active: true });
+  });
+
   test('says no more than inactive of a revoked, made-up or foreign one', async () => {
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
     const range = basic('demo-range', 'demo-range-secret');
