@@ -135,11 +135,10 @@ async function discoverJwksUri(issuer: string, timeout: number): Promise<string>
 }
 
 async function fetchJson(uri: string, timeout: number): Promise<unknown> {
-  const response = await fetch(uri, {
-    signal: AbortSignal.timeout(timeout),
-    redirect: 'error',
-    headers: { Accept: 'application/json' },
-  });
+  const signal = AbortSignal.timeout(timeout);
+  const ask = () => fetch(uri, { signal, redirect: 'error', headers: { Accept: 'application/json' } });
+  // A connection that breaks, since the instance behind it ended, says nothing of the others: a good token would be refused.
+  const response = await ask().catch((error: unknown) => (signal.aborted ? Promise.reject(error) : ask()));
   if (!response.ok) throw new Error(`${uri} answered ${response.status}`);
   let size = 0;
   const chunks: Uint8Array[] = [];

@@ -157,6 +157,13 @@ describe('the authorization server', () => {
     expect(await status(young)).toBe(401);
   });
 
+  test('breaks the connection while its keys are asked for: a token of a new key is served', async () => {
+    expect(await status(await world.token(['fac-north']))).toBe(200);
+    await world.issuer.rotate();
+    world.issuer.fail('down once');
+    expect(await status(await world.token(['fac-north']))).toBe(200);
+  });
+
   test('is not asked again and again for kids that nobody knows', async () => {
     const before = world.issuer.requests.jwks;
     const tokens = await Promise.all(

@@ -13,7 +13,7 @@ import {
   UnsecuredJWT,
 } from 'jose';
 
-export type IssuerFailure = 'down' | 'slow' | '500' | 'garbage';
+export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 
 /** Claims by name, and the few parts of the header that tests bend; a claim that is undefined is left out. */
 export interface TokenOptions {
@@ -90,7 +90,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
     };
     if (request.url === '/.well-known/openid-configuration') requests.discovery++;
     if (request.url === '/connect/jwks') requests.jwks++;
-    if (failure === 'down') request.socket.destroy();
+    if (failure === 'down' || failure === 'down once') request.socket.destroy();
     else if (failure === '500') response.writeHead(500).end('{"error":"server_error"}');
     else if (failure === 'garbage') response.writeHead(200, { 'Content-Type': 'application/json' }).end('<html>{');
     else if (failure === 'slow') {
@@ -101,6 +101,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
         slowAnswers.delete(timer);
       });
     } else answer();
+    if (failure === 'down once') failure = undefined;
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
