@@ -1,11 +1,12 @@
 // How does a process begin and end? Listen; on SIGTERM or SIGINT stop accepting, finish what is in flight (30 s at most), close
 // what was opened, exit 0 (contract section 2).
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from './logging.ts';
 import { answerUnreadable, hasHost, type Refuse, statusOfUnreadable } from './unreadable.ts';
 
 const drainLimit = 30_000;
+const silentLimit = 1_000;
 
 export interface Listening {
   readonly port: number;
@@ -32,6 +33,11 @@ export async function listen(
     // Node would answer without a body.
     requireHostHeader: !refuse,
     ...messages,
+  });
+  const connections = new Set<Socket>();
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
   });
   server.on('request', (_request, response) => {
     if (draining) response.setHeader('Connection', 'close');
@@ -69,6 +75,10 @@ export async function listen(
       draining = true;
       for (const response of answering)
         if (response && !response.headersSent) response.setHeader('Connection', 'close');
+      // Browsers open some in advance, and Node takes one that has asked nothing yet for busy. Its first request may be on the way.
+      setTimeout(() => {
+        for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
+      }, silentLimit);
       return closeServer(server);
     },
   };

@@ -79,6 +79,16 @@ describe('SIGTERM', () => {
     expect(await exited).toEqual([0, null]);
   });
 
+  test('a connection that has asked nothing yet does not hold the process', async () => {
+    const { child: service, line, exited } = await start();
+    const { port } = JSON.parse(await line('listening'));
+    const early = connect(port, '127.0.0.1');
+    await once(early, 'connect');
+    service.kill('SIGTERM');
+    await once(early, 'close');
+    expect(await exited).toEqual([0, null]);
+  }, 10_000);
+
   test('an idle keep-alive connection does not hold the process', async () => {
     const { child: service, line, exited } = await start();
     const { port } = JSON.parse(await line('listening'));
