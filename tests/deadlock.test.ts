@@ -8,8 +8,17 @@ import { type FaultSystem, getToken, startFaultSystem } from './fault-system.ts'
 let system: FaultSystem;
 beforeAll(async () => {
   system = await startFaultSystem();
+  await system.database.query('postgres', "alter role bookings_service set lock_timeout = '20s'");
 }, 90_000);
 afterAll(() => system?.stop(), 60_000);
+
+const lock = (client: pg.Client, bay: string) => client.query('select from bay where id = $1 for update', [bay]);
+
+const waiting = (count: number) =>
+  eventually(async () => {
+    const sql = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = 'bookings'";
+    return (await system.database.query('bookings', sql)).rowCount === count;
+  });
 
 test('an update that loses a deadlock is made all the same, and both metrics show it', async () => {
   const token = await getToken((await system.startAuth()).base);
@@ -24,23 +33,25 @@ test('an update that loses a deadlock is made all the same, and both metrics sho
     });
   const { id } = (await (await ask('POST', '', 'bay-n2-02')).json()) as { id: string };
 
-  const other = new pg.Client({ connectionString: system.database.ownerUrlOf('bookings') });
-  await other.connect();
+  const open = async () => {
+    const client = new pg.Client({ connectionString: system.database.ownerUrlOf('bookings') });
+    await client.connect();
+    await client.query("begin; set local deadlock_timeout = '1min'");
+    return client;
+  };
+  const [first, other] = await Promise.all([open(), open()]);
   try {
-    const lock = (bay: string) => other.query('select from bay where id = $1 for update', [bay]);
-    await other.query('begin');
-    await lock('bay-n2-03');
+    await lock(first, 'bay-n2-02');
+    await lock(other, 'bay-n2-03');
     const moved = ask('PUT', `/${id}`, 'bay-n2-03');
-    await eventually(async () => {
-      const sql = "select from pg_stat_activity where wait_event_type = 'Lock' and usename = 'bookings_service'";
-      return (await system.database.query('bookings', sql)).rowCount === 1;
-    });
-    // The service began to wait first, so that it is the first to look for a deadlock, and the one that gives way.
-    await lock('bay-n2-02');
-    await other.query('rollback');
-    expect((await moved).status).toBe(200);
+    await waiting(1);
+    const locked = lock(other, 'bay-n2-02');
+    await waiting(2);
+    // Now the service gets its first bay and waits for the second one: it alone looks for a deadlock, which is there from the start.
+    const [response] = await Promise.all([moved, first.query('rollback'), locked.then(() => other.query('rollback'))]);
+    expect(response.status).toBe(200);
   } finally {
-    await other.end();
+    await Promise.all([first.end(), other.end()]);
   }
   expect(await bookings.metric(/^database_errors_total.*"40P01"/)).toBe(1);
   expect(await bookings.metric(/^database_retries_total/)).toBe(1);
