@@ -1,4 +1,4 @@
-// What may an import file hold, and where is it wrong? The shape of contract section 2, each fault told with its path.
+// What may an import file hold, and where is it wrong? The shape of contract section 2, each fault told with its path (RFC 6901).
 import { Ajv, type ErrorObject } from 'ajv';
 import type { FromSchema } from 'json-schema-to-ts';
 
@@ -86,46 +86,34 @@ export function readImportDocument(text: string): ImportDocument {
   try {
     document = JSON.parse(text);
   } catch (error) {
-    throw new ImportFaults([`the file is no JSON: ${(error as Error).message}`]);
+    throw new ImportFaults([`/: is no JSON (${(error as Error).message})`]);
   }
   if (!validate(document)) throw new ImportFaults((validate.errors ?? []).map(describe));
   const faults = [
-    ...repeated(document.facilities, 'facilities', 'id', ({ id }) => id),
-    ...repeated(document.accounts, 'accounts', 'id', ({ id }) => id),
-    ...repeated(document.accounts, 'accounts', 'username', ({ username }) => username.toLowerCase()),
-    ...repeated(document.clients, 'clients', 'client_id', ({ client_id }) => client_id),
+    ...repeated(document.facilities, '/facilities', 'id', ({ id }) => id),
+    ...repeated(document.accounts, '/accounts', 'id', ({ id }) => id),
+    ...repeated(document.accounts, '/accounts', 'username', ({ username }) => username.toLowerCase()),
+    ...repeated(document.clients, '/clients', 'client_id', ({ client_id }) => client_id),
     ...(document.accounts ?? []).flatMap((account, index) =>
-      repeated(account.memberships, `accounts[${index}].memberships`, 'facilityId', ({ facilityId }) => facilityId),
+      repeated(account.memberships, `/accounts/${index}/memberships`, 'facilityId', ({ facilityId }) => facilityId),
     ),
   ];
   if (faults.length > 0) throw new ImportFaults(faults);
   return document;
 }
 
-/** `/accounts/0/kind` → `accounts[0].kind` */
 function describe({ instancePath, message, params, keyword }: ErrorObject): string {
-  const path = instancePath
-    .replace(/\/(\d+)(?=\/|$)/g, '[$1]')
-    .replaceAll('/', '.')
-    .replace(/^\./, '');
-  const field =
-    keyword === 'required'
-      ? params.missingProperty
-      : keyword === 'additionalProperties'
-        ? params.additionalProperty
-        : undefined;
-  const place = [path, field].filter(Boolean).join('.') || 'the file';
-  if (keyword === 'required') return `${place}: is missing`;
-  if (keyword === 'additionalProperties') return `${place}: is not known`;
-  if (keyword === 'enum') return `${place}: must be one of ${params.allowedValues.join(', ')}`;
-  return `${place}: ${message}`;
+  if (keyword === 'required') return `${instancePath}/${params.missingProperty}: is missing`;
+  if (keyword === 'additionalProperties') return `${instancePath}/${params.additionalProperty}: is not known`;
+  const place = instancePath || '/';
+  return keyword === 'enum' ? `${place}: must be one of ${params.allowedValues.join(', ')}` : `${place}: ${message}`;
 }
 
 function repeated<T>(items: readonly T[] | undefined, path: string, field: string, key: (item: T) => string): string[] {
   const seen = new Map<string, number>();
   return (items ?? []).flatMap((item, index) => {
     const first = seen.get(key(item));
-    if (first !== undefined) return [`${path}[${index}].${field}: is the same as ${path}[${first}].${field}`];
+    if (first !== undefined) return [`${path}/${index}/${field}: is the same as ${path}/${first}/${field}`];
     seen.set(key(item), index);
     return [];
   });

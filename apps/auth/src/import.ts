@@ -36,7 +36,7 @@ export async function importDocument(
   const faults = (
     await Promise.all(
       toStore.map(async (client, index) => {
-        const path = `clients[${index}]`;
+        const path = `/clients/${index}`;
         const own = findClientFaults(client, path, scopes);
         if (own.length > 0) return own;
         const fault = await checkClient(providerMetadata(client, scopes.bookings));
@@ -58,17 +58,17 @@ export async function importDocument(
     for (const account of accounts) await storeAccount(tx, account);
     const secretless: string[] = [];
     for (const [index, client] of toStore.entries()) {
-      if (!(await storeClient(tx, client))) secretless.push(`clients[${index}].client_secret: is missing`);
+      if (!(await storeClient(tx, client))) secretless.push(`/clients/${index}/client_secret: is missing`);
     }
     if (secretless.length > 0) throw new ImportFaults(secretless);
   });
   return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };
 }
 
-/** `redirect_uris must only …` → `clients[0].redirect_uris: must only …` */
+/** `redirect_uris must only …` → `/clients/0/redirect_uris: must only …` */
 function placeFault(path: string, fault: string): string {
   const [, field, rest] = /^([a-z]+(?:_[a-z]+)+) (.*)$/s.exec(fault) ?? [];
-  return field ? `${path}.${field}: ${rest}` : `${path}: ${fault}`;
+  return field ? `${path}/${field}: ${rest}` : `${path}: ${fault}`;
 }
 
 type Reference = { readonly path: string; readonly id: string };
@@ -76,7 +76,7 @@ type Reference = { readonly path: string; readonly id: string };
 const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =>
   accounts.flatMap(({ memberships = [] }, index) =>
     memberships.map(({ facilityId }, place) => ({
-      path: `accounts[${index}].memberships[${place}].facilityId`,
+      path: `/accounts/${index}/memberships/${place}/facilityId`,
       id: facilityId,
     })),
   );
@@ -85,7 +85,7 @@ const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =
 function accountReferences(clients: readonly ClientToStore[], accounts: readonly ImportedAccount[]): Reference[] {
   const inFile = new Set(accounts.map(({ id }) => id));
   return clients.flatMap(({ accountId }, index) =>
-    accountId === null || inFile.has(accountId) ? [] : [{ path: `clients[${index}].accountId`, id: accountId }],
+    accountId === null || inFile.has(accountId) ? [] : [{ path: `/clients/${index}/accountId`, id: accountId }],
   );
 }
 
@@ -105,7 +105,7 @@ async function findAccountFaults(tx: Database, accounts: readonly ImportedAccoun
   );
   return accounts.flatMap(({ id, username }, index) =>
     named.some((known) => known.username === username.toLowerCase() && known.id !== id)
-      ? [`accounts[${index}].username: belongs to another account`]
+      ? [`/accounts/${index}/username: belongs to another account`]
       : [],
   );
 }

@@ -38,17 +38,17 @@ const token = (id: string, secret: string) =>
 
 describe('faults name their path and change nothing', () => {
   test.each<[string, unknown, string[]]>([
-    ['no JSON object', [], ['the file: must be object']],
-    ['a part that is not known', { people: [] }, ['people: is not known']],
-    ['a missing field', { facilities: [{ id: 'f' }] }, ['facilities[0].name: is missing']],
+    ['no JSON object', [], ['/: must be object']],
+    ['a part that is not known', { people: [] }, ['/people: is not known']],
+    ['a missing field', { facilities: [{ id: 'f' }] }, ['/facilities/0/name: is missing']],
     [
       'several faults, all at once',
       { accounts: [{ id: 'a', username: 'a', kind: 'robot', memberships: [{ facilityId: 'f', role: 'boss' }] }, {}] },
       [
-        'accounts[0].kind: must be one of user, service',
-        'accounts[0].memberships[0].role: must be one of owner, staff, bookings-manager',
-        'accounts[1].id: is missing',
-        'accounts[1].username: is missing',
+        '/accounts/0/kind: must be one of user, service',
+        '/accounts/0/memberships/0/role: must be one of owner, staff, bookings-manager',
+        '/accounts/1/id: is missing',
+        '/accounts/1/username: is missing',
       ],
     ],
     [
@@ -59,29 +59,29 @@ describe('faults name their path and change nothing', () => {
           { id: 'f', name: 'G' },
         ],
       },
-      ['facilities[1].id: is the same as facilities[0].id'],
+      ['/facilities/1/id: is the same as /facilities/0/id'],
     ],
     [
       'a facility that does not exist',
       { accounts: [{ id: 'a', username: 'a', memberships: [{ facilityId: 'fac-none', role: 'owner' }] }] },
-      ['accounts[0].memberships[0].facilityId: there is no facility fac-none'],
+      ['/accounts/0/memberships/0/facilityId: there is no facility fac-none'],
     ],
     [
       'a username of another account, in other letters',
       { accounts: [{ id: 'a', username: 'PLAYER@example.com' }] },
-      ['accounts[0].username: belongs to another account'],
+      ['/accounts/0/username: belongs to another account'],
     ],
     [
       'a personal access token of nobody',
       { clients: [{ client_id: 'c', client_secret: 's', accountId: 'acc-none' }] },
-      ['clients[0].accountId: there is no account acc-none'],
+      ['/clients/0/accountId: there is no account acc-none'],
     ],
     [
       'a scope that does not exist',
       {
         clients: [{ client_id: 'c', client_secret: 's', redirect_uris: ['https://c.example/cb'], scope: 'openid dr' }],
       },
-      ['clients[0].scope: dr is not known'],
+      ['/clients/0/scope: dr is not known'],
     ],
     [
       'a confidential client without a secret',
@@ -94,7 +94,7 @@ describe('faults name their path and change nothing', () => {
           },
         ],
       },
-      ['clients[0].client_secret: is missing'],
+      ['/clients/0/client_secret: is missing'],
     ],
     [
       'a public client with a secret',
@@ -108,7 +108,7 @@ describe('faults name their path and change nothing', () => {
           },
         ],
       },
-      ['clients[0].client_secret: a public client has none'],
+      ['/clients/0/client_secret: a public client has none'],
     ],
     [
       'metadata that OpenID Connect does not allow',
@@ -120,9 +120,9 @@ describe('faults name their path and change nothing', () => {
         ],
       },
       [
-        'clients[0].redirect_uris: must not contain fragments',
-        expect.stringMatching(/^clients\[1\]\.grant_types: can only contain /) as unknown as string,
-        expect.stringMatching(/^clients\[2\]\.redirect_uris: .*https/) as unknown as string,
+        '/clients/0/redirect_uris: must not contain fragments',
+        expect.stringMatching(/^\/clients\/1\/grant_types: can only contain /) as unknown as string,
+        expect.stringMatching(/^\/clients\/2\/redirect_uris: .*https/) as unknown as string,
       ],
     ],
   ])('%s', async (_title, document, faults) => {
@@ -150,8 +150,8 @@ describe('faults name their path and change nothing', () => {
       ],
     });
     expect(faults).toEqual([
-      'accounts[0].memberships[0].facilityId: there is no facility fac-none',
-      'clients[0].accountId: there is no account acc-none',
+      '/accounts/0/memberships/0/facilityId: there is no facility fac-none',
+      '/clients/0/accountId: there is no account acc-none',
     ]);
   });
 

@@ -97,8 +97,8 @@ describe('a command', () => {
     child.stdin?.end('{"facilities":[{"id":7}]}');
     const { code, err } = await ended;
     expect(code).toBe(1);
-    expect(err).toContain('facilities[0].id: must be string');
-    expect(err).toContain('facilities[0].name: is missing');
+    expect(err).toContain('/facilities/0/id: must be string');
+    expect(err).toContain('/facilities/0/name: is missing');
   });
 
   test.each([

@@ -58,10 +58,10 @@ export function findClientFaults(client: ClientToStore, path: string, scopes: Sc
   const faults: string[] = [];
   const isPublic = client.metadata.token_endpoint_auth_method === 'none';
   const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));
-  if (unknown.length > 0) faults.push(`${path}.scope: ${unknown.join(' ')} is not known`);
-  if (isPublic && client.secret !== undefined) faults.push(`${path}.client_secret: a public client has none`);
+  if (unknown.length > 0) faults.push(`${path}/scope: ${unknown.join(' ')} is not known`);
+  if (isPublic && client.secret !== undefined) faults.push(`${path}/client_secret: a public client has none`);
   if (client.kind === 'personal-access-token' && client.accountId === null) {
-    faults.push(`${path}.accountId: is missing`);
+    faults.push(`${path}/accountId: is missing`);
   }
   if (client.metadata.jwks_uri !== undefined || client.metadata.sector_identifier_uri !== undefined) {
     faults.push(`${path}: documents at other addresses are not fetched`);
