@@ -104,41 +104,41 @@ export function parseSocialProviders(json: string): SocialProviders {
   const faults: string[] = [];
   const providers = new Map<string, SocialProvider>();
   for (const [name, given] of Object.entries(document)) {
-    if (!/^[A-Za-z0-9][\w-]{0,31}$/.test(name)) {
-      faults.push(`/${name} must be named with letters, digits, - and _`);
-      continue;
-    }
-    if (typeof given !== 'object' || given === null) {
-      faults.push(`/${name} must be an object`);
-      continue;
-    }
-    const preset = presets[name];
-    const settings: Record<string, unknown> =
-      preset && !(preset.unless in given) ? { ...preset.settings, ...given } : { ...given };
-    const { type } = settings;
-    if (type !== 'oidc' && type !== 'oauth2') {
-      faults.push(`/${name}/type must be oidc or oauth2`);
-      continue;
-    }
-    const valid = validators[type];
-    if (!valid(settings)) {
-      for (const { instancePath, message, params } of valid.errors ?? [])
-        faults.push(
-          `/${name}${instancePath} ${message}${params.additionalProperty ? ` (${params.additionalProperty})` : ''}`,
-        );
-      continue;
-    }
-    for (const [key, value] of Object.entries(settings)) {
-      if (typeof value === 'string' && value.startsWith('http:') && !isLoopback(value))
-        faults.push(`/${name}/${key} must be https`);
-    }
-    providers.set(name, complete(name, settings));
+    const settings = withPreset(name, given);
+    const found = findFaults(name, settings);
+    if (found.length === 0) providers.set(name, complete(name, settings as Settings));
+    faults.push(...found);
   }
   if (faults.length > 0) throw new Error(`has faults: ${faults.join('; ')}`);
   return providers;
 }
 
-function complete(name: string, settings: Record<string, unknown>): SocialProvider {
+type Settings = Readonly<Record<string, unknown>>;
+
+function withPreset(name: string, given: unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  const preset = presets[name];
+  return preset && !(preset.unless in given) ? { ...preset.settings, ...given } : given;
+}
+
+function findFaults(name: string, settings: unknown): readonly string[] {
+  if (!/^[A-Za-z0-9][\w-]{0,31}$/.test(name)) return [`/${name} must be named with letters, digits, - and _`];
+  if (typeof settings !== 'object' || settings === null) return [`/${name} must be an object`];
+  const { type } = settings as Settings;
+  if (type !== 'oidc' && type !== 'oauth2') return [`/${name}/type must be oidc or oauth2`];
+  const valid = validators[type];
+  if (!valid(settings)) {
+    return (valid.errors ?? []).map(({ instancePath, message, params }) => {
+      const unknown = params.additionalProperty ? ` (${params.additionalProperty})` : '';
+      return `/${name}${instancePath} ${message}${unknown}`;
+    });
+  }
+  return Object.entries(settings)
+    .filter(([, value]) => typeof value === 'string' && value.startsWith('http:') && !isLoopback(value))
+    .map(([key]) => `/${name}/${key} must be https`);
+}
+
+function complete(name: string, settings: Settings): SocialProvider {
   const { claims, ...rest } = settings as { claims?: object };
   return {
     name,
