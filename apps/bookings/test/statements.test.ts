@@ -63,7 +63,7 @@ test.each(facilityWrites)('the write %s names exactly one facility', (name, sql)
     return;
   }
   const named = new Set([...sql.matchAll(/facility_id = (\$\d+)(?!\))/g)].map(([, parameter]) => parameter));
-  const inserted = /^insert into \w+ \(facility_id,[\s\S]*?select \$1,/.test(sql);
+  const inserted = /^insert into \w+ \(facility_id,[\s\S]*?(?:select|values \() ?\$1,/.test(sql);
   expect(inserted ? 1 : named.size).toBe(1);
   expect(sql).not.toMatch(/facility_id = any|booking_reference|idempotency_key/);
 });

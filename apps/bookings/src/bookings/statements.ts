@@ -49,20 +49,8 @@ const book = `insert into booking (facility_id, id, location_id, bay_id, externa
   on conflict on constraint booking_no_overlap do nothing
   returning facility_id, id, version, location_id, start_date`;
 
-export const writes = {
-  /** Books and counts. */
-  create: `with booked as (
-  ${book}
-)
-${countedIn('booked')}
-returning booking_id as id`,
-
-  /** The same in two, within a transaction: Citus would carry what one statement has written to the coordinator before it goes on. */
-  book,
-  count: `${countedIn('booking')} where facility_id = $1 and id = $2::uuid and version = $3`,
-
-  /** Locks the old and the new bay in the order of their ids, then the row, whose old start is counted out as the new one is counted in. */
-  update: `with locked as materialized (
+/** Locks the old and the new bay in the order of their ids, then the row, whose old start is counted out as the new one is counted in. */
+const changing = `locked as materialized (
   select facility_id, id, location_id, bookable from bay
   where facility_id = $1 and id in ($3, (select bay_id from booking where facility_id = $1 and id = $2::uuid))
   order by id for no key update
@@ -76,25 +64,50 @@ returning booking_id as id`,
   from locked, old
   where booking.facility_id = $1 and booking.id = $2::uuid and old.id = booking.id and locked.id = $3 and locked.bookable
   and ($8::text[] is null or ${tag} = any($8))
-  returning ${returned}, booking.location_id
-), counted as (
+  returning ${returned}, booking.location_id, ${hourOf('booking.start_date')} as hour
+)`;
+
+const removing = `delete from booking where facility_id = $1 and id = $2::uuid and ($3::text[] is null or ${tag} = any($3))
+  returning ${returned}, booking.location_id, ${hourOf('booking.start_date')} as hour`;
+
+export const writes = {
+  /** Books and counts. */
+  create: `with booked as (
+  ${book}
+)
+${countedIn('booked')}
+returning booking_id as id`,
+
+  /** The same in two, within a transaction: Citus would carry what one statement has written to the coordinator before it goes on. */
+  book,
+  count: `${countedIn('booking')} where facility_id = $1 and id = $2::uuid and version = $3`,
+
+  update: `with ${changing}, counted as (
   insert into booking_change ${changeColumns}
   select changed.facility_id, changed.id, changed.version, change.n,
     case when change.n < 0 then old.location_id else changed.location_id end,
-    case when change.n < 0 then old.hour else ${hourOf('changed.start_date')} end
+    case when change.n < 0 then old.hour else changed.hour end
   from changed cross join old cross join (values (-1), (1)) change (n)
-  where old.location_id <> changed.location_id or old.hour <> ${hourOf('changed.start_date')}
+  where old.location_id <> changed.location_id or old.hour <> changed.hour
 )
 select ${bookingColumns} from changed`,
 
   remove: `with removed as (
-  delete from booking where facility_id = $1 and id = $2::uuid and ($3::text[] is null or ${tag} = any($3))
-  returning ${returned}, booking.location_id
+  ${removing}
 ), counted as (
   insert into booking_change ${changeColumns}
-  select facility_id, id, version + 1, -1, location_id, ${hourOf('start_date')} from removed
+  select facility_id, id, version + 1, -1, location_id, hour from removed
 )
 select ${bookingColumns} from removed`,
+
+  /** The same without counting, which then is `countChange`'s: a statement that writes two tables is taken apart by Citus. */
+  change: `with ${changing}
+select ${bookingColumns.replace(/\w+/g, 'changed.$&')}, changed.location_id, changed.hour, old.location_id as old_location_id, old.hour as old_hour
+from changed cross join old`,
+
+  takeOut: removing,
+
+  countChange: `insert into booking_change ${changeColumns} values ($1, $2::uuid, $3, $4, $5, $6::timestamptz)`,
 
   lockBays: 'select id, bookable from bay where facility_id = $1 and id = any($2) order by id for no key update',
 

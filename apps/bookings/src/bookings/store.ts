@@ -6,13 +6,16 @@ import { inTransaction, type Run } from '@bay-booking/service/transaction';
 import type { Booking, BookingChange } from './booking.ts';
 import { createFlag } from './flags.ts';
 import { wireTypes } from './row-times.ts';
-import type { ListedBooking } from './search-store.ts';
 import { reads, writes } from './statements.ts';
-
-interface BookingRow extends ListedBooking {
-  readonly facility_id: string;
-  readonly version: number;
-}
+import {
+  type BookingRow,
+  countOut,
+  insertionOf,
+  removalOf,
+  toBooking,
+  type UncountedRow,
+  writeChange,
+} from './writing.ts';
 
 /** An answer to be kept for repetitions of its request. */
 export interface KeptAnswer {
@@ -86,7 +89,8 @@ export function createBookingStore(db: Database) {
     ): Promise<ChangeOutcome> => {
       const values = [facilityId, id, bayId, userAlias, startDate, endDate, at.toISOString(), tags ?? null];
       try {
-        const [row] = await retryOnce(db, () => query<BookingRow>(db, writes.update, values, wireTypes));
+        const spread = await isSpread();
+        const row = await retryOnce(db, () => writeChange(db, values, spread));
         return row ? toBooking(row) : 'refused';
       } catch (error) {
         if (errorCode(error) === overlaps) return 'overlap';
@@ -114,14 +118,14 @@ export function createBookingStore(db: Database) {
               [facilityId, [change.bayId]],
             ].sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
             const locks = bays.map((bay): Asked => [writes.lockBays, bay]);
-            const removal: Asked = [writes.remove, [booking.facilityId, id, tags ?? null], wireTypes];
-            const [row] = ((await run(...reference, ...locks, removal)).at(-1) ?? []) as BookingRow[];
+            const removal = removalOf([booking.facilityId, id, tags ?? null], spread);
+            const [row] = ((await run(...reference, ...locks, removal)).at(-1) ?? []) as UncountedRow[];
             if (!row) throw new RolledBack('refused');
             const old = toBooking(row);
             const now = at.toISOString();
             const lastUpdatedAt = now > old.lastUpdatedAt ? now : old.lastUpdatedAt;
             const moved = { ...old, ...change, facilityId, lastUpdatedAt, version: old.version + 1 };
-            const [inserted] = await run(...insertionOf(moved, spread));
+            const [inserted] = await run(...insertionOf(moved, spread), ...(spread ? [countOut(row)] : []));
             if (inserted?.length === 0) throw new RolledBack('refused');
             return moved;
           }),
@@ -136,12 +140,19 @@ export function createBookingStore(db: Database) {
     remove: (booking: Booking, tags: readonly string[] | undefined): Promise<boolean> =>
       retryOnce(db, async () => {
         const { facilityId, id, externalBookingId } = booking;
-        const values = [facilityId, id, tags ?? null];
-        if (externalBookingId === undefined) return (await query(db, writes.remove, values)).length > 0;
+        const spread = await isSpread();
+        const removal = removalOf([facilityId, id, tags ?? null], spread);
+        if (externalBookingId === undefined && !spread) {
+          const [sql, values] = removal;
+          return (await query(db, sql, values)).length > 0;
+        }
+        const reference: Asked[] =
+          externalBookingId === undefined ? [] : [[writes.removeReference, [externalBookingId, id]]];
         try {
           return await inTransaction(db, async (run) => {
-            const [, removed] = await run([writes.removeReference, [externalBookingId, id]], [writes.remove, values]);
-            if (removed?.length === 0) throw new RolledBack('refused');
+            const [row] = ((await run(...reference, removal)).at(-1) ?? []) as UncountedRow[];
+            if (!row) throw new RolledBack('refused');
+            if (spread) await run(countOut(row));
             return true;
           });
         } catch (error) {
@@ -165,18 +176,6 @@ export function createBookingStore(db: Database) {
   };
 }
 
-/** The first of these answers a row when the booking is in. */
-function insertionOf(booking: Booking, isSpread: boolean): [Asked, ...Asked[]] {
-  const { facilityId, bayId, id, externalBookingId, correlationId, userAlias, version } = booking;
-  const texts = [facilityId, bayId, id, externalBookingId ?? null, correlationId ?? null, userAlias];
-  const values = [...texts, booking.startDate, booking.endDate, booking.createdAt, booking.lastUpdatedAt, version];
-  if (!isSpread) return [[writes.create, values]];
-  return [
-    [writes.book, values],
-    [writes.count, [facilityId, id, version]],
-  ];
-}
-
 async function keepAnswer(run: Run, booking: Booking, keep: KeptAnswer): Promise<void> {
   const values = [keep.id, keep.requestHash, booking.facilityId, keep.answer, booking.createdAt];
   try {
@@ -191,20 +190,4 @@ async function keepAnswer(run: Run, booking: Booking, keep: KeptAnswer): Promise
     if (errorCode(error) === lockTimedOut) throw new RolledBack('in flight');
     throw error;
   }
-}
-
-export function toBooking(row: BookingRow): Booking {
-  return {
-    id: row.id,
-    facilityId: row.facility_id,
-    externalBookingId: row.external_booking_id ?? undefined,
-    correlationId: row.correlation_id ?? undefined,
-    bayId: row.bay_id,
-    userAlias: row.user_alias,
-    startDate: row.start_date,
-    endDate: row.end_date,
-    createdAt: row.created_at,
-    lastUpdatedAt: row.last_updated_at,
-    version: row.version,
-  };
 }
