@@ -33,6 +33,8 @@ export function registerEvents(provider: Provider, { audience, audit }: { audien
   provider.on('authorization.success', (ctx, answer) => {
     if (!answer) return;
     answer.scope = granted(ctx, ctx.oidc.params?.scope as string | undefined);
+    // RFC 9207 section 2 wants it in every answer; the library leaves it out beside an id_token.
+    answer.iss = ctx.oidc.provider.issuer;
     dropCode(ctx, answer);
     tell('authorization.granted', ctx, {
       detail: { scope: String(answer.scope ?? ''), responseType: String(ctx.oidc.params?.response_type ?? '') },

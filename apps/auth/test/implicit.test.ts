@@ -121,7 +121,13 @@ describe('response_type=id_token token', () => {
     const all = `openid profile roles ${scopes.play}`;
     const url = await landing({ response_type: 'id_token token', scope: all, nonce: 'n-1' });
     const found = returned({ url } as never);
-    expect(found).toMatchObject({ scope: all, token_type: 'Bearer', expires_in: '3600', state: 'st-1' });
+    expect(found).toMatchObject({
+      scope: all,
+      token_type: 'Bearer',
+      expires_in: '3600',
+      state: 'st-1',
+      iss: server.origin,
+    });
     const claims = decodeJwt(String(found.id_token));
     const half = createHash('sha256').update(String(found.access_token)).digest().subarray(0, 16);
     expect(claims).toMatchObject({
