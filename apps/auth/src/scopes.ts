@@ -43,7 +43,7 @@ export interface ScopeFault {
 
 /**
  * What is wrong with asking for `requested`, if anything: nothing asked, a scope that does not exist or that the client may not
- * have, or one of the openid family where no id_token is issued.
+ * have, one of the openid family where no id_token is issued, or offline_access to nothing.
  */
 export function findScopeFault(
   table: ScopeTable,
@@ -65,6 +65,9 @@ export function findScopeFault(
   const refused = requested.filter((scope) => !allowed.includes(scope));
   if (refused.length > 0) {
     return { description: 'requested scope is not allowed for this client', scope: refused.join(' ') };
+  }
+  if (requested.every((scope) => scope === offlineAccess)) {
+    return { description: 'ask for a scope that an access token can carry', scope: offlineAccess };
   }
   return undefined;
 }

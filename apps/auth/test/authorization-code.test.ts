@@ -67,6 +67,7 @@ describe('the redirect', () => {
     ['no scope', { scope: '' }, 'invalid_scope'],
     ['profile without openid', { scope: `profile ${scopes.play}` }, 'invalid_scope'],
     ['email and roles without openid', { scope: `email roles ${scopes.play}` }, 'invalid_scope'],
+    ['offline_access to nothing', { scope: 'offline_access' }, 'invalid_scope'],
     ['an unknown response type', { response_type: 'magic' }, 'unsupported_response_type'],
     ['a response type of other clients', { response_type: 'token' }, 'unauthorized_client'],
     ['a signed request object', { request: 'e30.e30.' }, 'request_not_supported'],

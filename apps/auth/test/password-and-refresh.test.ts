@@ -73,6 +73,7 @@ describe('the password grant', () => {
     ['roles', `roles ${scopes.play}`],
     ['an unknown scope', `phone ${scopes.play}`],
     ['no scope', ''],
+    ['offline_access to nothing', 'offline_access'],
   ])('with %s is invalid_scope, since no id_token is issued', async (_title, scope) => {
     expect(await ask({ ...player, scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
@@ -140,10 +141,9 @@ describe('refresh', () => {
 
   test('for a scope that was not granted is invalid_scope and uses nothing up', async () => {
     const first = await signIn();
-    expect(await refresh(first.refresh_token, { scope: scopes.bookings })).toMatchObject({
-      status: 400,
-      error: 'invalid_scope',
-    });
+    for (const scope of [scopes.bookings, 'offline_access']) {
+      expect(await refresh(first.refresh_token, { scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
+    }
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
   });
 
