@@ -8,7 +8,7 @@ import { arrivalOf } from './arrival.ts';
 import { webOriginsOf } from './clients/registered.ts';
 import { serverError } from './failure.ts';
 import { publishedResponseTypes } from './implicit.ts';
-import { discoveryPaths, routes } from './protocol-paths.ts';
+import { discoveryPaths, methodsOf, routes } from './protocol-paths.ts';
 import { documentHeaders } from './provider-pages.ts';
 import type { Next } from './provider-types.ts';
 import { notesOf } from './request-notes.ts';
@@ -44,6 +44,7 @@ export function registerAnswers(provider: Provider, options: AnswerOptions): voi
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) completeMetadata(ctx, scopes);
+    if (ctx.status === 404 && !ctx.body) refuseMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await renderNotFound(ctx);
     nameLanguage(ctx);
   });
@@ -75,11 +76,14 @@ function finishMachineAnswer(ctx: KoaContextWithOIDC, issuer: string): void {
     ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
   }
   if (readableByOrigin.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx);
-  if (ctx.status === 404 && ctx.method !== 'POST') {
-    ctx.status = 405;
-    ctx.set('Allow', 'POST, OPTIONS');
-    ctx.body = { error: 'invalid_request', error_description: 'only POST is supported here' };
-  }
+}
+
+function refuseMethod(ctx: KoaContextWithOIDC): void {
+  const methods = methodsOf.get(ctx.path);
+  if (methods === undefined || methods.split(', ').includes(ctx.method)) return;
+  ctx.status = 405;
+  ctx.set('Allow', methods);
+  ctx.body = { error: 'invalid_request', error_description: `only ${methods} are supported here` };
 }
 
 function completeMetadata(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {

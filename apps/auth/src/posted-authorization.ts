@@ -27,6 +27,8 @@ export function redirectPostedAuthorization(...paths: readonly string[]): Router
     response.redirect(303, address);
   };
   const router = Router({ caseSensitive: true, strict: true });
+  // Express would speak for what is routed here alone.
+  router.options([...paths], (_request, _response, next) => next('router'));
   router.post([...paths], express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
   router.use([...paths], refuseBody(showRefusal));
   return router;

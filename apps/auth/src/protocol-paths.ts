@@ -32,6 +32,22 @@ export const protocolPaths: ReadonlySet<string> = new Set([
   `${routes.end_session}/success`,
 ]);
 
+const shown = 'GET, HEAD, POST';
+const asked = 'POST, OPTIONS';
+const read = 'GET, HEAD, OPTIONS';
+
+/** What an endpoint takes, as `Allow` says it (RFC 9110 section 10.2.1). */
+export const methodsOf: ReadonlyMap<string, string> = new Map([
+  [routes.authorization, shown],
+  [routes.end_session, shown],
+  [routes.token, asked],
+  [routes.introspection, asked],
+  [routes.revocation, asked],
+  [routes.userinfo, `${shown}, OPTIONS`],
+  [routes.jwks, read],
+  ...[...discoveryPaths].map((path) => [path, read] as const),
+]);
+
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
   return protocolPaths.has(path) ? path : 'unmatched';

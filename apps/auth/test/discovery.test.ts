@@ -220,11 +220,20 @@ describe('errors of the token endpoint are RFC 6749', () => {
     expect(await answerOf(long)).toMatchObject({ status: 400, error: 'invalid_request' });
   });
 
-  test('GET is 405 with Allow', async () => {
-    const response = await get('/connect/token');
-    expect(response.status).toBe(405);
-    expect(response.headers.get('allow')).toContain('POST');
-    expect(await response.json()).toMatchObject({ error: 'invalid_request' });
+  test.each([
+    ['/connect/token', 'GET', 'POST, OPTIONS'],
+    ['/connect/introspect', 'PUT', 'POST, OPTIONS'],
+    ['/connect/revocation', 'DELETE', 'POST, OPTIONS'],
+    ['/connect/authorize', 'DELETE', 'GET, HEAD, POST'],
+    ['/connect/authorize', 'OPTIONS', 'GET, HEAD, POST'],
+    ['/connect/endsession', 'PUT', 'GET, HEAD, POST'],
+    ['/connect/userinfo', 'PATCH', 'GET, HEAD, POST, OPTIONS'],
+    ['/connect/jwks', 'POST', 'GET, HEAD, OPTIONS'],
+    ['/.well-known/openid-configuration', 'POST', 'GET, HEAD, OPTIONS'],
+  ])('%s by %s is 405 with Allow: %s', async (path, method, allow) => {
+    const response = await fetch(server.origin + path, { method });
+    expect(response.headers.get('allow')).toBe(allow);
+    expect(await answerOf(response)).toMatchObject({ status: 405, error: 'invalid_request' });
   });
 
   test('an unknown path is a page that loads nothing from elsewhere', async () => {
