@@ -4,7 +4,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/store.ts';
 import type { Connect, Connection } from './connections.ts';
-import { addUserinfo, fetchOAuth2Profile, getJson, identityFrom } from './profile.ts';
+import { addUserinfo, fetchOAuth2Profile, getJson, identityFrom, UnusableProfile } from './profile.ts';
 import type { OAuth2Provider, OidcProvider, SocialProviders } from './settings.ts';
 
 /** `unavailable`: the provider could not be asked, so the same token may be good in a moment (503). */
@@ -44,6 +44,7 @@ export function createNativeExchange({ providers, connect, logger }: NativeExcha
         : await askOAuth2(connection, connection.provider, token);
     } catch (cause) {
       if (cause instanceof NativeTokenRefused) throw cause;
+      if (cause instanceof UnusableProfile) throw new NativeTokenRefused(`${name}: ${cause.message}`, { cause });
       logger.warn({ provider: name, reason: (cause as Error).message }, 'social provider could not be asked');
       throw new NativeTokenRefused(`${name} could not be asked`, { unavailable: true, cause });
     }
@@ -91,6 +92,12 @@ interface TokenFacts {
 const audiences = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
+/** Whom a token was issued to; `aud`, where it is meant for, counts only where that is not told. */
+const recipients = (issuedTo: readonly unknown[], aud: unknown): string[] => {
+  const told = audiences(...issuedTo);
+  return told.length > 0 ? told : audiences(aud);
+};
+
 async function introspect(
   { configuration, provider }: Connection,
   endpoint: string,
@@ -108,9 +115,8 @@ async function introspect(
   if (endpoint.startsWith('http:')) openid.allowInsecureRequests(asking);
   const answer = await openid.tokenIntrospection(asking, token, { token_type_hint: 'access_token' });
   if (answer.active !== true) return refused(`${provider.name}: the token is not live`);
-  // `client_id` says whom it was issued to (RFC 7662); `aud`, where it is meant for, counts only in its absence.
-  const issuedTo = audiences(answer.client_id, answer.azp);
-  return { issuedTo: issuedTo.length > 0 ? issuedTo : audiences(answer.aud), sub: answer.sub, profile: {} };
+  // RFC 7662 calls it `client_id`.
+  return { issuedTo: recipients([answer.client_id, answer.azp], answer.aud), sub: answer.sub, profile: {} };
 }
 
 async function askTokenInfo(provider: OidcProvider, token: string): Promise<TokenFacts> {
@@ -124,7 +130,7 @@ async function askTokenInfo(provider: OidcProvider, token: string): Promise<Toke
   if (Number.isFinite(expires) && expires * 1000 <= Date.now())
     return refused(`${provider.name}: the token has expired`);
   const { email, email_verified, name } = body;
-  return { issuedTo: audiences(body.azp, body.aud), sub: body.sub, profile: { email, email_verified, name } };
+  return { issuedTo: recipients([body.azp], body.aud), sub: body.sub, profile: { email, email_verified, name } };
 }
 
 async function askOAuth2(connection: Connection, provider: OAuth2Provider, token: string): Promise<SocialIdentity> {

@@ -7,10 +7,15 @@ import type { OAuth2Provider } from './settings.ts';
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' && value.length <= 300 ? value : undefined;
 
-/** @throws {Error} when there is no user id */
+/** The provider has answered, and what it says is no good: asking again would not help. */
+export class UnusableProfile extends Error {
+  override readonly name = 'UnusableProfile';
+}
+
+/** @throws {UnusableProfile} when there is no user id */
 export function identityFrom(provider: string, claims: Record<string, unknown>): SocialIdentity {
   const subject = typeof claims.sub === 'number' ? String(claims.sub) : textOf(claims.sub);
-  if (subject === undefined) throw new Error('the provider named no user id');
+  if (subject === undefined) throw new UnusableProfile('the provider named no user id');
   return {
     provider,
     subject,
@@ -20,7 +25,7 @@ export function identityFrom(provider: string, claims: Record<string, unknown>):
   };
 }
 
-/** What userinfo adds to what is known already; nothing when it does not answer. @throws {Error} when it speaks of somebody else */
+/** What userinfo adds to what is known already; nothing when it does not answer. @throws {UnusableProfile} when it speaks of somebody else */
 export async function addUserinfo(
   { configuration }: Connection,
   accessToken: string,
@@ -28,24 +33,30 @@ export async function addUserinfo(
 ): Promise<Record<string, unknown>> {
   if (!configuration.serverMetadata().userinfo_endpoint || (known.name && known.email)) return known;
   const more = await openid.fetchUserInfo(configuration, accessToken, openid.skipSubjectCheck).catch(() => undefined);
-  if (more && more.sub !== known.sub) throw new Error('userinfo is about somebody else');
+  if (more && more.sub !== known.sub) throw new UnusableProfile('userinfo is about somebody else');
   return { ...more, ...known };
 }
 
-/** @throws {Error} when the provider does not answer with a user */
+/** @throws {UnusableProfile} when the token is refused @throws {Error} when the provider does not answer with a user otherwise */
 export async function fetchOAuth2Profile(
   provider: OAuth2Provider,
   configuration: openid.Configuration,
   accessToken: string,
 ): Promise<Record<string, unknown>> {
-  const response = await openid.fetchProtectedResource(
-    configuration,
-    accessToken,
-    new URL(provider.userinfoEndpoint),
-    'GET',
-    undefined,
-    new Headers({ accept: 'application/json' }),
-  );
+  const response = await openid
+    .fetchProtectedResource(
+      configuration,
+      accessToken,
+      new URL(provider.userinfoEndpoint),
+      'GET',
+      undefined,
+      new Headers({ accept: 'application/json' }),
+    )
+    .catch((error: Error) => {
+      if (error instanceof openid.WWWAuthenticateChallengeError) return error.response;
+      throw error;
+    });
+  if ([400, 401].includes(response.status)) throw new UnusableProfile(`userinfo answered ${response.status}`);
   if (!response.ok) throw new Error(`userinfo answered ${response.status}`);
   const body = (await response.json()) as Record<string, unknown>;
   const { sub, name, email } = provider.claims;
