@@ -1,8 +1,11 @@
 // Contract section 2: the service and its commands as processes, from an empty database to SIGTERM.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { encryptionKey, eventually, scopeBase, scopes } from './auth-server.ts';
@@ -99,6 +102,18 @@ describe('a command', () => {
     expect(code).toBe(1);
     expect(err).toContain('/facilities/0/id: must be string');
     expect(err).toContain('/facilities/0/name: is missing');
+  });
+
+  test('import: a byte order mark is no fault, bytes that are no UTF-8 are', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'import-'));
+    const file = join(folder, 'marked.json');
+    writeFileSync(file, '\ufeff{"facilities":[]}');
+    expect(await run('commands/import.ts', [file])).toMatchObject({ code: 0, err: '' });
+    const latin1 = join(folder, 'latin1.json');
+    writeFileSync(latin1, Buffer.from('{"facilities":[{"id":"fac-cafe","name":"Café"}]}', 'latin1'));
+    const { code, err } = await run('commands/import.ts', [latin1]);
+    expect(code).toBe(1);
+    expect(err).toContain(`${latin1} is not in UTF-8; nothing was imported`);
   });
 
   test.each([

@@ -47,7 +47,7 @@ async function counts(): Promise<unknown> {
 }
 
 describe('the command', () => {
-  const command = (argument: string, input?: string, url = world.databaseUrl) =>
+  const command = (argument: string, input?: string | Buffer, url = world.databaseUrl) =>
     new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
       const child = spawn(process.execPath, [`${import.meta.dirname}/../src/commands/import.ts`, argument], {
         env: { DATABASE_URL: url },
@@ -64,6 +64,16 @@ describe('the command', () => {
   test('reads standard input with -, and says what it did', async () => {
     const result = await command('-', JSON.stringify(places));
     expect(result).toMatchObject({ code: 0, stdout: 'imported 3 facilities, 4 locations, 24 bays\n' });
+  });
+
+  test('a byte order mark is no fault, bytes that are no UTF-8 are', async () => {
+    const marked = await command('-', `\ufeff${JSON.stringify({ facilities: [] })}`);
+    expect(marked).toMatchObject({ code: 0 });
+    const latin1 = await command(
+      '-',
+      Buffer.from(JSON.stringify({ facilities: [facility({ name: 'Café' })] }), 'latin1'),
+    );
+    expect(latin1).toMatchObject({ code: 1, stderr: expect.stringContaining('is not in UTF-8; nothing was imported') });
   });
 
   test('bad input: every fault with its path, exit code 1, nothing changed', async () => {

@@ -1,9 +1,7 @@
 // npm run import -w apps/auth -- FILE: facilities, accounts and clients from a JSON file, `-` for standard input (contract section 2).
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { text as readAll } from 'node:stream/consumers';
 import { httpUrl, mandatory, optional, postgresUrl, readConfig, scopeBase } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database';
+import { readDocument } from '@bay-booking/service/document';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { databaseCheck } from '@bay-booking/service/readiness';
 import { createClientCheck } from '../clients/check.ts';
@@ -23,9 +21,7 @@ runMain(async () => {
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
-  const document = readImportDocument(
-    file === '-' ? await readAll(process.stdin) : await readFile(resolve(givenFrom, file), 'utf8'),
-  );
+  const document = readImportDocument(await readDocument(file, givenFrom));
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth import',

@@ -1,9 +1,7 @@
 // npm run import -- FILE: facilities, locations and bays, upserted by id, all or nothing; `-` reads standard input.
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database';
+import { readDocument } from '@bay-booking/service/document';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { databaseCheck } from '@bay-booking/service/readiness';
 import { migrationsDirectory } from '../migrations-directory.ts';
@@ -16,8 +14,8 @@ runMain(async () => {
   if (file === undefined || more.length > 0)
     throw new Error('usage: npm run import -w apps/bookings -- FILE (or - for standard input)');
   // npm runs this in apps/bookings; the path was typed elsewhere.
-  const path = resolve(process.env.INIT_CWD ?? process.cwd(), file);
-  const facilities = readImport(file === '-' ? await text(process.stdin) : await readFile(path, 'utf8'));
+  const givenFrom = process.env.INIT_CWD ?? process.cwd();
+  const facilities = readImport(await readDocument(file, givenFrom));
   const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
   try {
     await databaseCheck(db, migrationsDirectory)();
