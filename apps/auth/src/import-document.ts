@@ -3,6 +3,8 @@ import { Ajv, type ErrorObject } from 'ajv';
 import type { FromSchema } from 'json-schema-to-ts';
 
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' } as const;
+/** What is typed at a sign-in loses the spaces around it. */
+const username = { ...line, pattern: '^(?!\\s)[^\\u0000-\\u001f\\u007f]*(?<!\\s)$' } as const;
 
 export const importSchema = {
   type: 'object',
@@ -25,7 +27,7 @@ export const importSchema = {
         additionalProperties: false,
         properties: {
           id: line,
-          username: line,
+          username,
           password: { type: 'string', minLength: 1, maxLength: 256 },
           name: line,
           email: line,

@@ -52,17 +52,19 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
   const known = rows[0]?.password_hash ?? null;
   const unchanged = password === undefined || (known !== null && (await verifyPassword(known, password)));
   const hash = unchanged ? known : await hashPassword(password);
+  // Of an address that has just come, nobody has used the mailed link.
+  const verified = `case when ?::boolean then excluded.email_verified
+         else account.email_verified and lower(coalesce(excluded.email, account.email)) is not distinct from lower(account.email) end`;
   await tx.raw(
     `insert into account (id, username, name, email, email_verified, kind, roles, password_hash)
      values (?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (id) do update set username = excluded.username, name = coalesce(excluded.name, account.name),
        email = coalesce(excluded.email, account.email),
-       email_verified = case when ?::boolean then excluded.email_verified else account.email_verified end,
+       email_verified = ${verified},
        kind = excluded.kind, roles = excluded.roles, password_hash = excluded.password_hash, updated_at = now()
      where (account.username, account.name, account.email, account.email_verified, account.kind, account.roles, account.password_hash)
        is distinct from (excluded.username, coalesce(excluded.name, account.name), coalesce(excluded.email, account.email),
-         case when ?::boolean then excluded.email_verified else account.email_verified end, excluded.kind, excluded.roles,
-         excluded.password_hash)`,
+         ${verified}, excluded.kind, excluded.roles, excluded.password_hash)`,
     [
       id,
       username,
@@ -89,6 +91,15 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
       [facilityId, id, role],
     );
   }
+}
+
+/** Of those named, the clients that have a secret. */
+export async function confidentialAmong(tx: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await tx.raw<{ rows: { id: string }[] }>(
+    'select distinct client_id as id from client_secret where client_id = any (?)',
+    [ids as never],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** False when a confidential client has no secret, neither in the file nor from before. */

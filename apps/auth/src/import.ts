@@ -7,6 +7,7 @@ import { providerMetadata } from './clients/metadata.ts';
 import { type ImportDocument, type ImportedAccount, ImportFaults } from './import-document.ts';
 import {
   accountsNamed,
+  confidentialAmong,
   knownIds,
   storeAccount,
   storeClient,
@@ -32,24 +33,22 @@ export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
   { db, scopes, checkClient }: ImportOptions,
 ): Promise<ImportSummary> {
-  const toStore = clients.map(readClient);
-  const faults = (
-    await Promise.all(
-      toStore.map(async (client, index) => {
-        const path = `/clients/${index}`;
-        const own = findClientFaults(client, path, scopes);
-        if (own.length > 0) return own;
-        const fault = await checkClient(providerMetadata(client, scopes.bookings));
-        return fault === undefined ? [] : [placeFault(path, fault)];
-      }),
-    )
-  ).flat();
-  if (faults.length > 0) throw new ImportFaults(faults);
+  const faultsOfClient = async (client: ClientToStore, index: number): Promise<string[]> => {
+    const path = `/clients/${index}`;
+    const own = findClientFaults(client, path, scopes);
+    if (own.length > 0) return own;
+    const fault = await checkClient(providerMetadata(client, scopes.bookings));
+    return fault === undefined ? [] : [placeFault(path, fault)];
+  };
 
   await db.transaction(async (tx) => {
     await waitForOtherImports(tx);
+    const ids = clients.map(({ client_id }) => client_id);
+    const confidential = await confidentialAmong(tx, ids);
+    const toStore = clients.map((client) => readClient(client, confidential.has(client.client_id)));
     for (const facility of facilities) await storeFacility(tx, facility);
     const found = [
+      ...(await Promise.all(toStore.map(faultsOfClient))).flat(),
       ...(await findAccountFaults(tx, accounts)),
       ...(await findMissing(tx, 'facility', facilityReferences(accounts))),
       ...(await findMissing(tx, 'account', accountReferences(toStore, accounts))),

@@ -72,6 +72,11 @@ describe('faults name their path and change nothing', () => {
       ['/accounts/0/username: belongs to another account'],
     ],
     [
+      'a username that nobody can type',
+      { accounts: [{ id: 'a', username: ' a@b.example' }] },
+      [expect.stringMatching(/^\/accounts\/0\/username: must match/) as unknown as string],
+    ],
+    [
       'a personal access token of nobody',
       { clients: [{ client_id: 'c', client_secret: 's', accountId: 'acc-none' }] },
       ['/clients/0/accountId: there is no account acc-none'],
@@ -147,9 +152,11 @@ describe('faults name their path and change nothing', () => {
       clients: [
         { client_id: 'c', client_secret: 's', accountId: 'acc-none' },
         { client_id: 'd', client_secret: 's', accountId: 'acc-nowhere' },
+        { client_id: 'e', client_secret: 's', redirect_uris: ['https://e.example/'], scope: 'magic' },
       ],
     });
     expect(faults).toEqual([
+      '/clients/2/scope: magic is not known',
       '/accounts/0/memberships/0/facilityId: there is no facility fac-none',
       '/clients/0/accountId: there is no account acc-none',
     ]);
@@ -186,6 +193,19 @@ describe('an upsert', () => {
     await load(accountOf('acc-pass', 'second-password'));
     const [third] = await server.db('account').where({ id: 'acc-pass' });
     expect(third.password_hash).not.toBe(first.password_hash);
+  });
+
+  test('another address is one that nobody has confirmed, unless the file says so', async () => {
+    const imported = async (more: object) => {
+      await load({ accounts: [{ id: 'acc-mail', username: 'mail', ...more }] });
+      const [row] = await server.db('account').where({ id: 'acc-mail' });
+      return [row.email, row.email_verified];
+    };
+    expect(await imported({ email: 'One@mail.example', emailVerified: true })).toEqual(['One@mail.example', true]);
+    expect(await imported({})).toEqual(['One@mail.example', true]);
+    expect(await imported({ email: 'one@mail.example' })).toEqual(['one@mail.example', true]);
+    expect(await imported({ email: 'two@mail.example' })).toEqual(['two@mail.example', false]);
+    expect(await imported({ email: 'three@mail.example', emailVerified: true })).toEqual(['three@mail.example', true]);
   });
 
   test('memberships become those of the file', async () => {
@@ -226,6 +246,26 @@ describe('an upsert', () => {
     expect(await answerOf(await token('pat-new', 'two'))).toMatchObject({ status: 200 });
     const { rows } = await server.db.raw(`select * from client_secret where client_id = 'pat-new'`);
     expect(JSON.stringify(rows)).not.toContain('"two"');
+  });
+
+  test('a confidential client whose secret is left out stays confidential', async () => {
+    const client = { client_id: 'back-end', redirect_uris: ['https://c.example/cb'], scope: `openid ${scopes.play}` };
+    const ask = async (more: object) =>
+      answerOf(
+        await server.post('/connect/token', {
+          grant_type: 'authorization_code',
+          code: 'x',
+          redirect_uri: 'https://c.example/cb',
+          client_id: 'back-end',
+          ...more,
+        }),
+      );
+    await load({ clients: [{ ...client, client_secret: 'kept' }] });
+    await load({ clients: [{ ...client, client_name: 'Renamed' }] });
+    expect(await ask({})).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await ask({ client_secret: 'kept' })).toMatchObject({ status: 400, error: 'invalid_grant' });
+    await load({ clients: [{ ...client, token_endpoint_auth_method: 'none' }] });
+    expect(await ask({})).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 });
 

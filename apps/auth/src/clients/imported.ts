@@ -9,7 +9,8 @@ export interface ClientToStore extends StoredClient {
   readonly secret: string | undefined;
 }
 
-export function readClient(imported: ImportedClient): ClientToStore {
+/** `hasSecret`: it is known, and has one that stays when the file leaves it out. */
+export function readClient(imported: ImportedClient, hasSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...given } = imported;
   if (accountId !== undefined) {
     const label = name ?? (typeof given.client_name === 'string' ? given.client_name : null);
@@ -25,7 +26,7 @@ export function readClient(imported: ImportedClient): ClientToStore {
       secret,
     };
   }
-  const metadata = withDefaults(given, secret === undefined);
+  const metadata = withDefaults(given, secret === undefined && !hasSecret);
   const isPublic = metadata.token_endpoint_auth_method === 'none';
   return {
     id,
