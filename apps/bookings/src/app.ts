@@ -7,6 +7,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express, RequestHandler } from 'express';
+import { mountLiteralAddresses } from './addresses.ts';
 import { createBearer } from './bearer.ts';
 import { createAnswerStore } from './bookings/answers.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
@@ -121,6 +122,7 @@ export function createApp({
     }),
   });
   mountPrefix(app, baseUrl);
+  mountLiteralAddresses(app);
   mountEndpoints(app, endpoints, {
     authorize: createBearer({
       keyring,

@@ -134,7 +134,5 @@ export function mountFailures(app: Express): void {
 function refusalOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return unavailable(error);
-  // Express refuses an address that is no valid percent-encoding.
-  if ((error as { status?: unknown } | undefined)?.status === 400) return failure('ERR00404', { cause: error });
   return failure('ERR00500', { cause: error });
 }

@@ -68,7 +68,14 @@ describe('404', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])('%s', async (id) => {
     const response = await world.call('GET', `/api/bookings/${id}`);
     expect(response.status).toBe(404);
-    expect(response.body.errors).toEqual([expect.objectContaining({ code: 'ERR00404', description: 'Not found.' })]);
-    expect(codesOf(response)).toHaveLength(1);
+    expect(response.body.errors).toEqual([
+      { code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: { externalBookingId: '' } },
+    ]);
   });
+});
+
+test('401 without a token where the address is no valid percent-encoding too', async () => {
+  const response = await world.call('GET', '/api/bookings/%E0%A4%A?x=%', { token: null });
+  expect(response.status).toBe(401);
+  expect(codesOf(response)).toEqual(['ERR00401']);
 });
