@@ -13,12 +13,12 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { claimPidFile, HeldByAnotherProcess, type PidFile } from '@bay-booking/postgres/pid-file';
 
 export function holdDataFolder(folder: string): PidFile {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const owner = statSync(folder, { throwIfNoEntry: false })?.uid;
@@ -36,6 +36,18 @@ export function holdDataFolder(folder: string): PidFile {
     throw new Error(
       `npm start is already running here: process ${error.pid} holds ${folder} (another DATA_DIR runs beside it)`,
     );
+  }
+}
+
+/** `recursive` of mkdir tries for ever where a folder that is there takes nothing in, as /proc does. */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(folder) !== folder) makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another launcher may have been faster.
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 

@@ -33,6 +33,13 @@ describe('addresses', () => {
   });
 });
 
+test('METRICS_PORT leaves one more for bookings', () => {
+  expect(read({ METRICS_PORT: '65534' }).metricsPorts).toEqual({ auth: 65_534, bookings: 65_535 });
+  expect(() => read({ METRICS_PORT: '65535' })).toThrow(
+    'METRICS_PORT must be a port number from 1 to 65534, not "65535"',
+  );
+});
+
 describe('handing on', () => {
   test('every other variable goes to both services', () => {
     for (const env of Object.values(both({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' }))) {

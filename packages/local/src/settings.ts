@@ -25,23 +25,23 @@ export interface Settings {
 export function readSettings(env: Environment, args: readonly string[]): Settings {
   const root = resolve(import.meta.dirname, '../../..');
   const faults: string[] = [];
-  const port = (name: string): number | undefined => {
+  const port = (name: string, greatest = 65_535): number | undefined => {
     const text = env[name];
     if (!text) return undefined;
-    if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return Number(text);
-    faults.push(`${name} must be a port number from 1 to 65535, not "${text}"`);
+    if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= greatest) return Number(text);
+    faults.push(`${name} must be a port number from 1 to ${greatest}, not "${text}"`);
     return undefined;
   };
   const authPort = port('AUTH_PORT') ?? 4000;
   const bookingsPort = port('BOOKINGS_PORT') ?? 4001;
-  const metricsPort = port('METRICS_PORT');
+  // Two services on one machine cannot share a port: bookings takes the next.
+  const metricsPort = port('METRICS_PORT', 65_534);
   const settings = {
     root,
     dataDir: resolve(root, env.DATA_DIR || '.data'),
     authPort,
     bookingsPort,
     postgresPort: port('POSTGRES_PORT'),
-    // Two services on one machine cannot share a port: bookings takes the next.
     metricsPorts: metricsPort ? { auth: metricsPort, bookings: metricsPort + 1 } : undefined,
     databaseServerUrl: env.DATABASE_SERVER_URL || undefined,
     socialProvidersFile: env.SOCIAL_PROVIDERS_FILE ? resolve(root, env.SOCIAL_PROVIDERS_FILE) : undefined,

@@ -232,6 +232,14 @@ describe('what is refused with one clear line and exit code 1', () => {
     );
   });
 
+  test('a DATA_DIR that cannot be made', async () => {
+    for (const dataDir of ['/proc/bay-booking/data', '/dev/null/data']) {
+      const launcher = start({ env: { DATA_DIR: dataDir } });
+      expect(await launcher.ended).toBe(1);
+      expect(launcher.errors()).toMatch(/^DATA_DIR \S+ cannot be used by user .*\n$/);
+    }
+  });
+
   test('a database server that does not answer', async () => {
     const launcher = start({ env: { DATABASE_SERVER_URL: 'postgres://postgres:x@127.0.0.1:1/postgres' } });
     expect(await launcher.ended).toBe(1);
