@@ -1,5 +1,6 @@
 // What does the environment tell this service? Contract section 2; every variable is explained in README.md and .env.example.
 import {
+  baseUrl,
   type Config as ConfigOf,
   flag,
   httpUrl,
@@ -17,8 +18,8 @@ import {
 
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
-  baseUrl: mandatory('BASE_URL', httpUrl),
-  authIssuer: mandatory('AUTH_ISSUER', httpUrl),
+  baseUrl: mandatory('BASE_URL', baseUrl),
+  authIssuer: mandatory('AUTH_ISSUER', baseUrl),
   port: optional('PORT', port, 4001),
   metricsPort: optional('METRICS_PORT', port),
   authJwksUri: optional('AUTH_JWKS_URI', httpUrl),

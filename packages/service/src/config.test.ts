@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  baseUrl,
   ConfigError,
   flag,
   httpUrl,
@@ -54,6 +55,17 @@ test('an unset or empty variable takes its default', () => {
 });
 
 describe('kinds of value', () => {
+  test.each(['https://b.example/?a=b', 'https://b.example/#a', 'https://b.example/?'])('no address: %s', (written) => {
+    expect(() => baseUrl(written)).toThrow('must hold no query and no fragment');
+  });
+
+  test('an address that holds a password, which is not repeated', () => {
+    for (const kind of [httpUrl, baseUrl])
+      expect(() => kind('https://me:secret@b.example')).toThrow(/^must hold no user and no password$/);
+    expect(baseUrl('https://b.example/path/')).toBe('https://b.example/path');
+    expect(httpUrl('https://b.example/keys?a=b')).toBe('https://b.example/keys?a=b');
+  });
+
   test.each([
     ['true', true],
     ['0', false],

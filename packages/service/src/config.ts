@@ -97,7 +97,20 @@ export const url =
     return value.replace(/\/+$/, '');
   };
 
-export const httpUrl = url('http:', 'https:');
+/** Without user and password: nothing would send them, and what fails would log them. */
+export const httpUrl = (value: string): string => {
+  const address = url('http:', 'https:')(value);
+  const { username, password } = new URL(address);
+  if (username || password) throw new Error('must hold no user and no password');
+  return address;
+};
+
+/** To which paths are added. */
+export const baseUrl = (value: string): string => {
+  if (/[?#]/.test(value)) throw new Error('must hold no query and no fragment');
+  return httpUrl(value);
+};
+
 export const postgresUrl = url('postgres:', 'postgresql:');
 
 export const list = (value: string): readonly string[] =>
