@@ -1,13 +1,14 @@
 // Where does oidc-provider keep what it issues? One table, by the SHA-256 of the id. `consume` has exactly one winner however many redeem
 // a code at once (RFC 6749 section 4.1.2, RFC 9700 section 4.14).
 import { type Database, query } from '@bay-booking/service/database';
-import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import { type ArtifactRow, answeredAt, payloadOf, withoutSecrets } from './artifact.ts';
 import { jsonText } from './json.ts';
 import type { Races } from './races.ts';
 import { type RefreshStore, takeAhead } from './refresh-store.ts';
-import { notesNow } from './request-notes.ts';
+import { type FoundSession, notesNow } from './request-notes.ts';
 import { hashSecret } from './secrets.ts';
+import { sessionChanges } from './session-changes.ts';
 import { orUnavailable } from './unavailable.ts';
 
 export interface ArtifactStoreOptions {
@@ -24,13 +25,31 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
   const run = <T extends object>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> =>
     orUnavailable(() => query<T>(db, sql, bindings));
 
-  /** A session that was ended, or got another id, while this request had it stays so: writing it whole would sign its browser in again. */
-  const keepSession = async (id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> => {
-    await run(
-      `update oidc_artifact set payload = $2::jsonb, account_id = $3, expires_at = now() + make_interval(secs => $4)
-        where model = 'Session' and id = $1 returning 1 as done`,
-      [hashSecret(id), jsonText(withoutSecrets('Session', payload)), payload.accountId ?? null, expiresIn ?? null],
+  /**
+   * A session that was ended, or got another id, while this request had it stays so: writing it back would sign its browser in again. One
+   * that gets a new id moves to it, from wherever a parallel request moved it. False when there is none to keep.
+   */
+  const keepSession = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn?: number) => {
+    const { fields, authorizations } = sessionChanges(found.payload, payload);
+    const rows = await run(
+      `update oidc_artifact a set id = $1, account_id = $2, expires_at = now() + make_interval(secs => $3),
+              payload = (a.payload - $4::text[]) || $5::jsonb || jsonb_build_object('authorizations',
+                (coalesce(a.payload->'authorizations', '{}') - $6::text[]) || $7::jsonb)
+        where a.model = 'Session' and a.uid = $8 and a.account_id is not distinct from $9 and (a.id = $1 or $10) returning 1 as done`,
+      [
+        hashSecret(id),
+        payload.accountId ?? null,
+        expiresIn ?? null,
+        fields.gone,
+        jsonText(withoutSecrets('Session', fields.set)),
+        authorizations.gone,
+        jsonText(authorizations.set),
+        payload.uid ?? null,
+        found.payload.accountId ?? null,
+        id !== found.id,
+      ],
     );
+    return rows.length > 0;
   };
 
   const adapterFor = (model: string): Adapter => {
@@ -51,7 +70,12 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
       async upsert(id, payload, expiresIn) {
         const used = model === 'RefreshToken' ? notesNow()?.rotated : undefined;
         if (used !== undefined) return orUnavailable(() => rotate(used, id, payload, expiresIn));
-        if (model === 'Session' && notesNow()?.session === id) return keepSession(id, payload, expiresIn);
+        const session = model === 'Session' ? notesNow()?.session : undefined;
+        if (session) {
+          const kept = await keepSession(session, id, payload, expiresIn);
+          // Only who has just signed in gets another one.
+          if (kept || payload.loginTs === session.payload.loginTs) return;
+        }
         await run(
           `insert into oidc_artifact (model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at)
            values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
@@ -75,7 +99,9 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
         const ahead = takeAhead(model, id);
         const found = ahead ? ahead.payload : await findBy('id', hashSecret(id), id);
         const notes = found && model === 'Session' ? notesNow() : undefined;
-        if (notes) notes.session = id;
+        // The library changes what it is given.
+        if (notes && notes.session?.id !== id)
+          notes.session = { id, payload: structuredClone(found as AdapterPayload) };
         return found;
       },
       // The session's own id is not known here, and nobody who looks up by uid needs it.
@@ -96,6 +122,9 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'consumed by a parallel request' });
       },
       async destroy(id) {
+        // What the library ends to store it under its new id moves there.
+        const session = model === 'Session' ? Provider.ctx?.oidc?.session : undefined;
+        if (session && session.jti !== id && notesNow()?.session?.id === id) return;
         await run('delete from oidc_artifact where model = $1 and id = $2', [model, hashSecret(id)]);
       },
       async revokeByGrantId(grantId) {

@@ -9,6 +9,12 @@ export interface ReadAhead {
   readonly account: ProviderAccount | undefined;
 }
 
+/** The session as it was before the request changed it. */
+export interface FoundSession {
+  readonly id: string;
+  readonly payload: AdapterPayload;
+}
+
 export interface RequestNotes {
   /** By the clock that tells what came first within this process. */
   arrived?: number;
@@ -18,8 +24,7 @@ export interface RequestNotes {
   /** What will be put into it. */
   chosenFacilities?: Promise<readonly string[]>;
   ahead?: ReadAhead;
-  /** The id of the session as it was found. */
-  session?: string;
+  session?: FoundSession;
   /** The hash of the refresh token that is used up in the statement that stores its successor. */
   rotated?: string;
 }
