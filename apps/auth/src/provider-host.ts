@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';
 import { type KeyRow, type KeyStore, WrongEncryptionKey } from './keys.ts';
+import { retryAfter, unavailable } from './unavailable.ts';
 
 export interface ProviderHostOptions {
   readonly keys: KeyStore;
@@ -53,7 +54,7 @@ export async function hostProvider(options: ProviderHostOptions): Promise<Provid
   };
 
   const inUse = () => {
-    if (!current) throw new Error('no signing keys are loaded');
+    if (!current) throw unavailable(new Error('no signing keys are loaded yet'));
     return current;
   };
 
@@ -91,7 +92,7 @@ export async function hostProvider(options: ProviderHostOptions): Promise<Provid
     keyRows: () => current?.rows ?? [],
     handle: (request, response) => {
       if (current) return current.handle(request, response);
-      response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '2' });
+      response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': retryAfter });
       response.end('{"error":"temporarily_unavailable","error_description":"the service is starting"}');
     },
     isReady: () => current !== undefined,

@@ -1,5 +1,5 @@
 // What does a client see of a fault of our own? An OAuth error without inner detail, while the log has the reason.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
 import { authorize } from './flows.ts';
 
@@ -32,6 +32,25 @@ test.each(asks)('%s, while the database is away: 503 temporarily_unavailable wit
   expect(response.headers.get('retry-after')).toBe('2');
   expect(response.headers.get('cache-control')).toBe('no-store');
   expect(await answerOf(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+});
+
+describe('an instance that starts while the database is away has no signing keys yet, and answers 503 with Retry-After', () => {
+  test.each([
+    ['a page', '/sign-in', {}],
+    ['the portal', '/portal', {}],
+    ['userinfo', '/connect/userinfo', { Authorization: 'Bearer a.b.c' }],
+    ['what the library answers', '/connect/jwks', {}],
+  ])('for %s', async (_title, path, headers) => {
+    await server.cutDatabase();
+    const { origin, auth } = await server.another();
+    const ask = () => fetch(origin + path, { redirect: 'manual', headers });
+    const early = await ask();
+    await server.mendDatabase();
+    expect(early.status).toBe(503);
+    expect(early.headers.get('retry-after')).toMatch(/^\d+$/);
+    await auth.refreshKeys();
+    expect((await ask()).status).toBeLessThan(500);
+  });
 });
 
 test.each(asks)('%s: 500 server_error, told in the log alone', async (_title, ask) => {
