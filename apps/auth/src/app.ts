@@ -17,7 +17,7 @@ import type { AuthConfig } from './config.ts';
 import { allowPublicDocuments } from './cors.ts';
 import { createFacilityStore } from './facilities/store.ts';
 import { answerFailure } from './failure.ts';
-import { providerPages } from './interaction/provider-pages.ts';
+import { createProviderPages } from './interaction/provider-pages.ts';
 import { createKeyStore } from './keys.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
@@ -93,6 +93,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     scopes,
   });
   const { accounts } = people;
+  const pages = createProviderPages(people.site.signedInFrame);
 
   const resource = createResource({ scopes, audience: config.bookingsAudience });
   const limit = createMinuteLimit(config.rateLimitPerMinute);
@@ -117,7 +118,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           isSocialProvider: people.isSocialProvider,
           policy: people.policy,
           loadExistingGrant: people.loadExistingGrant,
-          pages: providerPages,
+          pages,
           audit,
           logger,
         },
@@ -161,7 +162,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   app.use((request, response, next) =>
     machinePaths.has(request.path) ? askProvider(request, response, next) : next(),
   );
-  app.use(redirectPostedAuthorization(routes.authorization, routes.end_session));
+  app.use(redirectPostedAuthorization(pages, routes.authorization, routes.end_session));
   app.use(
     createUserinfo({
       path: routes.userinfo,

@@ -1,18 +1,17 @@
 // `POST` to an endpoint that a browser is sent to works like GET: authorization (OpenID Connect Core section 3.1.2.1; contract section 6)
 // and end of session (OpenID Connect RP-Initiated Logout 1.0 section 2). The library's own switch for it would need cookies that travel
 // cross-site; a 303 to the same request as GET needs none.
-import express, { type RequestHandler, type Response, Router } from 'express';
+import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { sendHtml } from './html/answer.ts';
-import { providerPages } from './interaction/provider-pages.ts';
+import type { ProviderPages } from './provider-pages.ts';
 import { type RefusedBody, refuseBody } from './refused-body.ts';
 
 /** Longer requests would not fit into an address. */
 const addressAtMost = 8_000;
 
-const showRefusal = (response: Response, refused: RefusedBody): void =>
-  sendHtml(response, providerPages.error(refused), { status: refused.status });
-
-export function redirectPostedAuthorization(...paths: readonly string[]): Router {
+export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, ...paths: readonly string[]): Router {
+  const showRefusal = async (request: Request, response: Response, refused: RefusedBody): Promise<void> =>
+    sendHtml(response, await pages.error(refused, request, response), { status: refused.status });
   const redirect: RequestHandler = (request, response) => {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries((request.body ?? {}) as Record<string, string | string[]>)) {
@@ -21,7 +20,11 @@ export function redirectPostedAuthorization(...paths: readonly string[]): Router
     for (const [name, value] of new URL(request.url, 'http://local').searchParams) query.append(name, value);
     const address = `${request.path}?${query}`;
     if (address.length > addressAtMost) {
-      return showRefusal(response, { status: 413, error: 'invalid_request', description: 'the request is too long' });
+      return showRefusal(request, response, {
+        status: 413,
+        error: 'invalid_request',
+        description: 'the request is too long',
+      });
     }
     response.setHeader('Cache-Control', 'no-store');
     response.redirect(303, address);

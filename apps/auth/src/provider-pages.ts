@@ -1,5 +1,6 @@
 // What does a person see when the protocol itself has to speak: an error that cannot be redirected, and signing out. Plain pages that
 // load nothing; the application hands in its own.
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { pageHeaders } from './html/answer.ts';
 
@@ -10,10 +11,14 @@ export interface ErrorFacts {
 }
 
 export interface ProviderPages {
-  readonly error: (facts: ErrorFacts) => string;
+  readonly error: (facts: ErrorFacts, request: IncomingMessage, response: ServerResponse) => Promise<string>;
   /** `form` is the library's form (id `op.logoutForm`), to which the page adds its buttons: `name=logout value=yes` signs out. */
   readonly confirmSignOut: (facts: { form: string; clientName: string | undefined }) => string;
-  readonly signedOut: (facts: { clientName: string | undefined }) => string;
+  readonly signedOut: (
+    facts: { clientName: string | undefined },
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => Promise<string>;
 }
 
 /** Shows `html` with a policy that lets it load nothing from elsewhere. */

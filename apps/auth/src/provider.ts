@@ -128,14 +128,11 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
     // Answered by answers.ts, which lets registered origins read and refuses nobody.
     clientBasedCORS: () => false,
-    renderError: (ctx, out, error) => {
+    renderError: async (ctx, out, error) => {
       const status = ctx.status;
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
-      showPage(
-        ctx,
-        pages.error({ status, error: out.error, description: out.error_description ?? 'The request is not valid.' }),
-        status,
-      );
+      const description = out.error_description ?? 'The request is not valid.';
+      showPage(ctx, await pages.error({ status, error: out.error, description }, ctx.req, ctx.res), status);
     },
     features: {
       ...switches,
@@ -152,7 +149,8 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
             200,
             ctx.oidc.params?.post_logout_redirect_uri !== undefined,
           ),
-        postLogoutSuccessSource: (ctx) => showPage(ctx, pages.signedOut({ clientName: ctx.oidc.client?.clientName })),
+        postLogoutSuccessSource: async (ctx) =>
+          showPage(ctx, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
       },
       resourceIndicators: {
         enabled: true,
@@ -175,8 +173,10 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
     issuer: settings.issuer,
     scopes: scopes.all,
     logger,
-    renderNotFound: (ctx) =>
-      showPage(ctx, pages.error({ status: 404, error: 'not_found', description: 'There is no such page.' }), 404),
+    renderNotFound: async (ctx) => {
+      const facts = { status: 404, error: 'not_found', description: 'There is no such page.' };
+      showPage(ctx, await pages.error(facts, ctx.req, ctx.res), 404);
+    },
   });
   registerRequestReading(provider, routes.authorization);
   registerScopeRules(provider, scopes);

@@ -1,6 +1,6 @@
 // What does an Express route answer to a body that it cannot read (too long, another encoding, too many fields)? Its own status, as the
 // kind of answer that the route gives, and without inner detail.
-import type { ErrorRequestHandler, Response } from 'express';
+import type { ErrorRequestHandler, Request, Response } from 'express';
 
 export interface RefusedBody {
   readonly status: number;
@@ -9,12 +9,14 @@ export interface RefusedBody {
 }
 
 /** Last of a router that parses bodies. */
-export const refuseBody = (answer: (response: Response, refused: RefusedBody) => void): ErrorRequestHandler =>
-  function answerUnreadable(error: { status?: number; type?: string }, _request, response, next) {
+export const refuseBody = (
+  answer: (request: Request, response: Response, refused: RefusedBody) => unknown,
+): ErrorRequestHandler =>
+  function answerUnreadable(error: { status?: number; type?: string }, request, response, next) {
     const { status } = error;
     // A body parser's errors alone have a type.
     if (response.headersSent || error.type === undefined || status === undefined || status >= 500) return next(error);
     const description = status === 413 ? 'the request is too long' : 'the body of the request cannot be read';
     response.setHeader('Cache-Control', 'no-store');
-    answer(response, { status, error: 'invalid_request', description });
+    return answer(request, response, { status, error: 'invalid_request', description });
   };

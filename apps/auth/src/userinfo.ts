@@ -71,7 +71,7 @@ export function createUserinfo({ path, provider, signingKeys, claimsOf }: Userin
   router.post(path, answer);
   router.use(
     path,
-    refuseBody((response, { status, error, description }) =>
+    refuseBody((_request, response, { status, error, description }) =>
       response.status(status).json({ error, error_description: description }),
     ),
   );

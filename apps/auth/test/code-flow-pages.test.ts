@@ -278,4 +278,24 @@ describe('a page is answered', () => {
     expect(page.title).toMatch(/This sign-in cannot go on/);
     expect(page.html).toContain('redirect_uri');
   });
+
+  test('to whoever is signed in with the way to sign out, whatever went wrong', async () => {
+    const visitor = openFormBrowser([server.origin], { Accept: 'text/html' });
+    const account = await visitor.send(await visitor.open(`${server.origin}/sign-in`), player);
+    expect(account.title).toMatch(/^Your account/);
+    for (const [path, status] of [
+      ['/nowhere', 404],
+      ['/connect/nowhere', 404],
+      ['/connect/authorize', 400],
+      ['/connect/endsession?client_id=nobody', 400],
+      ['/interaction/nowhere', 400],
+    ] as const) {
+      const page = await visitor.open(server.origin + path);
+      const found = { path, status: page.status, forms: page.forms.map(({ action }) => new URL(action).pathname) };
+      expect(found).toEqual({ path, status, forms: ['/sign-out'] });
+    }
+    const page = await visitor.open(`${server.origin}/nowhere`);
+    await visitor.send(page, {});
+    expect((await visitor.open(`${server.origin}/nowhere`)).forms).toEqual([]);
+  });
 });

@@ -1,5 +1,6 @@
 // What do all our pages have in common? The frame (who is signed in, how to sign out), the form token, the headers, and what is shown when
 // a form is not ours, somebody must sign in first, or something is away. For interaction/, account-page/ and portal/ alike.
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isUnavailable } from '@bay-booking/service/database';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import type { BrowserSessions, SignedIn } from '../interaction/browser-session.ts';
@@ -7,7 +8,7 @@ import { type PageOptions, sendHtml } from './answer.ts';
 import { readForm } from './form-body.ts';
 import type { FormTokens } from './form-token.ts';
 import { signInAndBack } from './local-path.ts';
-import { renderPage } from './render.ts';
+import { type PageFrame, renderPage } from './render.ts';
 
 export interface Page extends PageOptions {
   readonly title: string;
@@ -25,21 +26,24 @@ export interface MessagePage extends Partial<Page> {
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
 
+export type SignedInFrame = (request: IncomingMessage, response: ServerResponse) => Promise<PageFrame['signedIn']>;
+
 export type Site = ReturnType<typeof createSite>;
 
 export function createSite({ sessions, tokens }: { sessions: BrowserSessions; tokens: FormTokens }) {
+  const frameOf = (request: Request, response: Response, signedIn: SignedIn | undefined): PageFrame['signedIn'] =>
+    signedIn && {
+      name: signedIn.account.name ?? signedIn.account.username,
+      csrf: tokens.issue(request, response, signedIn.uid),
+    };
+
   const show = async (request: Request, response: Response, view: string, data: object, page: Page): Promise<void> => {
     const signedIn = await sessions.current(request, response);
     const belongsTo = page.belongsTo ?? signedIn?.uid ?? 'nobody';
     const frame = {
       title: page.title,
       ...(page.width && { width: page.width }),
-      ...(signedIn && {
-        signedIn: {
-          name: signedIn.account.name ?? signedIn.account.username,
-          csrf: tokens.issue(request, response, signedIn.uid),
-        },
-      }),
+      signedIn: frameOf(request, response, signedIn),
     };
     const html = renderPage(view, { ...data, csrf: tokens.issue(request, response, belongsTo) }, frame);
     sendHtml(response, html, page);
@@ -47,6 +51,12 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
 
   const showMessage = (request: Request, response: Response, message: MessagePage): Promise<void> =>
     show(request, response, 'message', { message }, { width: 'narrow', ...message });
+
+  /** For a page that tells a fault: whoever asks is told it all the same where their session cannot be read. */
+  const signedInFrame: SignedInFrame = async (request, response) => {
+    const signedIn = await sessions.current(request as Request, response as Response).catch(() => undefined);
+    return frameOf(request as Request, response as Response, signedIn);
+  };
 
   const refuseForm = (request: Request, response: Response): Promise<void> =>
     showMessage(request, response, {
@@ -73,6 +83,7 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
   return {
     show,
     showMessage,
+    signedInFrame,
 
     /** Handlers of a form whose page said `belongsTo`. */
     form: (belongsTo: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [
@@ -114,7 +125,7 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
     /** Last of a router of pages. */
     showFailure: (async (
       error: Error & { status?: number; statusCode?: number; expose?: boolean },
-      _request,
+      request,
       response,
       next,
     ) => {
@@ -138,8 +149,10 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
               }
             : { title: 'That did not work', text: 'The request was not understood. Go back and try again.' };
       const facts = { ...message, tone: 'bad' as const, links: [] };
-      // Without asking for the session: that may be what has failed.
-      const html = renderPage('message', { message: { ...facts, reference: response.locals.requestId } }, message);
+      // After a failure of ours without asking for the session: that may be what has failed.
+      const signedIn = status < 500 ? await signedInFrame(request, response) : undefined;
+      const reference = response.locals.requestId;
+      const html = renderPage('message', { message: { ...facts, reference } }, { title: message.title, signedIn });
       sendHtml(response, html, { status: expired ? 400 : status });
     }) satisfies ErrorRequestHandler,
   };

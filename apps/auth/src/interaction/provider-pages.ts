@@ -1,6 +1,7 @@
 // What people see of the protocol itself: an error that cannot be sent back to a client, and signing out at a client's wish (OpenID
 // Connect RP-Initiated Logout 1.0).
 import { renderPage } from '../html/render.ts';
+import type { SignedInFrame } from '../html/site.ts';
 import type { ProviderPages } from '../provider-pages.ts';
 
 const friendly: Readonly<Record<string, { title: string; text: string }>> = {
@@ -16,8 +17,8 @@ const ofApplication = {
   text: 'The application that sent you here made a request that we cannot serve. You have done nothing wrong; go back to it and try again, or tell its makers what stands below.',
 };
 
-export const providerPages: ProviderPages = {
-  error({ error, description }) {
+export const createProviderPages = (signedInFrame: SignedInFrame): ProviderPages => ({
+  async error({ status, error, description }, request, response) {
     const { title, text } =
       friendly[error] ??
       (/expired|session not found|interaction session|mismatch/i.test(description)
@@ -28,14 +29,16 @@ export const providerPages: ProviderPages = {
         : ofApplication);
     const code = error === 'not_found' ? undefined : `${error}: ${description}`;
     const links = error === 'not_found' ? [{ href: '/account', text: 'Your account' }] : [];
-    return renderPage('message', { message: { title, text, tone: 'bad', code, links } }, { title });
+    // After a failure of ours without asking for the session: that may be what has failed.
+    const signedIn = status < 500 ? await signedInFrame(request, response) : undefined;
+    return renderPage('message', { message: { title, text, tone: 'bad', code, links } }, { title, signedIn });
   },
   confirmSignOut: ({ form, clientName }) => {
     // The library's form has no button of its own.
     const [fields = '', end = ''] = form.split('</form>');
     return renderPage('sign-out', { fields, end: `</form>${end}`, clientName }, { title: 'Sign out?' });
   },
-  signedOut: ({ clientName }) =>
+  signedOut: async ({ clientName }, request, response) =>
     renderPage(
       'message',
       {
@@ -46,6 +49,6 @@ export const providerPages: ProviderPages = {
           links: [{ href: '/sign-in', text: clientName ? 'Your account' : 'Sign in again' }],
         },
       },
-      { title: 'Signed out' },
+      { title: 'Signed out', signedIn: await signedInFrame(request, response) },
     ),
-};
+});
