@@ -26,12 +26,14 @@ grant connect on database :"name" to :"service";
 -- Limits live with the role, so that they hold through any pooler and on every node of a cluster. The service's own query time-out (8 s)
 -- is above them, so that the server gives up first.
 alter role :"service" in database :"name" set timezone = 'UTC';
+alter role :"service" in database :"name" set datestyle = 'ISO, YMD';
 alter role :"service" in database :"name" set statement_timeout = '5s';
 alter role :"service" in database :"name" set lock_timeout = '2s';
 alter role :"service" in database :"name" set idle_in_transaction_session_timeout = '10s';
 select format('alter role %I in database %I set transaction_timeout = %L', :'service', :'name', '15s')
 where current_setting('server_version_num')::int >= 170000 \gexec
 alter role :"owner" in database :"name" set timezone = 'UTC';
+alter role :"owner" in database :"name" set datestyle = 'ISO, YMD';
 alter role :"owner" in database :"name" set lock_timeout = '3s';
 
 \connect :"name"

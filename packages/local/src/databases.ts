@@ -38,6 +38,8 @@ export async function ensureDatabase(
     await client.query(`revoke all on database ${app} from public`);
     await client.query(`grant connect on database ${app} to ${service}`);
     await client.query(`alter database ${app} set timezone to 'UTC'`);
+    // The server's own style may be one in which pg reads no time.
+    await client.query(`alter database ${app} set datestyle to 'ISO, YMD'`);
     await client.query(`alter role ${service} set lock_timeout to '2s'`);
     await client.query(`alter role ${service} set statement_timeout to '5s'`);
     await client.query(`alter role ${service} set idle_in_transaction_session_timeout to '10s'`);

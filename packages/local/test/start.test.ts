@@ -267,9 +267,10 @@ describe('databases', () => {
       try {
         const { rows } = await client.query(
           `select current_setting('lock_timeout') as lock, current_setting('statement_timeout') as statement,
-                  current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as timezone`,
+                  current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as timezone,
+                  current_setting('datestyle') as datestyle`,
         );
-        expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC' }]);
+        expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC', datestyle: 'ISO, YMD' }]);
         expect((await client.query('select from bay')).rowCount).toBe(21);
         await expect(client.query('create table mine (n int)')).rejects.toThrow('permission denied');
         await expect(client.query('drop table bay')).rejects.toThrow('must be owner');
