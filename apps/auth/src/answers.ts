@@ -87,9 +87,17 @@ function refuseMethod(ctx: KoaContextWithOIDC): void {
 }
 
 function completeMetadata(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {
-  const body = ctx.body as { response_types_supported: readonly string[]; scopes_supported: readonly string[] };
-  body.scopes_supported = scopes;
-  body.response_types_supported = publishedResponseTypes(body.response_types_supported);
+  const body = ctx.body as Record<string, readonly string[]>;
+  const methods = body.token_endpoint_auth_methods_supported;
+  Object.assign(body, {
+    scopes_supported: scopes,
+    // RFC 8414 section 2: where these are not told, public clients may take it that they cannot revoke.
+    revocation_endpoint_auth_methods_supported: methods,
+    introspection_endpoint_auth_methods_supported: methods,
+    // It belongs to front- and back-channel logout, which are off.
+    claims_supported: body.claims_supported?.filter((claim) => claim !== 'sid'),
+  });
+  body.response_types_supported = publishedResponseTypes(body.response_types_supported ?? []);
   ctx.set('Cache-Control', 'public, max-age=60');
 }
 
