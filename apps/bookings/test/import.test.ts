@@ -6,7 +6,7 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ImportError, readImport } from '../src/places/import.ts';
 import { importPlaces } from '../src/places/import-store.ts';
-import { slot } from './support/bookings.ts';
+import { codesOf, slot } from './support/bookings.ts';
 import { places } from './support/places.ts';
 import { createWorld, type World } from './support/world.ts';
 
@@ -126,6 +126,20 @@ describe('an upsert by id', () => {
     expect(body.items).toEqual([
       { id: 'bay-new', name: 'B', description: 'D', kind: 'K', location: { id: 'loc-new', name: 'Other' }, _links: {} },
     ]);
+  });
+
+  test('what a file leaves out of a bay that is known stays: one that is closed is not opened', async () => {
+    const at = (fields: object) =>
+      load([facility({ id: 'fac-keep', locations: [{ id: 'loc-keep', name: 'L', bays: [fields] }] })]);
+    const token = await world.token(['fac-keep']);
+    const bays = async () => (await world.call('GET', '/api/booking-bays', { token })).body.items;
+    await at({ id: 'bay-keep', name: 'Bay' });
+    expect(await bays()).toMatchObject([{ name: 'Bay', description: '', kind: 'RangeBay' }]);
+    await at({ id: 'bay-keep', name: 'Bay', description: 'D', kind: 'K', bookable: false });
+    await at({ id: 'bay-keep', name: 'Renamed' });
+    expect(await bays()).toMatchObject([{ name: 'Renamed', description: 'D', kind: 'K' }]);
+    const refused = await world.call('POST', '/api/bookings', { token, body: slot({ bayId: 'bay-keep' }) });
+    expect(codesOf(refused)).toEqual(['BOOK00003']);
   });
 
   test('a bay that changes its location takes its bookings along', async () => {

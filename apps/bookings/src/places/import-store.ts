@@ -19,7 +19,8 @@ on conflict (id) do update set name = excluded.name, time_zone = excluded.time_z
 select $1, r.id, r.name from jsonb_to_recordset($2::jsonb) as r(id text, name text) order by r.id
 on conflict (facility_id, id) do update set name = excluded.name`,
   /** In the order in which updates of bookings lock bays. */
-  lockBays: 'select id, location_id from bay where facility_id = $1 and id = any($2) order by id for no key update',
+  lockBays: `select id, location_id, description, kind, bookable from bay where facility_id = $1 and id = any($2)
+order by id for no key update`,
   bays: `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
 select $1, r.id, r.location_id, r.name, r.description, r.kind, r.bookable
 from jsonb_to_recordset($2::jsonb)
@@ -35,6 +36,17 @@ where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`,
 } as const;
 
+interface KnownBay {
+  readonly id: string;
+  readonly location_id: string;
+  readonly description: string;
+  readonly kind: string;
+  readonly bookable: boolean;
+}
+
+/** What the file need not say of a bay that is new. */
+const newBay = { description: '', kind: 'RangeBay', bookable: true };
+
 /** @throws {ImportError} and changes nothing, if an id belongs to another facility or a time zone is not the database's */
 export function importPlaces(db: Database, facilities: readonly ImportedFacility[]): Promise<void> {
   return db.transaction(async (trx) => {
@@ -47,17 +59,15 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
 async function importFacility(trx: Database, { id, name, timeZone, locations, bays }: ImportedFacility): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
-  const before = await query<{ id: string; location_id: string }>(trx, importWrites.lockBays, [
-    id,
-    bays.map((bay) => bay.id),
-  ]);
-  await query(trx, importWrites.bays, [id, JSON.stringify(bays)]);
-  const locationBefore = new Map(before.map((bay) => [bay.id, bay.location_id]));
+  const before = await query<KnownBay>(trx, importWrites.lockBays, [id, bays.map((bay) => bay.id)]);
+  const known = new Map(before.map((bay) => [bay.id, bay]));
+  const whole = bays.map((bay) => ({ ...newBay, ...known.get(bay.id), ...bay }));
+  await query(trx, importWrites.bays, [id, JSON.stringify(whole)]);
   for (const bay of bays) {
-    const known = locationBefore.get(bay.id);
-    if (known !== undefined && known !== bay.location_id) {
+    const locationBefore = known.get(bay.id)?.location_id;
+    if (locationBefore !== undefined && locationBefore !== bay.location_id) {
       await query(trx, importWrites.carryBookings, [id, bay.id, bay.location_id]);
-      await query(trx, importWrites.carryCounts, [id, bay.id, known, bay.location_id]);
+      await query(trx, importWrites.carryCounts, [id, bay.id, locationBefore, bay.location_id]);
     }
   }
 }

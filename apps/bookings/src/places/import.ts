@@ -58,9 +58,10 @@ export interface ImportedBay {
   readonly id: string;
   readonly location_id: string;
   readonly name: string;
-  readonly description: string;
-  readonly kind: string;
-  readonly bookable: boolean;
+  /** Where these are left out, a bay that is known keeps its own. */
+  readonly description?: string;
+  readonly kind?: string;
+  readonly bookable?: boolean;
   readonly path: string;
 }
 
@@ -136,13 +137,9 @@ function flatten({ facilities }: ImportDocument): readonly ImportedFacility[] {
       path: `/facilities/${f}/locations/${l}`,
     })),
     bays: locations.flatMap((location, l) =>
-      (location.bays ?? []).map(({ id, name, description = '', kind = 'RangeBay', bookable = true }, b) => ({
-        id,
+      (location.bays ?? []).map((bay, b) => ({
+        ...bay,
         location_id: location.id,
-        name,
-        description,
-        kind,
-        bookable,
         path: `/facilities/${f}/locations/${l}/bays/${b}`,
       })),
     ),
