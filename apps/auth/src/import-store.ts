@@ -24,13 +24,23 @@ export async function knownIds(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Names in small letters. */
+/** Accounts of one file may take names over from each other: whoever gets another gives theirs up first. */
+export async function giveUpNames(tx: Database, accounts: readonly ImportedAccount[]): Promise<void> {
+  await tx.raw(
+    `update account a set username = 'given up by ' || a.id from unnest(?::text[], ?::text[]) as given (id, username)
+      where given.id = a.id and lower(given.username) <> lower(a.username)`,
+    [accounts.map(({ id }) => id) as never, accounts.map(({ username }) => username) as never],
+  );
+}
+
+/** Who has these names, in whatever letters; `username` is the one asked for. */
 export async function accountsNamed(
   tx: Database,
   usernames: readonly string[],
 ): Promise<readonly { readonly id: string; readonly username: string }[]> {
   const { rows } = await tx.raw<{ rows: { id: string; username: string }[] }>(
-    'select id, lower(username) as username from account where lower(username) = any (select lower(x) from unnest(?::text[]) x)',
+    `select a.id, asked.username from unnest(?::text[]) as asked (username)
+       join account a on lower(a.username) = lower(asked.username)`,
     [usernames as never],
   );
   return rows;

@@ -8,6 +8,7 @@ import { type ImportDocument, type ImportedAccount, ImportFaults } from './impor
 import {
   accountsNamed,
   confidentialAmong,
+  giveUpNames,
   knownIds,
   storeAccount,
   storeClient,
@@ -47,6 +48,7 @@ export async function importDocument(
     const confidential = await confidentialAmong(tx, ids);
     const toStore = clients.map((client) => readClient(client, confidential.has(client.client_id)));
     for (const facility of facilities) await storeFacility(tx, facility);
+    await giveUpNames(tx, accounts);
     const found = [
       ...(await Promise.all(toStore.map(faultsOfClient))).flat(),
       ...(await findAccountFaults(tx, accounts)),
@@ -103,7 +105,7 @@ async function findAccountFaults(tx: Database, accounts: readonly ImportedAccoun
     accounts.map(({ username }) => username),
   );
   return accounts.flatMap(({ id, username }, index) =>
-    named.some((known) => known.username === username.toLowerCase() && known.id !== id)
+    named.some((known) => known.username === username && known.id !== id)
       ? [`/accounts/${index}/username: belongs to another account`]
       : [],
   );

@@ -208,6 +208,27 @@ describe('an upsert', () => {
     expect(await imported({ email: 'three@mail.example', emailVerified: true })).toEqual(['three@mail.example', true]);
   });
 
+  test('accounts may take names over from each other', async () => {
+    const named = async (one: string, two: string) => {
+      await load({
+        accounts: [
+          { id: 'acc-one', username: one },
+          { id: 'acc-two', username: two },
+        ],
+      });
+      return (await server.db('account').whereIn('id', ['acc-one', 'acc-two']).orderBy('id')).map(
+        (row) => row.username,
+      );
+    };
+    expect(await named('one@names.example', 'two@names.example')).toEqual(['one@names.example', 'two@names.example']);
+    expect(await named('TWO@names.example', 'one@names.example')).toEqual(['TWO@names.example', 'one@names.example']);
+    const taken = { accounts: [{ id: 'acc-one', username: 'one@names.example' }] };
+    expect(await faultsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
+    expect(await named('İ@names.example', 'one@names.example')).toEqual(['İ@names.example', 'one@names.example']);
+    const same = { accounts: [{ id: 'acc-three', username: 'İ@names.example' }] };
+    expect(await faultsOf(same)).toEqual(['/accounts/0/username: belongs to another account']);
+  });
+
   test('memberships become those of the file', async () => {
     const withRoles = (memberships: unknown) =>
       load({ accounts: [{ id: 'acc-roles', username: 'roles', memberships }] });
