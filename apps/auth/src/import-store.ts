@@ -55,11 +55,12 @@ export async function storeFacility(tx: Database, { id, name }: ImportedFacility
 
 export async function storeAccount(tx: Database, account: ImportedAccount): Promise<void> {
   const { id, username, password, name, email, emailVerified, kind, roles, memberships } = account;
-  const { rows } = await tx.raw<{ rows: { password_hash: string | null }[] }>(
-    'select password_hash from account where id = ? for update',
+  const { rows } = await tx.raw<{ rows: { password_hash: string | null; kind: string; roles: string[] }[] }>(
+    'select password_hash, kind, roles from account where id = ? for update',
     [id],
   );
-  const known = rows[0]?.password_hash ?? null;
+  const before = rows[0];
+  const known = before?.password_hash ?? null;
   const unchanged = password === undefined || (known !== null && (await verifyPassword(known, password)));
   const hash = unchanged ? known : await hashPassword(password);
   // Of an address that has just come, nobody has used the mailed link.
@@ -81,8 +82,8 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
       name ?? null,
       email ?? null,
       emailVerified ?? false,
-      kind ?? 'user',
-      (roles ?? []) as never,
+      kind ?? before?.kind ?? 'user',
+      (roles ?? before?.roles ?? []) as never,
       hash,
       emailVerified !== undefined,
       emailVerified !== undefined,

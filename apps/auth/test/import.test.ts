@@ -195,6 +195,18 @@ describe('an upsert', () => {
     expect(third.password_hash).not.toBe(first.password_hash);
   });
 
+  test('what is left out of an account stays', async () => {
+    const whole = {
+      ...{ id: 'acc-whole', username: 'whole', name: 'Whole', email: 'w@whole.example', emailVerified: true },
+      ...{ kind: 'service', roles: ['player'], password: 'a-password-of-its-own' },
+      memberships: [{ facilityId: 'fac-north', role: 'bookings-manager' }],
+    };
+    await load({ accounts: [whole] });
+    const before = await everything();
+    await load({ accounts: [{ id: 'acc-whole', username: 'whole' }] });
+    expect(await everything()).toBe(before);
+  });
+
   test('another address is one that nobody has confirmed, unless the file says so', async () => {
     const imported = async (more: object) => {
       await load({ accounts: [{ id: 'acc-mail', username: 'mail', ...more }] });
