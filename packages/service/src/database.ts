@@ -166,7 +166,7 @@ export function isUnavailable(error: unknown): boolean {
   return (
     error.name === 'KnexTimeoutError' ||
     error.name === 'TimeoutError' ||
-    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Unable to acquire a connection/.test(
+    /Connection terminated|timeout expired|timeout exceeded when trying to connect|Client has encountered a connection error|Unable to acquire a connection/.test(
       error.message,
     )
   );

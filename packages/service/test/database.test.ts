@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connectDatabase, type Database, isUnavailable, query } from '../src/database.ts';
@@ -26,6 +28,26 @@ describe('a statement whose answer is overdue', () => {
     const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('a server that takes connections and says nothing', () => {
+  test('is passing trouble, to a statement and to a transaction', async () => {
+    const connections = new Set<Socket>();
+    const silent = createServer((socket) => void connections.add(socket.on('error', () => {})));
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const url = `postgres://nobody@127.0.0.1:${port}/nothing`;
+    const mute = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
+    const failures = await Promise.all(
+      [query(mute, 'select 1'), mute.transaction((transaction) => query(transaction, 'select 1'))].map((asked) =>
+        asked.catch((error: unknown) => error),
+      ),
+    );
+    await mute.destroy();
+    for (const socket of connections) socket.destroy();
+    silent.close();
+    expect(failures.map(isUnavailable)).toEqual([true, true]);
   });
 });
 
