@@ -52,16 +52,18 @@ describe('auth is away', () => {
 
     const fresh = await system.startBookings({}, { waitFor: 'live' });
     expect(await fresh.ready()).toBe(false);
-    const early = await book(fresh.base, token, nextBooking());
-    expect(early).toMatchObject({ status: 503, codes: ['ERR00503'], retryAfter: expect.stringMatching(/^\d+$/) });
-    await eventually(async () => (await fresh.metric(/^jwks_fetch_failures_total/)) > 0);
+    for (let count = 0; count < 15; count += 1) {
+      const early = await book(fresh.base, token, nextBooking());
+      expect(early).toMatchObject({ status: 503, codes: ['ERR00503'], retryAfter: expect.stringMatching(/^\d+$/) });
+    }
+    await eventually(async () => (await fresh.metric(/^jwks_fetch_failures_total/)) > 8);
 
     auth = await system.startAuth();
     const recovery = await timeUntil(() => fresh.ready());
     expect(await bookOnce(fresh.base, token)).toBe(201);
     expect(await bookOnce(fresh.base, await getToken(auth.base))).toBe(201);
     measured('auth killed', { newInstanceReadyAfter: recovery });
-    expect(recovery).toBeLessThan(15_000);
+    expect(recovery).toBeLessThan(10_000);
     await fresh.stop('SIGTERM');
   }, 60_000);
 

@@ -86,7 +86,9 @@ export function createKeyring(options: KeyringOptions): Keyring {
   const schedule = (): void => {
     clearTimeout(timer);
     if (closed) return;
-    const pause = failures === 0 ? refreshEvery : Math.min(30_000, 250 * 2 ** Math.min(failures, 10));
+    // Who has no key yet serves nobody, and every request that comes has its own try, which would soon make the pause a long one.
+    const longest = fetchedAt === undefined ? 2_000 : 30_000;
+    const pause = failures === 0 ? refreshEvery : Math.min(longest, 250 * 2 ** Math.min(failures, 10));
     timer = setTimeout(() => void refresh(), pause * (0.8 + 0.4 * Math.random()));
     timer.unref();
   };
