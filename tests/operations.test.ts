@@ -37,7 +37,7 @@ function hasPsql(): boolean {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'bay-booking-operations-'));
     await chmod(folder, 0o711);
-    const [port, auth, bookings] = (await freePorts(3)) as [number, number, number];
+    const [port, auth, bookings, rolled] = (await freePorts(4)) as [number, number, number, number];
     server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
     await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
     const installed = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
@@ -50,6 +50,7 @@ function hasPsql(): boolean {
       ADMIN_URL: `postgres://manager:manager@localhost:${port}/postgres`,
       ISSUER: `http://localhost:${auth}`,
       BASE_URL: `http://localhost:${bookings}`,
+      ROLLED_URL: `http://localhost:${rolled}`,
     };
   }, 60_000);
   afterAll(async () => {
@@ -65,13 +66,11 @@ function hasPsql(): boolean {
 ${session}
 echo; echo ------
 ${secondLogin}
-(cd apps/bookings && DATABASE_URL="postgres://bookings_service_2:$NEW@$HOST/bookings" PORT=0 AUTH_ISSUER="$ISSUER" exec node src/main.ts > rolled.log) &
-tail -n +1 -f --pid=$! apps/bookings/rolled.log 2>/dev/null | grep -q -m1 listening || :
+(cd apps/bookings && DATABASE_URL="postgres://bookings_service_2:$NEW@$HOST/bookings" PORT=\${ROLLED_URL##*:} AUTH_ISSUER="$ISSUER" exec node src/main.ts > rolled.log) &
+curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "$ROLLED_URL/health/ready"
 ${dropFirst}
-second=$(sed -n 's/.*"port":\\([0-9]*\\),"listener":"api".*/\\1/p' apps/bookings/rolled.log)
-curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "http://localhost:$second/health/ready"
 echo ------
-curl -sS -f "http://localhost:$second/api/bookings" -H "Authorization: Bearer $TOKEN"
+curl -sS -f "$ROLLED_URL/api/bookings" -H "Authorization: Bearer $TOKEN"
 echo; echo ------
 curl -s "$BASE_URL/health/ready"`;
     const { stdout } = await promisify(execFile)('bash', ['-e', '-c', script], {
