@@ -1,6 +1,6 @@
 // When must somebody be asked before an authorization request goes on? The library's own checks, plus: a social provider was asked for
-// (`acr_values=idp:NAME`), the session's account is gone or disabled, and
-// whoever signed in is not whom the client meant by `id_token_hint` (OpenID Connect Core section 3.1.2.1).
+// (`acr_values=idp:NAME`), the session's account is gone or disabled, and whoever signed in is not whom the client meant by `id_token_hint`
+// (OpenID Connect Core section 3.1.2.1).
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy, type interactionPolicy as Policy } from 'oidc-provider';
 

@@ -3,11 +3,11 @@
 import type { Answer } from '@bay-booking/common/endpoint';
 import type { Fault } from '@bay-booking/common/validation';
 import type { Caller } from '../caller.ts';
-import { type Code, failure, invalid, problemOf, unavailable } from '../errors.ts';
+import { failure, unavailable } from '../errors.ts';
 import { tagsToMatch } from '../etag.ts';
 import { type Booking, tagOf } from './booking.ts';
 import type { BookingServices } from './create.ts';
-import { examine, obstacleCodes, type Wanted, type WantedFields } from './faults.ts';
+import { examine, obstacleCodes, refusal, triesAtMost, type WantedFields } from './faults.ts';
 import { type FindCandidates, isBookingId } from './ids.ts';
 import { bookingAnswer } from './resource.ts';
 
@@ -20,9 +20,6 @@ interface Addressed {
   readonly caller: Caller;
   readonly ifMatch: string | undefined;
 }
-
-/** Each that fails is somebody else's that succeeded. */
-const triesAtMost = 20;
 
 export function createBookingFinder({ store, candidates }: Pick<ChangeServices, 'store' | 'candidates'>) {
   /** @throws 404 for one that is not there, or not in the token's facilities: the same answer */
@@ -92,8 +89,4 @@ export function createBookingChanger(services: ChangeServices) {
   };
 
   return { update, remove };
-}
-
-function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: Iterable<Code>) {
-  return invalid([...wanted.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
 }

@@ -3,11 +3,11 @@ import type { Answer } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Fault } from '@bay-booking/common/validation';
 import type { Caller } from '../caller.ts';
-import { type Code, failure, invalid, problemOf, unavailable } from '../errors.ts';
+import { type Code, failure, unavailable } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { type AnswerStore, type KeyedRequest, keptAnswer, keyedRequest, keyFaults } from './answers.ts';
 import type { Booking } from './booking.ts';
-import { examine, obstacleCodes, type Wanted, type WantedFields } from './faults.ts';
+import { examine, obstacleCodes, refusal, triesAtMost, type Wanted, type WantedFields } from './faults.ts';
 import { newBookingId } from './ids.ts';
 import { bookingAnswer } from './resource.ts';
 import type { BookingStore, CreateOutcome } from './store.ts';
@@ -27,9 +27,6 @@ export interface CreateRequest {
   readonly caller: Caller;
 }
 
-/** Each that fails is a change of somebody else's that came between. */
-const triesAtMost = 20;
-
 export function createBookingCreator(services: BookingServices) {
   const { store, answers, catalogue, link } = services;
 
@@ -47,7 +44,7 @@ export function createBookingCreator(services: BookingServices) {
 
     const wanted = await examine(body, faults, { catalogue, facilities: caller.facilities, now });
     const { change } = wanted;
-    if (!change) throw invalid([...wanted.problems(context), ...(await obstacles(wanted, context, []))]);
+    if (!change) throw refusal(wanted, context, await obstacles(wanted, context, []));
 
     const booking: Booking = {
       id: newBookingId(change.place.facilityId, now),
@@ -89,17 +86,16 @@ export function createBookingCreator(services: BookingServices) {
       throw unavailable(new Error('an answer was kept and is gone'));
     }
     const found = await obstacles(wanted, context, outcome === 'duplicate' ? ['BOOK00001'] : []);
-    if (found.length > 0) throw invalid(found);
+    if (found.size > 0) throw refusal(wanted, context, found);
     return undefined;
   }
 
   /** What the database found (`codes`), and what it did not come to. */
-  async function obstacles(wanted: Wanted, context: { externalBookingId: string }, codes: readonly Code[]) {
+  async function obstacles(wanted: Wanted, { externalBookingId }: Settlement['context'], codes: readonly Code[]) {
     const found = new Set(codes);
-    const { externalBookingId } = context;
     if (externalBookingId !== '' && (await store.isReferenced(externalBookingId))) found.add('BOOK00001');
     for (const code of await obstacleCodes(wanted, store)) found.add(code);
-    return [...found].map((code) => problemOf(code, context));
+    return found;
   }
 }
 

@@ -1,8 +1,8 @@
 // What is wrong with a booking that a client wants? All faults that can be found are reported together, one entry each (contract
 // section 7); the database has the last word, and what it refuses is explained here.
-import type { Problem } from '@bay-booking/common/errors';
+import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { Fault } from '@bay-booking/common/validation';
-import { type Code, problemOf, problemsOf } from '../errors.ts';
+import { type Code, invalid, problemOf, problemsOf } from '../errors.ts';
 import type { BayPlace, Catalogue } from '../places/catalogue.ts';
 import type { BookingChange } from './booking.ts';
 import type { BookingStore } from './store.ts';
@@ -46,6 +46,14 @@ export async function examine(
     change: whole ? { bayId, userAlias, startDate: start.toISOString(), endDate: end.toISOString(), place } : undefined,
     problems: (context) => [...problemsOf(faults, context), ...codes.map((code) => problemOf(code, context))],
   };
+}
+
+/** Each that fails is a change of somebody else's that came between. */
+export const triesAtMost = 20;
+
+/** Every fault: those that were found before the database was asked, and `codes`. */
+export function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: Iterable<Code>): ApiError {
+  return invalid([...wanted.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
 }
 
 /** What other bookings and the bay's state have against it; `except` is the booking that is being updated. */

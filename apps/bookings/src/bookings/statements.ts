@@ -12,7 +12,8 @@ export const bookingColumns =
 export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
 
 const changeColumns = '(facility_id, booking_id, version, n, location_id, hour)';
-const returned = bookingColumns.replace(/\w+/g, 'booking.$&');
+const columnsOf = (table: string): string => bookingColumns.replace(/\w+/g, `${table}.$&`);
+const returned = columnsOf('booking');
 // Of immutable functions only, as a change on a spread table must be: a time in UTC is no matter of the session's zone, a cast none either.
 const milliseconds = "(extract(epoch from booking.last_updated_at at time zone 'UTC') * 1000)::bigint";
 const tag = `(booking.version::text || '-' || ${milliseconds}::text)`;
@@ -102,7 +103,7 @@ select ${bookingColumns} from removed`,
 
   /** The same without counting, which then is `countChange`'s: a statement that writes two tables is taken apart by Citus. */
   change: `with ${changing}
-select ${bookingColumns.replace(/\w+/g, 'changed.$&')}, changed.location_id, changed.hour, old.location_id as old_location_id, old.hour as old_hour
+select ${columnsOf('changed')}, changed.location_id, changed.hour, old.location_id as old_location_id, old.hour as old_hour
 from changed cross join old`,
 
   takeOut: removing,

@@ -52,9 +52,8 @@ function changeAndCount(db: Database, values: readonly unknown[]): Promise<Booki
   return inTransaction(db, async (run) => {
     const [[row]] = await run<[ChangedRow[]]>([writes.change, values, wireTypes]);
     if (!row || (row.location_id === row.old_location_id && row.hour === row.old_hour)) return row;
-    const old = [row.facility_id, row.id, row.version, -1, row.old_location_id, row.old_hour];
-    const now = [row.facility_id, row.id, row.version, 1, row.location_id, row.hour];
-    await run([writes.countChange, old], [writes.countChange, now]);
+    const was = { location_id: row.old_location_id, hour: row.old_hour };
+    await run(counting(row, row.version, -1, was), counting(row, row.version, 1, row));
     return row;
   });
 }
@@ -66,10 +65,15 @@ export const removalOf = (values: readonly unknown[], isSpread: boolean): Asked 
   wireTypes,
 ];
 
-export const countOut = (row: UncountedRow): Asked => [
-  writes.countChange,
-  [row.facility_id, row.id, row.version + 1, -1, row.location_id, row.hour],
-];
+export const countOut = (row: UncountedRow): Asked => counting(row, row.version + 1, -1, row);
+
+/** `n` more where a booking starts. */
+const counting = (
+  { facility_id, id }: BookingRow,
+  version: number,
+  n: 1 | -1,
+  { location_id, hour }: Pick<UncountedRow, 'location_id' | 'hour'>,
+): Asked => [writes.countChange, [facility_id, id, version, n, location_id, hour]];
 
 export function toBooking(row: BookingRow): Booking {
   return {
