@@ -1,3 +1,3 @@
-import preset, { withPostgres } from '../jest.preset.js';
+import { preset, withPostgres } from '../packages/testkit/jest/preset.js';
 
 export default { ...preset, ...withPostgres, testMatch: ['<rootDir>/test/**/*.test.ts'] };

@@ -7,7 +7,7 @@ import { globSync } from 'node:fs';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join as pathOf } from 'node:path';
-import { migrate } from '@bay-booking/service/migrate';
+import { migrate } from '@bay-booking/service/database/migrate';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { book, type Load, nextBooking, progress, startLoad } from './booking-load.ts';

@@ -156,7 +156,7 @@ describe('alerts and dashboards', () => {
     collectProcessMetrics(metrics);
     const measured = new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));
     for (const file of [
-      'packages/service/src/database-metrics.ts',
+      'packages/service/src/database/metrics.ts',
       ...globSync('apps/*/src/metrics.ts', { cwd: root }),
     ])
       for (const [, name] of read(file).matchAll(/name: '(\w+)'/g)) measured.add(name as string);

@@ -1,3 +1,3 @@
-import preset from '../jest.preset.js';
+import { preset } from '../packages/testkit/jest/preset.js';
 
 export default { ...preset, testMatch: ['<rootDir>/**/*.test.ts'] };

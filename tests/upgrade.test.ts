@@ -3,7 +3,7 @@
 import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate } from '@bay-booking/service/migrate';
+import { migrate } from '@bay-booking/service/database/migrate';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { progress, startLoad } from './booking-load.ts';
 import { expectNothingLostOrDoubled, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { migrate } from '@bay-booking/service/migrate';
+import { migrate } from '@bay-booking/service/database/migrate';
 import type pg from 'pg';
 import { onDatabase } from './server.ts';
 import {

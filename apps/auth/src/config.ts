@@ -19,7 +19,7 @@ import {
   url,
 } from '@bay-booking/service/config';
 import { defaultSignInLimits } from './guard/sign-in-guard.ts';
-import { isLoopback } from './loopback.ts';
+import { isLoopback } from './http/loopback.ts';
 import { parseSocialProviders, type SocialProviders } from './social/settings.ts';
 
 const origin = (value: string): string => {

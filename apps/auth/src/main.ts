@@ -1,11 +1,11 @@
 // The process of the authorization server: environment in, HTTP out (contract section 2).
-import { createMetricsApp, messagesOf } from '@bay-booking/service/http';
+import { createMetricsApp, messagesOf } from '@bay-booking/service/http/app';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { readAuthConfig } from './config.ts';
-import { refuseUnreadable } from './unreadable.ts';
+import { refuseUnreadable } from './http/malformed-request.ts';
 
 runService(async () => {
   const config = readAuthConfig(process.env);

@@ -3,7 +3,7 @@
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
-import type { KeyRow } from './keys.ts';
+import type { KeyRow } from './signing-keys/store.ts';
 
 const grants: ReadonlySet<string> = new Set([
   'authorization_code',

@@ -1,18 +1,18 @@
 // A whole authorization server for a test file: its own database, its demo people and clients, listening on a free port.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { connectDatabase, type Database } from '@bay-booking/service/database';
+import { connectDatabase, type Database } from '@bay-booking/service/database/database';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll } from '@jest/globals';
 import { type AuthApp, createApp } from '../src/app.ts';
-import { createClientCheck } from '../src/clients/check.ts';
 import { readAuthConfig } from '../src/config.ts';
-import { importDocument } from '../src/import.ts';
-import type { ImportDocument } from '../src/import-document.ts';
+import type { ImportDocument } from '../src/import/document.ts';
+import { importDocument } from '../src/import/importer.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
-import { createScopeTable } from '../src/scopes.ts';
+import { createClientCheck } from '../src/oidc/client-validation.ts';
+import { createScopeTable } from '../src/oidc/scopes.ts';
 import { openGate } from './database-gate.ts';
 import { demoDocument } from './demo-document.ts';
 

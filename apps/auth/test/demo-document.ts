@@ -1,6 +1,6 @@
 // The demo of contract section 3, as far as the authorization server knows it.
-import type { ImportDocument } from '../src/import-document.ts';
-import type { ScopeTable } from '../src/scopes.ts';
+import type { ImportDocument } from '../src/import/document.ts';
+import type { ScopeTable } from '../src/oidc/scopes.ts';
 
 export function demoDocument(scopes: ScopeTable): ImportDocument {
   const every = scopes.all.join(' ');

@@ -1,9 +1,9 @@
 // Contract section 2, "Import files": an upsert by id, all or nothing, with the path of each fault.
-import { connectDatabase } from '@bay-booking/service/database';
+import { connectDatabase } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClientCheck } from '../src/clients/check.ts';
-import { importDocument } from '../src/import.ts';
-import { type ImportDocument, ImportFaults, readImportDocument } from '../src/import-document.ts';
+import { type ImportDocument, ImportFaults, readImportDocument } from '../src/import/document.ts';
+import { importDocument } from '../src/import/importer.ts';
+import { createClientCheck } from '../src/oidc/client-validation.ts';
 import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 

@@ -1,35 +1,35 @@
 // What is served? The one place where everything is wired and listed.
 import { linksBelow } from '@bay-booking/common/links';
-import type { Database } from '@bay-booking/service/database';
-import { collectDatabaseMetrics } from '@bay-booking/service/database-metrics';
-import { createHttpApp } from '@bay-booking/service/http';
+import type { Database } from '@bay-booking/service/database/database';
+import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';
+import { createHttpApp } from '@bay-booking/service/http/app';
+import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
-import { createReadiness, databaseCheck } from '@bay-booking/service/readiness';
 import type { Express, RequestHandler } from 'express';
-import { mountLiteralAddresses } from './addresses.ts';
-import { createBearer } from './bearer.ts';
-import { createAnswerStore } from './bookings/answers.ts';
+import { createBearer } from './auth/access-token.ts';
+import type { Keyring } from './auth/jwks-cache.ts';
+import { createCandidates } from './bookings/booking-id.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
-import { createFlag, type Flag } from './bookings/flags.ts';
-import { createCandidates } from './bookings/ids.ts';
-import { createSearchStore, type SearchStore } from './bookings/search-store.ts';
-import { countReads } from './bookings/statements.ts';
-import { createBookingStore } from './bookings/store.ts';
+import { createAnswerStore } from './bookings/idempotency.ts';
+import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
+import { countReads } from './bookings/storage/statements.ts';
+import { createBookingStore } from './bookings/storage/store.ts';
 import type { Config } from './config.ts';
-import { mountDocuments } from './documents.ts';
-import type { Keyring } from './keyring.ts';
+import { createFlag, type Flag } from './database/cached-flag.ts';
+import { migrationsDirectory } from './database/migrations-directory.ts';
+import { createReads, type Reads } from './database/replica/read-router.ts';
+import { createReplicaStore } from './database/replica/store.ts';
+import { within } from './database/with-timeout.ts';
+import { mountPrefix } from './http/base-path.ts';
+import { createRateLimit } from './http/rate-limit.ts';
+import { mountEndpoints, mountFailures, mountPath } from './http/router.ts';
+import { mountLiteralAddresses } from './http/undecodable-path.ts';
 import { observeKeyring, observeReads } from './metrics.ts';
-import { migrationsDirectory } from './migrations-directory.ts';
+import { mountDocuments } from './openapi/routes.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore, type PlacesStore } from './places/store.ts';
-import { mountPrefix } from './prefix.ts';
-import { createRateLimit } from './rate-limit.ts';
-import { createReads, type Reads } from './replica/reads.ts';
-import { createReplicaStore } from './replica/store.ts';
-import { mountEndpoints, mountFailures, mountPath } from './routes.ts';
-import { within } from './within.ts';
 
 export interface AppOptions {
   readonly config: Pick<

@@ -1,17 +1,17 @@
 // Starts the Bookings API: configuration, database, keys, HTTP. Beside the commands the only file that reads the environment.
-import { connectDatabase } from '@bay-booking/service/database';
-import { createMetricsApp, messagesOf } from '@bay-booking/service/http';
+import { connectDatabase } from '@bay-booking/service/database/database';
+import { createMetricsApp, messagesOf } from '@bay-booking/service/http/app';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
-import { createAnswerStore } from './bookings/answers.ts';
-import { createCountingStore } from './bookings/counting-store.ts';
+import { createKeyring } from './auth/jwks-cache.ts';
+import { createCountingStore } from './bookings/counts/compaction.ts';
+import { createAnswerStore } from './bookings/idempotency.ts';
+import { startHousekeeping } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
-import { startHousekeeping } from './housekeeping.ts';
-import { createKeyring } from './keyring.ts';
+import { refuseUnreadable } from './http/malformed-request.ts';
 import { countFailedFetches } from './metrics.ts';
-import { refuseUnreadable } from './unreadable.ts';
 
 runService(async () => {
   const config = readBookingsConfig(process.env);

@@ -2,7 +2,7 @@
 // them fails, and where lists are read from. Bookings by outcome are in `http_problems_total` and in the request counts.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
-import type { Keyring } from './keyring.ts';
+import type { Keyring } from './auth/jwks-cache.ts';
 
 export function observeKeyring({ registry }: Metrics, keyring: Pick<Keyring, 'age'>): void {
   new Gauge({

@@ -1,9 +1,9 @@
 // Are the counts of long lists right, whoever writes and whatever happens at the same time? Contract section 7; docs/decisions, 8.
-import { query } from '@bay-booking/service/database';
+import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createCountStore } from '../src/bookings/count-store.ts';
-import { createCountingStore } from '../src/bookings/counting-store.ts';
-import { createSearchStore } from '../src/bookings/search-store.ts';
+import { createCountingStore } from '../src/bookings/counts/compaction.ts';
+import { createCountStore } from '../src/bookings/counts/reader.ts';
+import { createSearchStore } from '../src/bookings/search/store.ts';
 import { readImport } from '../src/places/import.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { slot } from './support/bookings.ts';

@@ -1,11 +1,11 @@
 // npm run distribute -w apps/bookings: does every table have its place, is a plain PostgreSQL left as it is, and what is refused? On a
 // cluster the command is tried by tests/citus.test.ts.
-import { query } from '@bay-booking/service/database';
-import { distribute } from '@bay-booking/service/distribute';
+import { query } from '@bay-booking/service/database/database';
+import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { distribution } from '../src/distribution.ts';
-import { migrationsDirectory } from '../src/migrations-directory.ts';
+import { distribution } from '../src/database/distribution.ts';
+import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 import { isSpread } from './support/waiting.ts';
 import { createWorld, type World } from './support/world.ts';
 

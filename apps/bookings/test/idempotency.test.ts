@@ -1,8 +1,8 @@
 // Idempotency-Key on POST /api/bookings. Contract section 7.
 
-import { query } from '@bay-booking/service/database';
+import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createAnswerStore } from '../src/bookings/answers.ts';
+import { createAnswerStore } from '../src/bookings/idempotency.ts';
 import { codesOf, slot } from './support/bookings.ts';
 import { somebodyWaits } from './support/waiting.ts';
 import { createWorld, type World } from './support/world.ts';

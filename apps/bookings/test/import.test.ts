@@ -1,7 +1,7 @@
 // npm run import -w apps/bookings -- FILE. Contract section 2: an upsert by id, all or nothing; bad input names the path of each fault.
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
-import { query } from '@bay-booking/service/database';
+import { query } from '@bay-booking/service/database/database';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ImportError, readImport } from '../src/places/import.ts';

@@ -1,10 +1,10 @@
 // Why nobody waits in a circle: a create locks its bay, an update its old and its new bay in the order of their ids, a move both bays
 // too, until they commit. Whoever else wants one of them waits there, and for nothing else.
 
-import { type Database, errorCode, query } from '@bay-booking/service/database';
+import { type Database, errorCode, query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { writes } from '../src/bookings/statements.ts';
-import { createBookingStore } from '../src/bookings/store.ts';
+import { writes } from '../src/bookings/storage/statements.ts';
+import { createBookingStore } from '../src/bookings/storage/store.ts';
 import { slot } from './support/bookings.ts';
 import { createWorld, type World } from './support/world.ts';
 

@@ -2,10 +2,10 @@
 
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { createDocumentCheck } from '@bay-booking/common/validation';
-import { query } from '@bay-booking/service/database';
+import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
-import { refuseUnreadable } from '../src/unreadable.ts';
+import { refuseUnreadable } from '../src/http/malformed-request.ts';
 import { codesOf, slot } from './support/bookings.ts';
 import { another, closeOthers, createWorld, type World } from './support/world.ts';
 

@@ -1,6 +1,6 @@
 // Many at once: the database is the guard, and nobody waits in a circle. Contract section 7.
 
-import { query } from '@bay-booking/service/database';
+import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { codesOf, slot } from './support/bookings.ts';
 import { isSpread } from './support/waiting.ts';

@@ -1,13 +1,13 @@
 // Do the statements, which take a search apart to find it in indexes, find what the rules of contract section 7 say? Against the rules
 // written down once more, on bookings whose ends often touch the moments asked for.
-import { connectDatabase, type Database, query } from '@bay-booking/service/database';
+import { connectDatabase, type Database, query } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Criteria } from '../src/bookings/conditions.ts';
-import { createCountingStore } from '../src/bookings/counting-store.ts';
-import { createSearchStore } from '../src/bookings/search-store.ts';
-import { distribution } from '../src/distribution.ts';
-import { migrationsDirectory } from '../src/migrations-directory.ts';
+import { createCountingStore } from '../src/bookings/counts/compaction.ts';
+import { createSearchStore } from '../src/bookings/search/store.ts';
+import type { Criteria } from '../src/bookings/search/where.ts';
+import { distribution } from '../src/database/distribution.ts';
+import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 
 const hour = 3_600_000;
 const origin = Date.UTC(2030, 0, 1);

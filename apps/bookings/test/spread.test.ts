@@ -1,9 +1,9 @@
 // Where tables may be spread over several nodes, a booking is written by two statements of one transaction instead of one statement: does
 // it all happen still, or nothing? What Citus keeps its list of tables in is all that tells such a database (docs/scale.md).
-import { query } from '@bay-booking/service/database';
+import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createCountStore } from '../src/bookings/count-store.ts';
-import { writes } from '../src/bookings/statements.ts';
+import { createCountStore } from '../src/bookings/counts/reader.ts';
+import { writes } from '../src/bookings/storage/statements.ts';
 import { codesOf, slot } from './support/bookings.ts';
 import { another, closeOthers, createWorld, type World } from './support/world.ts';
 

@@ -2,15 +2,15 @@
 // nothing that only one node could keep. See docs/decisions for why.
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
+import { countWrites } from '../src/bookings/counts/compaction.ts';
 import {
   binsStatement,
   goingOnStatement,
   startedBeforeStatement,
   totalStatement,
-} from '../src/bookings/count-statements.ts';
-import { countWrites } from '../src/bookings/counting-store.ts';
-import { searchStatements } from '../src/bookings/search-statements.ts';
-import { bookedRange, countReads, reads, writes } from '../src/bookings/statements.ts';
+} from '../src/bookings/counts/statements.ts';
+import { searchStatements } from '../src/bookings/search/statements.ts';
+import { bookedRange, countReads, reads, writes } from '../src/bookings/storage/statements.ts';
 import { importReads, importWrites } from '../src/places/import-store.ts';
 import { placeReads } from '../src/places/store.ts';
 

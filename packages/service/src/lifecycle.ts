@@ -2,8 +2,8 @@
 // what was opened, exit 0 (contract section 2).
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { answerUnreadable, hasHost, type Refuse, statusOfUnreadable } from './http/malformed-request.ts';
 import type { Logger } from './logging.ts';
-import { answerUnreadable, hasHost, type Refuse, statusOfUnreadable } from './unreadable.ts';
 
 const drainLimit = 30_000;
 const silentLimit = 1_000;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { connectDatabase, type Database, isUnavailable, query } from '../src/database.ts';
+import { connectDatabase, type Database, isUnavailable, query } from '../src/database/database.ts';
 
 let database: TestDatabase;
 let db: Database;

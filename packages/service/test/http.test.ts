@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import request from 'supertest';
-import { createHttpApp } from '../src/http.ts';
+import { createHttpApp } from '../src/http/app.ts';
+import { type Check, createReadiness } from '../src/http/readiness.ts';
 import { createLogger } from '../src/logging.ts';
 import { createMetrics } from '../src/metrics.ts';
-import { type Check, createReadiness } from '../src/readiness.ts';
 
 function setUp(checks: Record<string, Check> = {}) {
   const lines: string[] = [];

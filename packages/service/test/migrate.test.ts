@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { migrate } from '../src/migrate.ts';
+import { migrate } from '../src/database/migrate.ts';
 
 let database: TestDatabase;
 let directory: string;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Pool, type Pooled } from '../src/pool.ts';
+import { Pool, type Pooled } from '../src/database/pool.ts';
 
 interface Fake extends Pooled {
   readonly id: number;

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { connectDatabase, type Database } from '../src/database.ts';
-import { migrate } from '../src/migrate.ts';
-import { databaseCheck } from '../src/readiness.ts';
+import { connectDatabase, type Database } from '../src/database/database.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { databaseCheck } from '../src/http/readiness.ts';
 
 let database: TestDatabase;
 let db: Database;

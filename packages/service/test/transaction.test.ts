@@ -1,7 +1,7 @@
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { connectDatabase, type Database, isUnavailable, query } from '../src/database.ts';
-import { inTransaction } from '../src/transaction.ts';
+import { connectDatabase, type Database, isUnavailable, query } from '../src/database/database.ts';
+import { inTransaction } from '../src/database/transaction.ts';
 
 let database: TestDatabase;
 let db: Database;

@@ -3,8 +3,8 @@
 // database of a Citus cluster, the copy's tables are spread over its nodes: a template on each of them is copied there.
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Distribution, distribute } from '@bay-booking/service/distribute';
-import { migrate, readMigrations } from '@bay-booking/service/migrate';
+import { type Distribution, distribute } from '@bay-booking/service/database/distribute';
+import { migrate, readMigrations } from '@bay-booking/service/database/migrate';
 import pg from 'pg';
 
 export interface TestDatabase {

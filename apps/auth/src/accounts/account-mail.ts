@@ -2,8 +2,8 @@
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { UseLimit } from '../guard/use-limit.ts';
-import { passwordChangedLetter, resetLetter, verificationLetter } from '../mail/letters.ts';
-import type { PostOffice } from '../mail/post-office.ts';
+import { passwordChangedLetter, resetLetter, verificationLetter } from '../mail/email-templates.ts';
+import type { PostOffice } from '../mail/outbox-mailer.ts';
 import type { OneTimeLinks } from './one-time-links.ts';
 import type { Account, AccountStore } from './store.ts';
 

@@ -1,6 +1,6 @@
 // Which rows of the people's tables have had their time? Links, trips to social providers and counts of failures that are over, and
 // browsers whose session is gone. The SQL that deletes them, a bounded number at a time.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 const expired = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],

@@ -1,6 +1,6 @@
 // Who may use this mailed link? The SQL of one_time_link: 256 random bits of which only the SHA-256 is kept, good once, for a while, and as
 // long as the account's mail still goes where the link went.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
 
 export type LinkPurpose = 'verify-email' | 'reset-password';

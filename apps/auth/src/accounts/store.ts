@@ -1,7 +1,7 @@
 // Who exists, and by which names? The SQL of account and social_identity. An account is found by its own name or by a provider's user id,
 // never by e-mail alone (contract section 4).
 import { randomBytes } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface Account {
   readonly id: string;

@@ -1,15 +1,15 @@
 // npm run import -w apps/auth -- FILE: facilities, accounts and clients from a JSON file, `-` for standard input (contract section 2).
 import { httpUrl, mandatory, optional, postgresUrl, readConfig, scopeBase } from '@bay-booking/service/config';
-import { connectDatabase } from '@bay-booking/service/database';
-import { readDocument } from '@bay-booking/service/document';
+import { connectDatabase } from '@bay-booking/service/database/database';
+import { databaseCheck } from '@bay-booking/service/http/readiness';
+import { readDocument } from '@bay-booking/service/input-file';
 import { runMain } from '@bay-booking/service/lifecycle';
-import { databaseCheck } from '@bay-booking/service/readiness';
-import { createClientCheck } from '../clients/check.ts';
-import { importDocument } from '../import.ts';
-import { readImportDocument } from '../import-document.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../http/loopback.ts';
+import { readImportDocument } from '../import/document.ts';
+import { importDocument } from '../import/importer.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
-import { createScopeTable } from '../scopes.ts';
+import { createClientCheck } from '../oidc/client-validation.ts';
+import { createScopeTable } from '../oidc/scopes.ts';
 
 runMain(async () => {
   const [file, ...rest] = process.argv.slice(2);

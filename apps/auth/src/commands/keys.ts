@@ -1,12 +1,12 @@
 // npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal: the signing keys of tokens (contract section 6). Running instances
 // pick a change up by themselves; no restart.
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { connectDatabase } from '@bay-booking/service/database';
+import { connectDatabase } from '@bay-booking/service/database/database';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey } from '../config.ts';
-import { createKeyStore } from '../keys.ts';
+import { createKeyStore } from '../signing-keys/store.ts';
 
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
 

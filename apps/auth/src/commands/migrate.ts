@@ -1,7 +1,7 @@
 // npm run migrate -w apps/auth: brings the database to the newest schema; safe to run twice and from two hosts at once.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
+import { migrate } from '@bay-booking/service/database/migrate';
 import { runMain } from '@bay-booking/service/lifecycle';
-import { migrate } from '@bay-booking/service/migrate';
 import { migrationsDirectory } from '../migrations-directory.ts';
 
 runMain(async () => {

@@ -1,5 +1,5 @@
 // Which facilities are there, and who is what at them? The SQL of facility and membership.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export type FacilityRole = 'owner' | 'staff' | 'bookings-manager';
 

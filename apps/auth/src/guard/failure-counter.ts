@@ -1,6 +1,6 @@
 // How many times has this happened lately, over every instance? Counts in PostgreSQL by rate-limiter-flexible, whose table a migration
 // makes.
-import { asPgClient, type Database } from '@bay-booking/service/database';
+import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {

@@ -1,14 +1,14 @@
 // What do all our pages have in common? The frame (who is signed in, how to sign out), the form token, the headers, and what is shown when
-// a form is not ours, somebody must sign in first, or something is away. For interaction/, account-page/ and portal/ alike.
+// a form is not ours, somebody must sign in first, or something is away. For interaction/, account/ and portal/ alike.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isUnavailable } from '@bay-booking/service/database';
+import { isUnavailable } from '@bay-booking/service/database/database';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import type { BrowserSessions, SignedIn } from '../interaction/browser-session.ts';
-import { type PageOptions, sendHtml } from './answer.ts';
 import { readForm } from './form-body.ts';
 import type { FormTokens } from './form-token.ts';
 import { signInAndBack } from './local-path.ts';
 import { type PageFrame, renderPage } from './render.ts';
+import { type PageOptions, sendHtml } from './response-headers.ts';
 
 export interface Page extends PageOptions {
   readonly title: string;

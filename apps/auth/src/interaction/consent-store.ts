@@ -1,6 +1,6 @@
 // What may which application do in somebody's name? The SQL of consent, and of the grants made from it, for the provider to remember and
 // for the account's owner to take back.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface ConnectedClient {
   readonly clientId: string;

@@ -1,7 +1,7 @@
 // What becomes of somebody's decision about scopes? A new grant with what was ticked and, written down as refused, what was not: else the
 // provider would ask again at once. Both are remembered as long as the session (specification, "Scopes" rule 3).
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { type ScopeTable, splitScope } from '../scopes.ts';
+import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import type { ConsentStore } from './consent-store.ts';
 
 export interface ScopeOnPage {

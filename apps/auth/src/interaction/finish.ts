@@ -2,7 +2,7 @@
 // browser goes on to wherever the request was.
 import type { Request, Response } from 'express';
 import type { Provider } from 'oidc-provider';
-import type { FinishedSignIn } from './place.ts';
+import type { FinishedSignIn } from './sign-in-context.ts';
 
 export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 

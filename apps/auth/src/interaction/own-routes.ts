@@ -7,7 +7,7 @@ import { queryText } from '../html/form-body.ts';
 import { localPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from './browser-session.ts';
-import type { Place, ProviderLink } from './place.ts';
+import type { Place, ProviderLink } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
 export interface OwnRoutesOptions {

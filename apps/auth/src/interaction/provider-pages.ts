@@ -2,7 +2,7 @@
 // Connect RP-Initiated Logout 1.0).
 import { renderPage } from '../html/render.ts';
 import type { SignedInFrame } from '../html/site.ts';
-import type { ProviderPages } from '../provider-pages.ts';
+import type { ProviderPages } from '../oidc/pages.ts';
 
 const friendly: Readonly<Record<string, { title: string; text: string }>> = {
   not_found: { title: 'There is no such page', text: 'Check the address, or go to your account.' },

@@ -9,9 +9,9 @@ import { hashPassword } from '../accounts/passwords.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { UseLimit } from '../guard/use-limit.ts';
-import { byField, type Fault, inWords } from '../html/faults.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
+import { byField, type Fault, inWords } from '../html/validation-errors.ts';
 
 export interface RecoveryOptions {
   readonly site: Site;

@@ -4,14 +4,14 @@ import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
-import { ownMetadataOf } from '../clients/registered.ts';
 import { field, fields } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
+import { ownMetadataOf } from '../oidc/registered-client.ts';
+import { offlineAccess, type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import type { Decision } from './consent.ts';
 import { describeScopes } from './consent.ts';
 import { findInteraction, finishInteraction, type Interaction, interactionOver } from './finish.ts';
-import type { Place, ProviderLink } from './place.ts';
+import type { Place, ProviderLink } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
 export interface InteractionOptions {

@@ -1,5 +1,5 @@
 // On which browsers is an account signed in? The SQL of browser_session beside the provider's sessions, for their owner to see and end.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface SessionRow {
   readonly uid: string;

@@ -7,12 +7,12 @@ import type { SignIn } from '../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { UseLimit } from '../guard/use-limit.ts';
-import { byField, type Fault, inWords } from '../html/faults.ts';
 import { field, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
+import { byField, type Fault, inWords } from '../html/validation-errors.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { isEmailAddress } from './email-address.ts';
-import type { FindPlace, FinishedSignIn, Place } from './place.ts';
+import type { FindPlace, FinishedSignIn, Place } from './sign-in-context.ts';
 
 export interface SignInPagesOptions {
   readonly site: Site;

@@ -1,6 +1,6 @@
 // Which mail waits to be sent? The SQL of the table `mail`: an outbox, so that a mail is as safe as the change that it tells of, and every
 // instance can send it.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface Mail {
   readonly to: string;

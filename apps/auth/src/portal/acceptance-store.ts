@@ -1,7 +1,7 @@
 // What happens when an invitation's link is used? Account, role and the end of the link in one transaction, behind a lock on the
 // invitation's row: of several at once one wins, and nothing is ever half done.
 import { randomBytes } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '../secrets.ts';
 import { type AccountKind, type InvitableRole, kindFor } from './rules.ts';
 

@@ -1,14 +1,14 @@
 // The page of a facility: its service accounts, its team, its open invitations, and inviting one more (specification, "Bookings API
 // access" 1; contract section 5).
 import { type Request, type Response, Router } from 'express';
-import { byField, type Fault, inWords } from '../html/faults.ts';
 import { field, queryText } from '../html/form-body.ts';
+import { byField, type Fault, inWords } from '../html/validation-errors.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
 import { isEmailAddress } from '../interaction/email-address.ts';
 import type { InvitationStore, InviteRefusal } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
+import type { PeopleStore } from './member-store.ts';
 import { facilitiesCrumb, facilityPath, idOf, type ManagedFacility, type PortalPages } from './page.ts';
-import type { PeopleStore } from './people-store.ts';
 import {
   type InvitableRole,
   invitableBy,

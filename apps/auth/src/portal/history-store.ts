@@ -1,5 +1,5 @@
 // What has happened at a facility? Reads audit_event by pages, newest first, with the names of who did it.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface HistoryRow {
   readonly at: Date;

@@ -4,7 +4,7 @@ import { queryText } from '../html/form-body.ts';
 import { type HistoryRow, type HistoryStore, historyPagesAtMost } from './history-store.ts';
 import { facilityCrumbs, type PortalPages } from './page.ts';
 import { roleWords } from './rules.ts';
-import { span } from './times.ts';
+import { span } from './time-format.ts';
 
 const word = (detail: HistoryRow['detail'], name: string): string => String(detail[name] ?? '');
 const role = (value: unknown): string => (roleWords as Record<string, string>)[String(value)] ?? String(value);

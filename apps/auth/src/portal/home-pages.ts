@@ -2,8 +2,8 @@
 // its facilities and personal access tokens, everybody else with a word about how to get a role.
 import { type Request, type Response, Router } from 'express';
 import { queryText } from '../html/form-body.ts';
+import type { PeopleStore } from './member-store.ts';
 import { facilityPath, type PortalPages } from './page.ts';
-import type { PeopleStore } from './people-store.ts';
 import { managesPeople, roleWords } from './rules.ts';
 import type { ShowTokens } from './token-pages.ts';
 

@@ -1,6 +1,6 @@
 // Sending an invitation again, and withdrawing it after a page that says what that means.
 import { type Request, type Response, Router } from 'express';
-import { inWords } from '../html/faults.ts';
+import { inWords } from '../html/validation-errors.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import {

@@ -1,7 +1,7 @@
 // Who was invited where, as what? The SQL of invitation. Every change that depends on who asks locks the facility's row first, so that
 // somebody whose role is being taken away cannot win a race against it.
 import { randomBytes } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 import type { FacilityRole } from '../facilities/store.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
 import { type InvitableRole, kindFor, managesPeople, mayInvite } from './rules.ts';

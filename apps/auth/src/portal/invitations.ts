@@ -4,9 +4,9 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor } from '../clients/store.ts';
 import type { UseLimit } from '../guard/use-limit.ts';
-import type { PostOffice } from '../mail/post-office.ts';
+import type { PostOffice } from '../mail/outbox-mailer.ts';
+import { invitationLetter } from './invitation-email.ts';
 import type { Invitation, InvitationStore, InviteRefusal, SentInvitation } from './invitation-store.ts';
-import { invitationLetter } from './letter.ts';
 import type { InvitableRole } from './rules.ts';
 
 export interface InvitationsOptions {

@@ -2,8 +2,8 @@
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
 import { field } from '../html/form-body.ts';
+import type { EndedInvitation, PeopleStore, Person } from './member-store.ts';
 import { facilityCrumbs, facilityPath, idOf, type ManagerHandler, type PortalPages } from './page.ts';
-import type { EndedInvitation, PeopleStore, Person } from './people-store.ts';
 import { mayRevoke, rolesToGive, roleWords } from './rules.ts';
 
 export interface MemberPagesOptions {

@@ -7,9 +7,9 @@ import type { MessagePage, SignedInHandler, Site } from '../html/site.ts';
 import type { BrowserSessions, SignedIn } from '../interaction/browser-session.ts';
 import { readableAddress } from './address.ts';
 import { portalAssets } from './assets.ts';
-import type { FacilityOfMine, PeopleStore } from './people-store.ts';
+import type { FacilityOfMine, PeopleStore } from './member-store.ts';
 import { managesPeople } from './rules.ts';
-import { instant, span } from './times.ts';
+import { instant, span } from './time-format.ts';
 
 export interface Crumb {
   readonly href: string;

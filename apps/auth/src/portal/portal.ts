@@ -1,6 +1,6 @@
 // Composition of the portal: its stores, its rules and every page under /portal, behind the sign-in, frame and form tokens of all our
 // pages. Specification, "Bookings API access"; contract section 5.
-import type { Database } from '@bay-booking/service/database';
+import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type NextFunction, type Request, type Response, Router } from 'express';
 import type { AccountStore } from '../accounts/store.ts';
@@ -14,8 +14,8 @@ import { limitUse } from '../guard/use-limit.ts';
 import { assetRoutes } from '../html/asset.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
-import type { PostOffice } from '../mail/post-office.ts';
-import type { ScopeTable } from '../scopes.ts';
+import type { PostOffice } from '../mail/outbox-mailer.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { createAcceptanceStore } from './acceptance-store.ts';
 import { portalAssets } from './assets.ts';
 import { facilityRoutes } from './facility-pages.ts';
@@ -27,8 +27,8 @@ import { createInvitationStore } from './invitation-store.ts';
 import { createInvitations } from './invitations.ts';
 import { joinRoutes } from './join-pages.ts';
 import { memberRoutes } from './member-pages.ts';
+import { createPeopleStore } from './member-store.ts';
 import { createPortalPages } from './page.ts';
-import { createPeopleStore } from './people-store.ts';
 import { createSecretPage } from './secret-page.ts';
 import { tokenChangeRoutes } from './token-change-pages.ts';
 import { createTokenPages } from './token-pages.ts';

@@ -7,7 +7,7 @@ import type { SignedInHandler } from '../html/site.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
 import { idOf, type PortalPages, tokensCrumb } from './page.ts';
 import type { ShowSecret } from './secret-page.ts';
-import { span } from './times.ts';
+import { span } from './time-format.ts';
 import { isLive, tokenPath } from './token-pages.ts';
 import { overlaps, type Tokens } from './tokens.ts';
 import type { UsedForms } from './used-form-store.ts';

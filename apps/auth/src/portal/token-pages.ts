@@ -2,11 +2,11 @@
 // section 5). The secret is on the answer of the form alone: neither a reload nor the way back shows it again or makes another.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
-import { byField, type Fault } from '../html/faults.ts';
 import { field, queryText } from '../html/form-body.ts';
+import { byField, type Fault } from '../html/validation-errors.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
+import type { PeopleStore } from './member-store.ts';
 import type { PortalPages } from './page.ts';
-import type { PeopleStore } from './people-store.ts';
 import { roleWords } from './rules.ts';
 import type { ShowSecret } from './secret-page.ts';
 import { liveTokensAtMost, longestLife, type Tokens } from './tokens.ts';

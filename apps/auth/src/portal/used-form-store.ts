@@ -1,6 +1,6 @@
 // Was this very form sent before? The SQL of used_form. Reloading a page that shows a secret sends its form again; that must neither make
 // another secret nor show one.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
 
 export type UsedForms = ReturnType<typeof createUsedForms>;

@@ -10,9 +10,9 @@ import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import { findInteraction, finishInteraction, interactionOver } from '../interaction/finish.ts';
 import type { SignInPages } from '../interaction/sign-in-pages.ts';
+import { newBrowserSecret, type Origin, type SocialTrips } from './authorization-flow.ts';
 import type { SocialProviders } from './settings.ts';
 import type { Attempt } from './store.ts';
-import { newBrowserSecret, type Origin, type SocialTrips } from './trip.ts';
 
 const cookieName = '_social';
 

@@ -2,7 +2,7 @@
 // `facebook` need credentials only; what is given by hand replaces the preset as a whole, so that no token goes to the wrong place.
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../http/loopback.ts';
 
 interface Common {
   readonly name: string;

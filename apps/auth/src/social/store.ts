@@ -1,5 +1,5 @@
 // Which trips to a social provider are under way? The SQL of social_attempt: each is read once, and only by the browser that set out.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '../secrets.ts';
 
 export interface Attempt {

@@ -2,15 +2,15 @@
 import type { Answer } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Fault } from '@bay-booking/common/validation';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../auth/caller.ts';
 import { type Code, failure, unavailable } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue.ts';
-import { type AnswerStore, type KeyedRequest, keptAnswer, keyedRequest, keyFaults } from './answers.ts';
 import type { Booking } from './booking.ts';
-import { examine, obstacleCodes, refusal, triesAtMost, type Wanted, type WantedFields } from './faults.ts';
-import { newBookingId } from './ids.ts';
+import { newBookingId } from './booking-id.ts';
+import { type AnswerStore, type KeyedRequest, keptAnswer, keyedRequest, keyFaults } from './idempotency.ts';
 import { bookingAnswer } from './resource.ts';
-import type { BookingStore, CreateOutcome } from './store.ts';
+import type { BookingStore, CreateOutcome } from './storage/store.ts';
+import { examine, obstacleCodes, refusal, triesAtMost, type Wanted, type WantedFields } from './validation.ts';
 
 export interface BookingServices {
   readonly store: BookingStore;

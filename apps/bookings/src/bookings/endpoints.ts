@@ -1,8 +1,6 @@
 // What can be done with bookings over HTTP? The six endpoints of the specification, each as data; the doing is in create, change, list.
 import { endpoint } from '@bay-booking/common/endpoint';
-import type { Caller } from '../caller.ts';
-import type { ChangeServices } from './change.ts';
-import { createBookingChanger, createBookingFinder } from './change.ts';
+import type { Caller } from '../auth/caller.ts';
 import { createBookingCreator } from './create.ts';
 import { bookingExample, bookingListExample, createExample, exampleId, updateExample } from './examples.ts';
 import { createBookingLister, type ListServices } from './list.ts';
@@ -16,6 +14,8 @@ import {
   upcomingQuerySchema,
   updateBookingSchema,
 } from './schema.ts';
+import type { ChangeServices } from './update.ts';
+import { createBookingChanger, createBookingFinder } from './update.ts';
 
 const describe = endpoint<Caller>();
 const string = { type: 'string' } as const;

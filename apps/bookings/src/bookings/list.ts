@@ -3,15 +3,15 @@ import type { Answer } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Fault } from '@bay-booking/common/validation';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../auth/caller.ts';
 import { failure, invalid, problemsOf } from '../errors.ts';
-import { listAnswerOfJson } from '../paging.ts';
+import { listAnswerOfJson } from '../http/pagination.ts';
+import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
-import { isText } from '../text.ts';
-import type { Criteria } from './conditions.ts';
 import { bookingItemWriter } from './resource.ts';
-import { type BookingFilter, mergeSearch, type SearchQuery } from './search.ts';
-import type { Found, SearchStore } from './search-store.ts';
+import { type BookingFilter, mergeSearch, type SearchQuery } from './search/filter.ts';
+import type { Found, SearchStore } from './search/store.ts';
+import type { Criteria } from './search/where.ts';
 
 export interface ListServices {
   readonly searches: SearchStore;

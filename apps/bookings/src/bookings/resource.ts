@@ -2,7 +2,7 @@
 import type { Answer } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { type Booking, tagOf } from './booking.ts';
-import type { ListedBooking } from './search-store.ts';
+import type { ListedBooking } from './search/store.ts';
 
 function fieldsOf(booking: Booking) {
   return {

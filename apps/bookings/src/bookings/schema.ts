@@ -1,8 +1,8 @@
 // What does a booking consist of, and what may be asked for? The JSON Schemas that type, document and check (specification, "Booking").
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { pagingSchema } from '../paging.ts';
-import { idsSchema, textSchema } from '../text.ts';
+import { pagingSchema } from '../http/pagination.ts';
+import { idsSchema, textSchema } from '../http/text.ts';
 
 const dateTime = { type: 'string', format: 'date-time' } as const;
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };

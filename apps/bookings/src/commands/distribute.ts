@@ -1,10 +1,10 @@
 // npm run distribute: spreads the tables of DATABASE_URL over the nodes of its Citus cluster; changes nothing where there is none, and
 // may be run again after each migration. Writers wait while it copies.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { distribute } from '@bay-booking/service/distribute';
+import { distribute } from '@bay-booking/service/database/distribute';
 import { runMain } from '@bay-booking/service/lifecycle';
-import { distribution } from '../distribution.ts';
-import { migrationsDirectory } from '../migrations-directory.ts';
+import { distribution } from '../database/distribution.ts';
+import { migrationsDirectory } from '../database/migrations-directory.ts';
 
 runMain(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });

@@ -1,10 +1,10 @@
 // npm run import -- FILE: facilities, locations and bays, upserted by id, all or nothing; `-` reads standard input.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { connectDatabase } from '@bay-booking/service/database';
-import { readDocument } from '@bay-booking/service/document';
+import { connectDatabase } from '@bay-booking/service/database/database';
+import { databaseCheck } from '@bay-booking/service/http/readiness';
+import { readDocument } from '@bay-booking/service/input-file';
 import { runMain } from '@bay-booking/service/lifecycle';
-import { databaseCheck } from '@bay-booking/service/readiness';
-import { migrationsDirectory } from '../migrations-directory.ts';
+import { migrationsDirectory } from '../database/migrations-directory.ts';
 import { readImport } from '../places/import.ts';
 import { importPlaces } from '../places/import-store.ts';
 

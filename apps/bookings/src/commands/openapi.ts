@@ -1,9 +1,9 @@
 // npm run openapi: writes the checked-in openapi.json, with the demo's addresses.
 import { writeFile } from 'node:fs/promises';
-import { connectDatabase } from '@bay-booking/service/database';
+import { connectDatabase } from '@bay-booking/service/database/database';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { createEndpoints } from '../app.ts';
-import { createOpenApi } from '../openapi.ts';
+import { createOpenApi } from '../openapi/document.ts';
 
 runMain(async () => {
   const baseUrl = 'http://localhost:4001';

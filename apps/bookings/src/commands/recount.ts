@@ -2,9 +2,9 @@
 // totals are told by the counts. `--off` before a release that does not keep them is deployed again (docs/operations.md).
 import { parseArgs } from 'node:util';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { connectDatabase } from '@bay-booking/service/database';
+import { connectDatabase } from '@bay-booking/service/database/database';
 import { runMain } from '@bay-booking/service/lifecycle';
-import { createCountingStore } from '../bookings/counting-store.ts';
+import { createCountingStore } from '../bookings/counts/compaction.ts';
 
 const anHour = 3_600_000;
 

@@ -2,10 +2,10 @@
 import { endpoint } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { offsetOf } from '@bay-booking/common/page';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../auth/caller.ts';
 import { failure } from '../errors.ts';
-import { listAnswer } from '../paging.ts';
-import { isText, textSchema } from '../text.ts';
+import { listAnswer } from '../http/pagination.ts';
+import { isText, textSchema } from '../http/text.ts';
 import { bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
 import type { PlacesStore } from './store.ts';

@@ -1,7 +1,7 @@
 // How does an import reach the database? One transaction, one facility after the other, each statement for one facility; imports
 // exclude each other, since ids of places are unique over the whole service and no key can hold that.
-import { type Database, query } from '@bay-booking/service/database';
-import { binOf } from '../bookings/count-statements.ts';
+import { type Database, query } from '@bay-booking/service/database/database';
+import { binOf } from '../bookings/counts/statements.ts';
 import { ImportError, type ImportedFacility } from './import.ts';
 
 export const importReads = {

@@ -2,7 +2,7 @@
 // written, every fault with its path.
 import { createDocumentCheck } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
-import { textSchema } from '../text.ts';
+import { textSchema } from '../http/text.ts';
 
 const importSchema = {
   type: 'object',

@@ -1,8 +1,8 @@
 // What do locations and bays consist of? The JSON Schemas that type, document and check them.
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { pagingSchema } from '../paging.ts';
-import { idsSchema, textSchema } from '../text.ts';
+import { pagingSchema } from '../http/pagination.ts';
+import { idsSchema, textSchema } from '../http/text.ts';
 
 export const locationSchema = {
   type: 'object',

@@ -1,6 +1,6 @@
 // Where do facilities, locations and bays lie? All SQL that reads places, over the token's facilities; import-store.ts writes them.
 import { totalBeside } from '@bay-booking/common/page';
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface LocationRow {
   readonly id: string;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
-import { isDateTime } from '../../src/bookings/times.ts';
+import { isDateTime } from '../../src/bookings/date-times.ts';
 
 interface Operation {
   readonly responses: Readonly<

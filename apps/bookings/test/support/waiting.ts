@@ -1,5 +1,5 @@
 // Does a transaction wait for another one's lock? Seen at the server, or over all servers that the tables are spread on.
-import { type Database, query } from '@bay-booking/service/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 
 export async function isSpread(db: Database): Promise<boolean> {
   return (await query(db, "select from pg_extension where extname = 'citus'")).length > 0;

@@ -1,6 +1,6 @@
 // Everything a test needs: a database of its own with the places in it, an issuer, and the real application listening on a port.
 // `call` checks every answer against the OpenAPI document.
-import { connectDatabase, type Database } from '@bay-booking/service/database';
+import { connectDatabase, type Database } from '@bay-booking/service/database/database';
 import { type Listening, listen } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
@@ -8,9 +8,9 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
 import { createApp } from '../../src/app.ts';
-import { distribution } from '../../src/distribution.ts';
-import { createKeyring, type Keyring } from '../../src/keyring.ts';
-import { migrationsDirectory } from '../../src/migrations-directory.ts';
+import { createKeyring, type Keyring } from '../../src/auth/jwks-cache.ts';
+import { distribution } from '../../src/database/distribution.ts';
+import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
 import { checkAnswer } from './check-answer.ts';
 import { importTestPlaces } from './places.ts';
 

@@ -1,0 +1,24 @@
+// Booking ids: UUIDs of version 7, with the facility's tag at the end.
+import { expect, test } from '@jest/globals';
+import { createCandidates, facilityTag, isBookingId, newBookingId } from './booking-id.ts';
+
+test('a version 7 UUID of its time, unlike any other, ending in the tag of its facility', () => {
+  const now = new Date('2030-01-01T00:00:00.123Z');
+  const ids = Array.from({ length: 1000 }, () => newBookingId('fac-north', now));
+  expect(new Set(ids).size).toBe(1000);
+  for (const id of ids) {
+    expect(isBookingId(id)).toBe(true);
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBe(now.getTime());
+    expect(id.endsWith(facilityTag('fac-north'))).toBe(true);
+  }
+});
+
+test('the tag finds the facility among those of a token', () => {
+  const facilities = Array.from({ length: 100 }, (_, index) => `fac-${index}`);
+  const candidates = createCandidates();
+  for (const facility of facilities) {
+    expect(candidates(facilities, newBookingId(facility, new Date()).toUpperCase())).toContain(facility);
+  }
+  expect(candidates(facilities, newBookingId('elsewhere', new Date()))).toEqual([]);
+});

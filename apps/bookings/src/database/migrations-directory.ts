@@ -1,0 +1,3 @@
+// Where are the migrations of this service?
+
+export const migrationsDirectory = `${import.meta.dirname}/../../migrations`;

@@ -1,3 +1,0 @@
-// Where are the migrations of this service?
-
-export const migrationsDirectory = `${import.meta.dirname}/../migrations`;
