@@ -5,15 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { book, nextBooking, progress, sameBooking, startLoad } from './booking-load.ts';
-import { command, eventually, type Instance } from './fault-lab.ts';
-import { type FaultSystem, getToken, measured, printReport, startFaultSystem } from './fault-system.ts';
-import { baseBackup, signalFile } from './replica-lab.ts';
+import { book, nextBooking, sameBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { baseBackup, signalFile } from './support/replica.ts';
+import { command, eventually, type Instance } from './support/services.ts';
+import {
+  getToken,
+  printMeasurements,
+  recordMeasurement,
+  startTestSystem,
+  type TestSystem,
+} from './support/test-system.ts';
 
 const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 let folder: string;
 let archive: string;
-let system: FaultSystem;
+let system: TestSystem;
 let auth: Instance;
 let one: Instance;
 let restored: EmbeddedPostgres | undefined;
@@ -24,7 +30,7 @@ beforeAll(async () => {
   archive = join(folder, 'wal');
   await mkdir(archive);
   await chmod(archive, 0o777);
-  system = await startFaultSystem({
+  system = await startTestSystem({
     archive_mode: 'on',
     archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f`,
   });
@@ -35,7 +41,7 @@ afterAll(async () => {
   await restored?.stop();
   await system?.stop();
   await rm(folder, { recursive: true, force: true });
-  printReport();
+  printMeasurements();
 }, 60_000);
 
 const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
@@ -80,14 +86,14 @@ async function restore(name: string, target: Record<string, string>): Promise<nu
 test('a server lost with its disk comes back from base backup and archive, to its end and to a point in time', async () => {
   const token = await getToken(auth.base);
   const load = startLoad([one.base], token, { workers: 4 });
-  await progress(load, 50);
+  await waitForBookings(load, 50);
   const from = load.acknowledged.size;
   const backupStarted = performance.now();
   await baseBackup(system.database, join(folder, 'first'));
   const backup = Math.round(performance.now() - backupStarted);
   await baseBackup(system.database, join(folder, 'second'));
   expect(load.acknowledged.size).toBeGreaterThan(from);
-  await progress(load, 200);
+  await waitForBookings(load, 200);
   const family = await signIn();
   expect(family.status).toBe(200);
 
@@ -95,7 +101,7 @@ test('a server lost with its disk comes back from base backup and archive, to it
   const point = (await query('select clock_timestamp()::text as now')).rows[0].now;
   // Four are on their way.
   const atMost = load.acknowledged.size + 4;
-  await progress(load, 200);
+  await waitForBookings(load, 200);
   expect((await refresh(family.refresh_token)).status).toBe(200);
   const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
   await command('auth', environment, 'keys.ts', '', ['rotate', '--now']);
@@ -126,7 +132,7 @@ test('a server lost with its disk comes back from base backup and archive, to it
   expect([...before].filter((id) => !atThePoint.has(id))).toEqual([]);
   expect(atThePoint.size).toBeLessThanOrEqual(atMost);
   expect(atMost).toBeLessThan(all.size);
-  measured('backup and restore', { bookings: all.size, backup, toTheEnd, toThePoint });
+  recordMeasurement('backup and restore', { bookings: all.size, backup, toTheEnd, toThePoint });
 
   // The running services come up by themselves, on a schema that lacks nothing.
   await eventually(async () => (await one.ready()) && (await auth.ready()));

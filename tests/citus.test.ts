@@ -10,18 +10,18 @@ import { basename, join as pathOf } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { book, type Load, nextBooking, progress, startLoad } from './booking-load.ts';
-import { findCitus } from './citus-cluster.ts';
-import { type CitusDatabase, distribute, startCitusDatabase } from './citus-lab.ts';
-import { command, eventually, type Instance, queryOnce, timeUntil } from './fault-lab.ts';
+import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { findCitus } from './support/citus-cluster.ts';
+import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
+import { command, eventually, type Instance, queryOnce, timeUntil } from './support/services.ts';
 import {
   bookOnce,
-  expectNothingLostOrDoubled,
-  type FaultSystem,
-  measured,
-  printReport,
-  startFaultSystemOn,
-} from './fault-system.ts';
+  expectNoLostOrDoubleBookings,
+  printMeasurements,
+  recordMeasurement,
+  startTestSystemOn,
+  type TestSystem,
+} from './support/test-system.ts';
 
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
@@ -29,7 +29,7 @@ const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this machine has it (docs/scale.md)\n');
 (programs ? describe : describe.skip)('spread over a coordinator and two workers', () => {
   let database: CitusDatabase;
-  let system: FaultSystem<CitusDatabase>;
+  let system: TestSystem<CitusDatabase>;
   let one: Instance;
   let two: Instance;
   let token: string;
@@ -37,7 +37,7 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
 
   beforeAll(async () => {
     database = await startCitusDatabase(programs as string);
-    system = await startFaultSystemOn(database);
+    system = await startTestSystemOn(database);
     ({ one, two, token } = await system.startServices());
   }, 90_000);
   afterEach(async () => {
@@ -46,7 +46,7 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
   });
   afterAll(async () => {
     await system?.stop();
-    printReport();
+    printMeasurements();
   }, 60_000);
 
   const startBookingLoad = (): Load => {
@@ -101,7 +101,7 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
     expect(await distribute(database)).toMatch(/Citus is not installed/);
     const load = startBookingLoad();
     const stopOthers = startOthers();
-    await progress(load, 50);
+    await waitForBookings(load, 50);
     await database.cluster.join('bookings');
     const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
     await holder.connect();
@@ -124,12 +124,12 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
       /^booking_reference is distributed by external_booking_id\nidempotency_key is distributed by id\n$/,
     );
     expect(await distribute(database)).toBe('every table is where it belongs\n');
-    await progress(load, 50);
+    await waitForBookings(load, 50);
     expect(await count('booking', "user_alias = 'old'")).toBe(bookings);
     expect(await count('booking_reference', "external_booking_id like 'old-%'")).toBe(bookings);
     const others = await stopOthers();
-    await expectNothingLostOrDoubled(database, load);
-    measured('spread', { ...load.statuses(), longest: load.longest(), half, rest, others });
+    await expectNoLostOrDoubleBookings(database, load);
+    recordMeasurement('spread', { ...load.statuses(), longest: load.longest(), half, rest, others });
     expect(await command('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'migrate.ts')).toMatch(
       /up to date/,
     );
@@ -193,7 +193,7 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
   test('the rows of a facility move to another worker under load', async () => {
     const load = startBookingLoad();
     const stopOthers = startOthers();
-    await progress(load, 50);
+    await waitForBookings(load, 50);
     const place = "shardid = get_shard_id_for_distribution_column('booking', 'fac-north')";
     const from = (await database.query('bookings', `select nodeport from citus_shards where ${place}`)).rows[0]
       .nodeport;
@@ -207,10 +207,10 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
       ),
     );
     const during = load.acknowledged.size;
-    await progress(load, 50);
+    await waitForBookings(load, 50);
     const others = await stopOthers();
-    await expectNothingLostOrDoubled(database, load);
-    measured('rows moved', { ...load.statuses(), longest: load.longest(), moving, during, others });
+    await expectNoLostOrDoubleBookings(database, load);
+    recordMeasurement('rows moved', { ...load.statuses(), longest: load.longest(), moving, during, others });
     expect(await count('citus_shards', `${place} and nodeport = ${to}`)).toBe(1);
   }, 120_000);
 
@@ -221,20 +221,20 @@ if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this m
       if (!worker) throw new Error('no such worker');
       const load = startBookingLoad();
       const stopOthers = startOthers();
-      await progress(load, 50);
+      await waitForBookings(load, 50);
       await worker.crash('SIGQUIT');
       await eventually(async () => (load.statuses()[503] ?? 0) > 20);
       const without = { ...load.statuses() };
       await worker.start();
       const recovery = await timeUntil(async () => (await bookOnce(one.base, token)) === 201);
-      await progress(load, 100);
+      await waitForBookings(load, 100);
       const others = await stopOthers();
-      await expectNothingLostOrDoubled(database, load);
+      await expectNoLostOrDoubleBookings(database, load);
       // What the crash caught between the two phases of a commit is decided by the cluster itself, a little later.
       const settled = await timeUntil(
         async () => (await count('booking_reference')) === (await count('booking', 'external_booking_id is not null')),
       );
-      measured(`worker ${index} crashed`, {
+      recordMeasurement(`worker ${index} crashed`, {
         ...load.statuses(),
         longest: load.longest(),
         without,

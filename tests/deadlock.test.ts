@@ -1,13 +1,13 @@
 // What happens when somebody else, who keeps no order, locks bays against us? The deadlock is lost, counted and tried again, and no client sees it.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { nextBooking } from './booking-load.ts';
-import { eventually } from './fault-lab.ts';
-import { type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
+import { nextBooking } from './support/booking-load.ts';
+import { eventually } from './support/services.ts';
+import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
-let system: FaultSystem;
+let system: TestSystem;
 beforeAll(async () => {
-  system = await startFaultSystem();
+  system = await startTestSystem();
   // Time enough on a busy machine: for those who take part to be where they belong when the service looks, and for its limits.
   for (const setting of ["deadlock_timeout = '2s'", 'lock_timeout = 0', 'statement_timeout = 0'])
     await system.database.query('postgres', `alter role bookings_service set ${setting}`);

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { queryOnce } from './fault-lab.ts';
+import { queryOnce } from './support/services.ts';
 
 const root = join(import.meta.dirname, '..');
 const guide = readFileSync(join(root, 'docs/operations.md'), 'utf8');

@@ -2,21 +2,21 @@
 // prepared statements (DB_PREPARED=off). Needs Debian's pgbouncer; where it is not installed this says that it is skipped.
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { book, nextBooking, progress, startLoad } from './booking-load.ts';
-import type { Instance } from './fault-lab.ts';
-import { expectNothingLostOrDoubled, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
-import { type Pooler, program, serverConnections, startPooler } from './pooler-lab.ts';
-import { startReplica } from './replica-lab.ts';
+import { book, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { type Pooler, program, serverConnections, startPooler } from './support/pgbouncer.ts';
+import { startReplica } from './support/replica.ts';
+import type { Instance } from './support/services.ts';
+import { expectNoLostOrDoubleBookings, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
 if (!existsSync(program)) process.stderr.write(`PgBouncer is not tried: no ${program}\n`);
 (existsSync(program) ? describe : describe.skip)('through PgBouncer in transaction mode', () => {
-  let system: FaultSystem;
+  let system: TestSystem;
   let pooler: Pooler;
   let auth: Instance;
   let instances: readonly Instance[];
 
   beforeAll(async () => {
-    system = await startFaultSystem();
+    system = await startTestSystem();
     pooler = await startPooler(system.database.port);
     auth = await system.startAuth({}, { DATABASE_URL: pooler.urlOf('auth'), DB_PREPARED: 'off' });
     const environment = {
@@ -39,11 +39,11 @@ if (!existsSync(program)) process.stderr.write(`PgBouncer is not tried: no ${pro
     );
     let most = 0;
     for (let round = 0; round < 5; round += 1) {
-      await progress(load, 60);
+      await waitForBookings(load, 60);
       const sql = "select count(*)::int as count from pg_stat_activity where usename = 'bookings_service'";
       most = Math.max(most, (await system.database.query('bookings', sql)).rows[0].count);
     }
-    await expectNothingLostOrDoubled(system.database, load);
+    await expectNoLostOrDoubleBookings(system.database, load);
     expect(Object.keys(load.statuses())).toEqual(['201']);
     expect(most).toBeGreaterThan(1);
     expect(most).toBeLessThanOrEqual(serverConnections);

@@ -16,7 +16,7 @@ import {
 } from '@bay-booking/testkit/browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type RunningSystem, startSystem } from './running-system.ts';
+import { type RunningSystem, startSystem } from './support/npm-start.ts';
 
 if (!hasChromium) process.stderr.write(`the portal is not looked at: ${withoutChromium}\n`);
 

@@ -1,22 +1,22 @@
 // Are lists that a streaming replica answers as good as the primary's? Read-your-writes over two instances, with a replica that is late,
 // killed and promoted. Real processes, a real replica. docs/decisions/0007.
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { book, type Load, nextBooking, progress, startLoad } from './booking-load.ts';
-import { eventually, type Instance } from './fault-lab.ts';
+import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { type Replica, startReplica } from './support/replica.ts';
+import { eventually, type Instance } from './support/services.ts';
+import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.ts';
 import {
-  expectNothingLostOrDoubled,
-  type FaultSystem,
-  measured,
-  printReport,
-  startFaultSystem,
-} from './fault-system.ts';
-import { type Gate, openGate } from './gate.ts';
-import { type Replica, startReplica } from './replica-lab.ts';
+  expectNoLostOrDoubleBookings,
+  printMeasurements,
+  recordMeasurement,
+  startTestSystem,
+  type TestSystem,
+} from './support/test-system.ts';
 
-let system: FaultSystem;
+let system: TestSystem;
 let replica: Replica;
 /** Between the instances and the replica. */
-let gate: Gate;
+let proxy: TcpProxy;
 let one: Instance;
 let two: Instance;
 let token: string;
@@ -25,10 +25,10 @@ const working: Promise<void>[] = [];
 let over = false;
 
 beforeAll(async () => {
-  system = await startFaultSystem();
+  system = await startTestSystem();
   replica = await startReplica(system.database);
-  gate = await openGate(replica.port);
-  const environment = { DATABASE_READ_URL: system.database.urlOf('bookings', gate.port) };
+  proxy = await startTcpProxy(replica.port);
+  const environment = { DATABASE_READ_URL: system.database.urlOf('bookings', proxy.port) };
   ({ one, two, token } = await system.startServices(environment));
 }, 90_000);
 afterEach(async () => {
@@ -37,10 +37,10 @@ afterEach(async () => {
   load = undefined;
 });
 afterAll(async () => {
-  await gate?.close();
+  await proxy?.close();
   await replica?.remove();
   await system?.stop();
-  printReport();
+  printMeasurements();
 }, 60_000);
 
 /** Workers that go on until `finish`, or until the test ends otherwise. */
@@ -152,9 +152,9 @@ test('a replica killed under load of lists and bookings: no request fails, and i
     const { status } = await list(index % 2 ? one : two, '/api/bookings?pageSize=5');
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
   });
-  await progress(load, 50);
+  await waitForBookings(load, 50);
   await replica.kill();
-  await progress(load, 200);
+  await waitForBookings(load, 200);
   expect(await one.ready()).toBe(true);
   expect(await fromPrimary(one, 'away')).toBeGreaterThan(0);
   const started = await system.startBookings({ DATABASE_READ_URL: replica.url });
@@ -162,7 +162,7 @@ test('a replica killed under load of lists and bookings: no request fails, and i
   await replica.start();
   await Promise.all([one, two, started].map((instance) => eventually(servedByReplica(instance))));
   await finish();
-  await expectNothingLostOrDoubled(system.database, load);
+  await expectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
   expect([...statuses.keys()]).toEqual([200]);
 }, 40_000);
@@ -179,18 +179,18 @@ test('a replica that says nothing holds up what it was asked already, for three 
     if (after) slowest.after = Math.max(slowest.after, ms);
     else slowest.before = Math.max(slowest.before, ms);
   });
-  gate.freeze();
+  proxy.freeze();
   await eventually(async () => (await fromPrimary(two, 'away')) > 0);
   silent = true;
   const resting = await fromPrimary(two, 'resting');
   await eventually(async () => (await fromPrimary(two, 'resting')) > resting + 300);
   expect(await two.ready()).toBe(true);
-  gate.thaw();
+  proxy.thaw();
   await eventually(servedByReplica(two));
   await finish();
   expect(failed).toEqual([]);
   expect(slowest.before).toBeLessThan(3_500);
-  measured('replica silent', slowest);
+  recordMeasurement('replica silent', slowest);
 }, 30_000);
 
 test('a list that recovery cancels on the replica is answered by the primary, and the replica goes on', async () => {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import createClient from 'openapi-fetch';
 import type { paths } from './generated/bookings-api.ts';
-import { type RunningSystem, startSystem } from './running-system.ts';
+import { type RunningSystem, startSystem } from './support/npm-start.ts';
 
 const run = promisify(execFile);
 const blocksOf = (file: string) =>

@@ -6,19 +6,19 @@ import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';
-import { eventually, type Instance } from './fault-lab.ts';
-import { bookOnce, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
+import { eventually, type Instance } from './support/services.ts';
+import { bookOnce, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
 const run = promisify(execFile);
 /** Seconds that a new key is published before it signs: more than the instances take to look. */
 const publishDelay = 5;
 
-let system: FaultSystem;
+let system: TestSystem;
 let auths: readonly Instance[];
 let bookings: Instance;
 
 beforeAll(async () => {
-  system = await startFaultSystem();
+  system = await startTestSystem();
   const [port] = (await freePorts(1)) as [number];
   const first = await system.startAuth();
   auths = [first, await system.startAuth({ port })];

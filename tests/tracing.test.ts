@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { eventually } from './fault-lab.ts';
-import { bookOnce, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
+import { eventually } from './support/services.ts';
+import { bookOnce, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
 interface Span {
   readonly name: string;
@@ -31,10 +31,10 @@ const collector = createServer(async (request, response) => {
       spans.push({ ...span, service: attributeOf(resource.attributes, 'service.name') });
   response.setHeader('Content-Type', 'application/json').end('{}');
 });
-let system: FaultSystem;
+let system: TestSystem;
 beforeAll(async () => {
   await once(collector.listen(0, '127.0.0.1'), 'listening');
-  system = await startFaultSystem();
+  system = await startTestSystem();
 }, 90_000);
 afterAll(async () => {
   await system?.stop();

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { progress, startLoad } from './booking-load.ts';
-import { expectNothingLostOrDoubled, type FaultSystem, getToken, startFaultSystem } from './fault-system.ts';
+import { startLoad, waitForBookings } from './support/booking-load.ts';
+import { expectNoLostOrDoubleBookings, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
-let system: FaultSystem;
+let system: TestSystem;
 let nextRelease: string;
 beforeAll(async () => {
-  system = await startFaultSystem();
+  system = await startTestSystem();
   nextRelease = await mkdtemp(join(tmpdir(), 'bay-booking-upgrade-'));
 }, 90_000);
 afterAll(async () => {
@@ -24,7 +24,7 @@ test('a migration that expands and the exchange of every instance fail no reques
   const old = await Promise.all([system.startBookings(), system.startBookings()]);
   const behindTheBalancer = old.map(({ base }) => base);
   const load = startLoad(behindTheBalancer, await getToken(auth.base), { tryAgain: false });
-  await progress(load, 50);
+  await waitForBookings(load, 50);
 
   await cp(join(import.meta.dirname, '../apps/bookings/migrations'), nextRelease, { recursive: true });
   const number = String((await readdir(nextRelease)).length + 1).padStart(4, '0');
@@ -35,17 +35,17 @@ test('a migration that expands and the exchange of every instance fail no reques
   const url = system.database.ownerUrlOf('bookings');
   const applied = await Promise.all([1, 2].map(() => migrate({ url, directory: nextRelease })));
   expect(applied.flat()).toEqual([Number(number)]);
-  await progress(load, 50);
+  await waitForBookings(load, 50);
   for (const instance of old) expect(await instance.ready()).toBe(true);
 
   for (const leaving of old) {
     behindTheBalancer.push((await system.startBookings()).base);
     behindTheBalancer.splice(behindTheBalancer.indexOf(leaving.base), 1);
     // What was sent before is in flight still; then it may go.
-    await progress(load, 30);
+    await waitForBookings(load, 30);
     expect(await leaving.stop('SIGTERM')).toBe(0);
   }
-  await progress(load, 50);
-  await expectNothingLostOrDoubled(system.database, load);
+  await waitForBookings(load, 50);
+  await expectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
 }, 60_000);

@@ -1,4 +1,4 @@
-// Which system do the fault tests break? One database server behind a gate, auth at a fixed address, and as many instances as a test wants.
+// Which system do the fault tests break? One database server behind a proxy, auth at a fixed address, and as many instances as a test wants.
 import { freePorts } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
 import { book, type Load, nextBooking } from './booking-load.ts';
@@ -9,14 +9,14 @@ import {
   startDatabaseServer,
   startInstance,
   stopInstances,
-  type TestedDatabase,
-} from './fault-lab.ts';
-import { type Gate, openGate } from './gate.ts';
+  type TestDatabase,
+} from './services.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
-export interface FaultSystem<Database extends TestedDatabase = DatabaseServer> {
+export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly database: Database;
   /** Between the instances of bookings and the database. */
-  readonly gate: Gate;
+  readonly proxy: TcpProxy;
   readonly startAuth: (options?: InstanceOptions, environment?: Record<string, string>) => Promise<Instance>;
   readonly startBookings: (environment?: Record<string, string>, options?: InstanceOptions) => Promise<Instance>;
   /** One of auth, two of bookings with `environment`, and a partner's token. */
@@ -31,18 +31,18 @@ export interface Services {
   readonly token: string;
 }
 
-export const startFaultSystem = async (settings: Record<string, string> = {}): Promise<FaultSystem> =>
-  startFaultSystemOn(await startDatabaseServer(settings));
+export const startTestSystem = async (settings: Record<string, string> = {}): Promise<TestSystem> =>
+  startTestSystemOn(await startDatabaseServer(settings));
 
-export async function startFaultSystemOn<Database extends TestedDatabase>(
+export async function startTestSystemOn<Database extends TestDatabase>(
   database: Database,
-): Promise<FaultSystem<Database>> {
-  const gate = await openGate(database.port);
+): Promise<TestSystem<Database>> {
+  const proxy = await startTcpProxy(database.port);
   const [authPort] = (await freePorts(1)) as [number];
   const issuer = `http://localhost:${authPort}`;
-  const system: FaultSystem<Database> = {
+  const system: TestSystem<Database> = {
     database,
-    gate,
+    proxy,
     startAuth: (options = {}, environment = {}) =>
       startInstance(
         'auth',
@@ -60,7 +60,7 @@ export async function startFaultSystemOn<Database extends TestedDatabase>(
       startInstance(
         'bookings',
         {
-          DATABASE_URL: database.urlOf('bookings', gate.port),
+          DATABASE_URL: database.urlOf('bookings', proxy.port),
           BASE_URL: 'http://bookings.test',
           AUTH_ISSUER: issuer,
           ...environment,
@@ -75,7 +75,7 @@ export async function startFaultSystemOn<Database extends TestedDatabase>(
     },
     stop: async () => {
       await stopInstances();
-      await gate.close();
+      await proxy.close();
       await database.remove();
     },
   };
@@ -102,7 +102,7 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
 /** After every fault: no inner failure was shown, what was acknowledged is there, and no bay is booked twice. */
-export async function expectNothingLostOrDoubled(database: TestedDatabase, load: Load): Promise<void> {
+export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();
   expect(Object.keys(load.statuses()).filter((status) => !['0', '201', '400', '503'].includes(status))).toEqual([]);
   for (const { status, codes } of load.answers) if (status === 400) expect(codes).toContain('BOOK00001');
@@ -123,8 +123,8 @@ export async function expectNothingLostOrDoubled(database: TestedDatabase, load:
 }
 
 const report: string[] = [];
-export const measured = (fault: string, result: Readonly<Record<string, unknown>>): void =>
+export const recordMeasurement = (fault: string, result: Readonly<Record<string, unknown>>): void =>
   void report.push(`${fault}: ${JSON.stringify(result)}`);
-export function printReport(): void {
+export function printMeasurements(): void {
   if (process.env.FAULT_REPORT) process.stdout.write(`${report.join('\n')}\n`);
 }

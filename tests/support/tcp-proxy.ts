@@ -1,8 +1,8 @@
-// How does a test make a database slow, or silent, without touching it? A TCP gate before it, whose traffic can be delayed and frozen.
+// How does a test make a database slow, or silent, without touching it? A TCP proxy before it, whose traffic can be delayed and frozen.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-export interface Gate {
+export interface TcpProxy {
   readonly port: number;
   /** Milliseconds that every packet waits, each way. */
   delay(milliseconds: number): void;
@@ -12,7 +12,7 @@ export interface Gate {
   close(): Promise<void>;
 }
 
-export async function openGate(target: number): Promise<Gate> {
+export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let pause = 0;
   let frozen = false;

@@ -1,8 +1,8 @@
 // Who books while things break? Workers that each book slot after slot, and after a failure try the same booking again elsewhere, as a
 // partner's system would. What they were told is held against the database afterwards.
-import { eventually } from './fault-lab.ts';
+import { eventually } from './services.ts';
 
-export interface Answer {
+export interface BookingResponse {
   /** 0 where no answer came. */
   readonly status: number;
   readonly codes: readonly string[];
@@ -10,7 +10,7 @@ export interface Answer {
   readonly milliseconds: number;
 }
 
-export async function book(base: string, token: string, body: Record<string, string>): Promise<Answer> {
+export async function book(base: string, token: string, body: Record<string, string>): Promise<BookingResponse> {
   const start = performance.now();
   const taken = (): number => Math.round(performance.now() - start);
   try {
@@ -67,7 +67,7 @@ function bookingOf(number: number): Booking {
 export interface Load {
   /** External ids of bookings that a worker was told to be made. */
   readonly acknowledged: ReadonlySet<string>;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly BookingResponse[];
   /** How many answers of each status so far; 0 is no answer. */
   readonly statuses: () => Readonly<Record<number, number>>;
   readonly longest: () => number;
@@ -86,7 +86,7 @@ export function startLoad(
   { workers = 6, tryAgain = true }: LoadOptions = {},
 ): Load {
   const acknowledged = new Set<string>();
-  const answers: Answer[] = [];
+  const answers: BookingResponse[] = [];
   let stopping = false;
   const worker = async (index: number): Promise<void> => {
     for (let turn = index; !stopping; turn += 1) {
@@ -122,7 +122,7 @@ export function startLoad(
 }
 
 /** The load has had this many more successes. */
-export const progress = (load: Load, more: number): Promise<true> => {
+export const waitForBookings = (load: Load, more: number): Promise<true> => {
   const from = load.acknowledged.size;
   return eventually(async () => load.acknowledged.size >= from + more || undefined);
 };

@@ -10,7 +10,7 @@ import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import pg from 'pg';
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
 export type AppName = 'auth' | 'bookings';
@@ -33,7 +33,7 @@ export async function timeUntil(look: () => Promise<unknown>, limit?: number): P
   return Math.round(performance.now() - start);
 }
 
-export interface TestedDatabase {
+export interface TestDatabase {
   readonly port: number;
   readonly urlOf: (app: AppName, port?: number) => string;
   /** For migrations. */
@@ -42,7 +42,7 @@ export interface TestedDatabase {
   readonly remove: () => Promise<void>;
 }
 
-export interface StoppableDatabase extends TestedDatabase {
+export interface StoppableDatabase extends TestDatabase {
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
   /** kill -9 of the postmaster: its children follow, without a checkpoint. */

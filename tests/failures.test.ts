@@ -4,42 +4,42 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { book, type Load, nextBooking, progress, startLoad } from './booking-load.ts';
-import { findCitus } from './citus-cluster.ts';
-import { startSpreadDatabase } from './citus-lab.ts';
-import { eventually, type Instance, type StoppableDatabase, timeUntil } from './fault-lab.ts';
+import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { findCitus } from './support/citus-cluster.ts';
+import { startDistributedDatabase } from './support/citus-database.ts';
+import { eventually, type Instance, type StoppableDatabase, timeUntil } from './support/services.ts';
+import type { TcpProxy } from './support/tcp-proxy.ts';
 import {
   bookOnce,
-  expectNothingLostOrDoubled as expectNothingLost,
-  type FaultSystem,
+  expectNoLostOrDoubleBookings as expectNoLostBookings,
   getToken,
-  measured,
-  printReport,
-  startFaultSystem,
-  startFaultSystemOn,
-} from './fault-system.ts';
-import type { Gate } from './gate.ts';
+  printMeasurements,
+  recordMeasurement,
+  startTestSystem,
+  startTestSystemOn,
+  type TestSystem,
+} from './support/test-system.ts';
 
 const citus = findCitus();
 const engines = [
-  { engine: 'one PostgreSQL', start: () => startFaultSystem(), activity: 'pg_stat_activity' },
+  { engine: 'one PostgreSQL', start: () => startTestSystem(), activity: 'pg_stat_activity' },
   ...(citus
     ? [
         {
           engine: 'Citus',
-          start: async () => startFaultSystemOn(await startSpreadDatabase(citus)),
+          start: async () => startTestSystemOn(await startDistributedDatabase(citus)),
           activity: 'citus_stat_activity',
         },
       ]
     : []),
 ];
 
-afterAll(printReport);
+afterAll(printMeasurements);
 
 describe.each(engines)('on $engine', ({ engine, start, activity }) => {
-  let system: FaultSystem<StoppableDatabase>;
+  let system: TestSystem<StoppableDatabase>;
   let database: StoppableDatabase;
-  let gate: Gate;
+  let proxy: TcpProxy;
   let auth: Instance;
   let one: Instance;
   let two: Instance;
@@ -48,7 +48,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
 
   beforeAll(async () => {
     system = await start();
-    ({ database, gate } = system);
+    ({ database, proxy } = system);
     ({ auth, one, two, token } = await system.startServices());
   }, 120_000);
   afterEach(async () => {
@@ -61,13 +61,13 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     load = startLoad(...given);
     return load;
   };
-  const expectNothingLostOrDoubled = (load: Load) => expectNothingLost(database, load);
+  const expectNoLostOrDoubleBookings = (load: Load) => expectNoLostBookings(database, load);
   const bookable = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
   describe('the database', () => {
     test('stopped and started again under load: 503 with Retry-After meanwhile', async () => {
       const load = startBookingLoad([one.base, two.base], token);
-      await progress(load, 50);
+      await waitForBookings(load, 50);
       const errors = await one.metric(/^database_errors_total/);
       await database.stop();
       await eventually(async () => !(await one.ready()) && !(await two.ready()));
@@ -76,27 +76,27 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       expect(await one.metric(/^database_errors_total/)).toBeGreaterThan(errors);
       await database.start();
       const recovery = await timeUntil(async () => (await one.ready()) && (await two.ready()));
-      await progress(load, 50);
-      await expectNothingLostOrDoubled(load);
-      measured(`${engine}: database stopped`, { ...load.statuses(), longest: load.longest(), recovery });
+      await waitForBookings(load, 50);
+      await expectNoLostOrDoubleBookings(load);
+      recordMeasurement(`${engine}: database stopped`, { ...load.statuses(), longest: load.longest(), recovery });
       expect(recovery).toBeLessThan(10_000);
       await eventually(() => getToken(auth.base));
     }, 60_000);
 
     test('killed under load: what was acknowledged is there afterwards', async () => {
       const load = startBookingLoad([one.base, two.base], token);
-      await progress(load, 100);
+      await waitForBookings(load, 100);
       await database.kill();
       await database.start();
       const recovery = await timeUntil(bookable(one.base));
-      await progress(load, 50);
-      await expectNothingLostOrDoubled(load);
-      measured(`${engine}: database killed`, { ...load.statuses(), longest: load.longest(), recovery });
+      await waitForBookings(load, 50);
+      await expectNoLostOrDoubleBookings(load);
+      recordMeasurement(`${engine}: database killed`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
     test('out of connections: 503, and 53300 in the metrics', async () => {
       const load = startBookingLoad([one.base, two.base], token);
-      await progress(load, 20);
+      await waitForBookings(load, 20);
       await database.query('postgres', 'alter role bookings_service connection limit 0');
       await database.query(
         'postgres',
@@ -105,31 +105,31 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await eventually(async () => (await one.metric(/^database_errors_total.*53300/)) > 0);
       await database.query('postgres', 'alter role bookings_service connection limit -1');
       const recovery = await timeUntil(bookable(one.base));
-      await progress(load, 50);
-      await expectNothingLostOrDoubled(load);
-      measured(`${engine}: out of connections`, { ...load.statuses(), longest: load.longest(), recovery });
+      await waitForBookings(load, 50);
+      await expectNoLostOrDoubleBookings(load);
+      recordMeasurement(`${engine}: out of connections`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
     test('slow by 100 ms each way: slower answers, and all of them good', async () => {
       const load = startBookingLoad([one.base, two.base], token);
-      gate.delay(100);
-      await progress(load, 10);
-      gate.delay(0);
-      await expectNothingLostOrDoubled(load);
+      proxy.delay(100);
+      await waitForBookings(load, 10);
+      proxy.delay(0);
+      await expectNoLostOrDoubleBookings(load);
       expect(Object.keys(load.statuses())).toEqual(['201']);
-      measured(`${engine}: database slow`, { ...load.statuses(), longest: load.longest() });
+      recordMeasurement(`${engine}: database slow`, { ...load.statuses(), longest: load.longest() });
     }, 60_000);
 
     test('silent: 503 within ten seconds, and all is well when it speaks again', async () => {
       const load = startBookingLoad([one.base], token, { workers: 4 });
-      await progress(load, 20);
-      gate.freeze();
+      await waitForBookings(load, 20);
+      proxy.freeze();
       await eventually(async () => (load.statuses()[503] ?? 0) >= 4);
-      gate.thaw();
+      proxy.thaw();
       const recovery = await timeUntil(bookable(one.base));
-      await progress(load, 20);
-      await expectNothingLostOrDoubled(load);
-      measured(`${engine}: database silent`, { ...load.statuses(), longest: load.longest(), recovery });
+      await waitForBookings(load, 20);
+      await expectNoLostOrDoubleBookings(load);
+      recordMeasurement(`${engine}: database silent`, { ...load.statuses(), longest: load.longest(), recovery });
       expect(load.longest()).toBeLessThan(10_000);
     }, 60_000);
   });
@@ -138,17 +138,17 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     test('killed under load: the other one takes over, nothing is lost or made twice', async () => {
       const doomed = await system.startBookings();
       const load = startBookingLoad([doomed.base, one.base], token);
-      await progress(load, 50);
+      await waitForBookings(load, 50);
       await doomed.stop('SIGKILL');
-      await progress(load, 50);
-      await expectNothingLostOrDoubled(load);
-      measured(`${engine}: bookings killed`, { ...load.statuses(), longest: load.longest() });
+      await waitForBookings(load, 50);
+      await expectNoLostOrDoubleBookings(load);
+      recordMeasurement(`${engine}: bookings killed`, { ...load.statuses(), longest: load.longest() });
     }, 60_000);
 
     test('told to stop under load: every accepted request is answered, then it exits with 0', async () => {
       const leaving = await system.startBookings();
       const load = startBookingLoad([leaving.base], token, { tryAgain: false });
-      await progress(load, 50);
+      await waitForBookings(load, 50);
       // One that takes long: somebody else holds its bay.
       const holder = new pg.Client({ connectionString: database.urlOf('bookings') });
       await holder.connect();
@@ -175,7 +175,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       );
       const made = new Set(rows.map(({ id }) => id));
       expect([...load.acknowledged].filter((id) => !made.has(id))).toEqual([]);
-      measured(`${engine}: bookings told to stop`, { ...load.statuses(), drained });
+      recordMeasurement(`${engine}: bookings told to stop`, { ...load.statuses(), drained });
     }, 60_000);
 
     test('with nowhere to write its log: it serves on', async () => {
@@ -190,7 +190,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     test.each([60_000, -60_000])(
       'whose clock is %s ms off takes the same tokens',
       async (skew) => {
-        const preload = join(import.meta.dirname, 'skewed-clock.js');
+        const preload = join(import.meta.dirname, 'support/skewed-clock.js');
         const wrong = await system.startBookings({ NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });
         expect(await bookOnce(wrong.base, token)).toBe(201);
         await wrong.stop('SIGTERM');

@@ -4,9 +4,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type CitusCluster, startCitusCluster } from './citus-cluster.ts';
-import { type AppName, command, demo, queryOnce, type StoppableDatabase } from './fault-lab.ts';
+import { type AppName, command, demo, queryOnce, type StoppableDatabase } from './services.ts';
 
-const script = join(import.meta.dirname, '../infra/postgres/service.sql');
+const script = join(import.meta.dirname, '../../infra/postgres/service.sql');
 const run = promisify(execFile);
 
 export interface CitusDatabase extends StoppableDatabase {
@@ -16,7 +16,7 @@ export interface CitusDatabase extends StoppableDatabase {
 export const distribute = (database: CitusDatabase): Promise<string> =>
   command('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
 
-export async function startSpreadDatabase(programs: string): Promise<CitusDatabase> {
+export async function startDistributedDatabase(programs: string): Promise<CitusDatabase> {
   const database = await startCitusDatabase(programs);
   await database.cluster.join('bookings');
   await distribute(database);

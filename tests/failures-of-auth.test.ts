@@ -8,24 +8,31 @@ import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
-import { book, nextBooking } from './booking-load.ts';
-import { eventually, type Instance, timeUntil } from './fault-lab.ts';
-import { bookOnce, type FaultSystem, getToken, measured, printReport, startFaultSystem } from './fault-system.ts';
+import { book, nextBooking } from './support/booking-load.ts';
+import { eventually, type Instance, timeUntil } from './support/services.ts';
+import {
+  bookOnce,
+  getToken,
+  printMeasurements,
+  recordMeasurement,
+  startTestSystem,
+  type TestSystem,
+} from './support/test-system.ts';
 
-let system: FaultSystem;
+let system: TestSystem;
 let auth: Instance;
 let bookings: Instance;
 let token: string;
 
 beforeAll(async () => {
-  system = await startFaultSystem();
+  system = await startTestSystem();
   auth = await system.startAuth();
   bookings = await system.startBookings();
   token = await getToken(auth.base);
 }, 90_000);
 afterAll(async () => {
   await system?.stop();
-  printReport();
+  printMeasurements();
 }, 60_000);
 
 /** Signed by nobody whom bookings knows. */
@@ -62,7 +69,7 @@ describe('auth is away', () => {
     const recovery = await timeUntil(() => fresh.ready());
     expect(await bookOnce(fresh.base, token)).toBe(201);
     expect(await bookOnce(fresh.base, await getToken(auth.base))).toBe(201);
-    measured('auth killed', { newInstanceReadyAfter: recovery });
+    recordMeasurement('auth killed', { newInstanceReadyAfter: recovery });
     expect(recovery).toBeLessThan(10_000);
     await fresh.stop('SIGTERM');
   }, 60_000);
@@ -90,7 +97,7 @@ describe('auth is away', () => {
     expect(tokens).toHaveLength(60);
     expect(new Set(tokens).size).toBe(60);
     for (const token of tokens) expect(await bookOnce(bookings.base, token)).toBe(201);
-    measured('one auth of two killed', { tokens: tokens.length, askedAgain: refused });
+    recordMeasurement('one auth of two killed', { tokens: tokens.length, askedAgain: refused });
     await doomed.stop('SIGKILL');
   }, 60_000);
 
@@ -111,7 +118,7 @@ describe('auth is away', () => {
       [before],
     );
     expect(rows[0].count).toBe(issued);
-    measured('auth told to stop', { issued });
+    recordMeasurement('auth told to stop', { issued });
   }, 60_000);
 });
 
@@ -119,7 +126,7 @@ test.each([60_000, -60_000])(
   'tokens of an instance of auth whose clock is %s ms off are taken',
   async (skew) => {
     const [port] = (await freePorts(1)) as [number];
-    const preload = join(import.meta.dirname, 'skewed-clock.js');
+    const preload = join(import.meta.dirname, 'support/skewed-clock.js');
     const wrong = await system.startAuth({ port }, { NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });
     expect(await bookOnce(bookings.base, await getToken(wrong.base))).toBe(201);
     expect(await wrong.stop('SIGTERM')).toBe(0);
@@ -145,7 +152,7 @@ describe('what bookings hears of the keys is wrong', () => {
       expect(refused.milliseconds).toBeLessThan(6_000);
       expect(await instance.metric(/^jwks_fetch_failures_total/)).toBeGreaterThan(0);
       expect(await instance.ready()).toBe(true);
-      measured(`JWKS ${mode}`, { unknownKeyRefusedAfter: refused.milliseconds });
+      recordMeasurement(`JWKS ${mode}`, { unknownKeyRefusedAfter: refused.milliseconds });
       await instance.stop('SIGTERM');
       liar.close();
     },
@@ -159,7 +166,7 @@ describe('what bookings hears of the keys is wrong', () => {
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
     const more = (await auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/)) - asked;
-    measured('100 unknown keys', { fetches: more });
+    recordMeasurement('100 unknown keys', { fetches: more });
     expect(more).toBeLessThanOrEqual(15);
   }, 60_000);
 });

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
-import { eventually } from './fault-lab.ts';
+import { eventually } from './services.ts';
 
 export const program = '/usr/sbin/pgbouncer';
 export const serverConnections = 4;
