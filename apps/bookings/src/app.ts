@@ -7,8 +7,8 @@ import { createReadiness, databaseCheck } from '@bay-booking/service/http/readin
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express, RequestHandler } from 'express';
-import { createBearer } from './auth/access-token.ts';
-import type { Keyring } from './auth/jwks-cache.ts';
+import { createAccessTokenVerifier } from './auth/access-token.ts';
+import type { JwksCache } from './auth/jwks-cache.ts';
 import { createCandidates } from './bookings/booking-id.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createAnswerStore } from './bookings/idempotency.ts';
@@ -16,16 +16,16 @@ import { createSearchStore, type SearchStore } from './bookings/search/store.ts'
 import { countReads } from './bookings/storage/statements.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
 import type { Config } from './config.ts';
-import { createFlag, type Flag } from './database/cached-flag.ts';
+import { type CachedFlag, createCachedFlag } from './database/cached-flag.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
-import { createReads, type Reads } from './database/replica/read-router.ts';
+import { createReadRouter, type ReadRouter } from './database/replica/read-router.ts';
 import { createReplicaStore } from './database/replica/store.ts';
-import { within } from './database/with-timeout.ts';
+import { withTimeout } from './database/with-timeout.ts';
 import { mountPrefix } from './http/base-path.ts';
 import { createRateLimit } from './http/rate-limit.ts';
-import { mountEndpoints, mountFailures, mountPath } from './http/router.ts';
+import { mountEndpoints, mountErrorHandling, mountPath } from './http/router.ts';
 import { mountLiteralAddresses } from './http/undecodable-path.ts';
-import { observeKeyring, observeReads } from './metrics.ts';
+import { observeJwksCache, observeListReads } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
@@ -39,7 +39,7 @@ export interface AppOptions {
   readonly db: Database;
   /** Where lists are read from if it keeps up; `wait` in milliseconds. */
   readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
-  readonly keyring: Keyring;
+  readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly now?: () => Date;
@@ -52,14 +52,14 @@ export function createEndpoints({
   now,
 }: {
   db: Database;
-  reads?: Reads | undefined;
+  reads?: ReadRouter | undefined;
   baseUrl: string;
   now: () => Date;
 }) {
   const link = linksBelow(baseUrl);
   const places = createPlacesStore(db);
   const listed = reads
-    ? listsThrough(reads, createFlag(db, countReads.isComplete))
+    ? listsThrough(reads, createCachedFlag(db, countReads.isComplete))
     : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
@@ -77,7 +77,7 @@ export function createEndpoints({
 }
 
 /** Lists alone: what a single booking or location says may decide about the next write. */
-function listsThrough(reads: Reads, isComplete: Flag) {
+function listsThrough(reads: ReadRouter, isComplete: CachedFlag) {
   return {
     searches: {
       search: async (...asked) => {
@@ -97,7 +97,7 @@ export function createApp({
   config,
   db,
   replica,
-  keyring,
+  jwksCache,
   logger,
   metrics,
   now = () => new Date(),
@@ -107,7 +107,7 @@ export function createApp({
   const reads = replica && readsOf(replica, { db, logger, metrics });
   const endpoints = createEndpoints({ db, reads, baseUrl, now });
   collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
-  observeKeyring(metrics, keyring);
+  observeJwksCache(metrics, jwksCache);
   const app = createHttpApp({
     logger,
     metrics,
@@ -117,15 +117,15 @@ export function createApp({
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
       signingKey: async () => {
-        if (keyring.age() === undefined) throw new Error('no signing key has been seen yet');
+        if (jwksCache.age() === undefined) throw new Error('no signing key has been seen yet');
       },
     }),
   });
   mountPrefix(app, baseUrl);
   mountLiteralAddresses(app);
   mountEndpoints(app, endpoints, {
-    authorize: createBearer({
-      keyring,
+    authorize: createAccessTokenVerifier({
+      jwksCache,
       issuer: authIssuer,
       audience,
       scope,
@@ -139,7 +139,7 @@ export function createApp({
   const answered = new Map(['GET', 'HEAD'].map((method) => [method, passOn]));
   for (const path of probes) mountPath(app, path, answered);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
-  mountFailures(app);
+  mountErrorHandling(app);
   return app;
 }
 
@@ -148,10 +148,10 @@ const passOn: RequestHandler = (_request, _response, next) => next();
 function readsOf(
   { db: replica, wait }: NonNullable<AppOptions['replica']>,
   { db: primary, logger, metrics }: Pick<AppOptions, 'db' | 'logger' | 'metrics'>,
-): Reads {
+): ReadRouter {
   const store = createReplicaStore({ primary, replica });
-  const count = observeReads(metrics, () => within(1_000, store.position().then(store.lag)));
-  return createReads({
+  const count = observeListReads(metrics, () => withTimeout(1_000, store.position().then(store.lag)));
+  return createReadRouter({
     primary,
     store,
     wait,

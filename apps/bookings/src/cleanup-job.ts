@@ -5,7 +5,7 @@ import type { CountingStore } from './bookings/counts/compaction.ts';
 import type { AnswerStore } from './bookings/idempotency.ts';
 
 const quarterOfAnHour = 900_000;
-/** Reads sum up what is not folded yet. */
+/** ReadRouter sum up what is not folded yet. */
 const tenSeconds = 10_000;
 
 export interface Chores {

@@ -1,8 +1,8 @@
-// Which faults does the API name, with which status and text? The catalogue of the specification ("Errors") and contract section 7.
+// Which errors does the API name, with which status and text? The catalogue of the specification ("Errors") and contract section 7.
 
 import type { ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem, problem } from '@bay-booking/common/errors';
-import type { Fault } from '@bay-booking/common/validation';
+import type { ValidationError } from '@bay-booking/common/validation';
 
 interface Entry {
   readonly status: number;
@@ -65,7 +65,7 @@ export function problemOf(code: Code, context: Context = {}, moreInfo = '', fiel
 }
 
 /** The failure of one code, with its status. */
-export function failure(
+export function apiError(
   code: Code,
   options: { context?: Context; moreInfo?: string; headers?: Record<string, string>; cause?: unknown } = {},
 ): ApiError {
@@ -75,17 +75,17 @@ export function failure(
 
 /** 503 with the advice to come back soon. */
 export function unavailable(cause: unknown, seconds = 1): ApiError {
-  return failure('ERR00503', { headers: { 'Retry-After': String(seconds) }, cause });
+  return apiError('ERR00503', { headers: { 'Retry-After': String(seconds) }, cause });
 }
 
-export function problemsOf(faults: readonly Fault[], context: Context = {}): Problem[] {
-  return faults.map(({ field, kind, hint }) =>
+export function problemsOf(validationErrors: readonly ValidationError[], context: Context = {}): Problem[] {
+  return validationErrors.map(({ field, kind, hint }) =>
     problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', context, hint && `${field}: ${hint}`, field),
   );
 }
 
 /** 400 with every fault, in the order of the catalogue. */
-export function invalid(problems: readonly Problem[]): ApiError {
+export function badRequest(problems: readonly Problem[]): ApiError {
   const order = Object.keys(catalogue);
   return new ApiError(
     400,

@@ -5,7 +5,7 @@ import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
-import { createKeyring } from './auth/jwks-cache.ts';
+import { createJwksCache } from './auth/jwks-cache.ts';
 import { createCountingStore } from './bookings/counts/compaction.ts';
 import { createAnswerStore } from './bookings/idempotency.ts';
 import { startHousekeeping } from './cleanup-job.ts';
@@ -33,7 +33,7 @@ runService(async () => {
           wait: config.databaseReadWait,
         };
   const fetchFailed = countFailedFetches(metrics);
-  const keyring = createKeyring({
+  const jwksCache = createJwksCache({
     issuer: config.authIssuer,
     jwksUri: config.authJwksUri,
     onFailure: (err) => {
@@ -41,9 +41,9 @@ runService(async () => {
       logger.warn({ err }, 'signing keys not fetched');
     },
   });
-  keyring.start();
+  jwksCache.start();
   const housekeeping = startHousekeeping({ answers: createAnswerStore(db), counting: createCountingStore(db), logger });
-  const app = createApp({ config, db, replica, keyring, logger, metrics });
+  const app = createApp({ config, db, replica, jwksCache, logger, metrics });
   await serve({
     listeners: [
       { name: 'api', handler: app, port: config.port, refuse: refuseUnreadable, messages: messagesOf(app) },
@@ -54,7 +54,7 @@ runService(async () => {
     logger,
     close: async () => {
       housekeeping.stop();
-      keyring.close();
+      jwksCache.close();
       await Promise.all([db.destroy(), replica?.db.destroy()]);
     },
   });

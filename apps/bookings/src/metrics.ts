@@ -2,15 +2,15 @@
 // them fails, and where lists are read from. Bookings by outcome are in `http_problems_total` and in the request counts.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
-import type { Keyring } from './auth/jwks-cache.ts';
+import type { JwksCache } from './auth/jwks-cache.ts';
 
-export function observeKeyring({ registry }: Metrics, keyring: Pick<Keyring, 'age'>): void {
+export function observeJwksCache({ registry }: Metrics, jwksCache: Pick<JwksCache, 'age'>): void {
   new Gauge({
     name: 'jwks_age_seconds',
     help: 'Seconds since the signing keys were last fetched; absent before the first time.',
     registers: [registry],
     collect() {
-      const age = keyring.age();
+      const age = jwksCache.age();
       if (age === undefined) this.reset();
       else this.set(age / 1000);
     },
@@ -28,7 +28,7 @@ export function countFailedFetches({ registry }: Metrics): () => void {
 }
 
 /** Answers what is to be called for each list that was read; `lag` is asked for when Prometheus asks. */
-export function observeReads(
+export function observeListReads(
   { registry }: Metrics,
   lag: () => Promise<number>,
 ): (source: 'primary' | 'replica', reason: string) => void {

@@ -189,7 +189,7 @@ describe('the authorization server', () => {
     async (how) => {
       world.issuer.fail(how);
       const young = await another({ beside: world, issuer: { timeout: 200 } });
-      young.keyring.start();
+      young.jwksCache.start();
       const token = await world.token(['fac-north']);
       const refused = await young.call('GET', path, { token });
       expect(refused.status).toBe(503);

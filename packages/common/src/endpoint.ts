@@ -1,7 +1,7 @@
 // What is an endpoint? One description as data, from which requests are validated, answers are checked in tests and the OpenAPI
 // document is made: authorize → validate → handle → send. Whoever serves it (Express, a test) brings the rest.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
-import type { Fault } from './validation.ts';
+import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -13,7 +13,7 @@ export interface ValueDescription {
   readonly example?: string;
 }
 
-export interface Answer {
+export interface EndpointResponse {
   readonly status: number;
   /** A value to be written as JSON, or JSON already written. */
   readonly body?: unknown;
@@ -25,8 +25,8 @@ export interface EndpointRequest<Query, Body, Caller> {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** What validation found; empty unless the endpoint says `reportsFaults`. */
-  readonly faults: readonly Fault[];
+  /** What validation found; empty unless the endpoint says `reportsValidationErrors`. */
+  readonly validationErrors: readonly ValidationError[];
   readonly header: (name: string) => string | undefined;
   readonly caller: Caller;
 }
@@ -63,9 +63,9 @@ export interface Endpoint<Caller = unknown> {
   readonly problems: readonly string[];
   /** What `contextData` holds where the server knows nothing better. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
-  /** The handler gets the valid fields and the faults, to report them with what it finds itself. */
-  readonly reportsFaults?: boolean;
-  readonly handle: (request: EndpointRequest<never, never, Caller>) => Promise<Answer>;
+  /** The handler gets the valid fields and the validation errors, to report them with what it finds itself. */
+  readonly reportsValidationErrors?: boolean;
+  readonly handle: (request: EndpointRequest<never, never, Caller>) => Promise<EndpointResponse>;
 }
 
 type Read<S> = S extends JSONSchema ? FromSchema<S> : Record<string, never>;
@@ -79,10 +79,10 @@ type Described<Q, B, Caller> = Omit<Endpoint<Caller>, 'query' | 'body' | 'handle
       B extends Schema ? Partial<Read<B>> : unknown,
       Caller
     >,
-  ) => Promise<Answer>;
+  ) => Promise<EndpointResponse>;
 };
 
-/** Gives `handle` the types of the schemas. Fields are partial where the endpoint reports faults itself. */
+/** Gives `handle` the types of the schemas. Fields are partial where the endpoint reports validation errors itself. */
 export function endpoint<Caller>() {
   return <const Q extends Schema | undefined = undefined, const B extends Schema | undefined = undefined>(
     description: Described<Q, B, Caller>,

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { listEnvelope, offsetOf, pageCountOf, totalBeside } from './page.ts';
+import { listEnvelope, offsetOf, pageCountOf, reconcileTotal } from './page.ts';
 
 const hrefOf = (page: number) => `https://bookings.example/api/bookings?page=${page}`;
 const cut = (all: readonly number[], page: number, pageSize: number) =>
@@ -45,10 +45,10 @@ test('a page past the end leads back to the last page', () => {
 });
 
 test('a total that was counted when some had come or gone still fits the page', () => {
-  expect(totalBeside(5, 10, 12)).toBe(15);
-  expect(totalBeside(5, 10, 99)).toBe(99);
-  expect(totalBeside(0, 10, 12)).toBe(10);
-  expect(totalBeside(0, 10, 7)).toBe(7);
+  expect(reconcileTotal(5, 10, 12)).toBe(15);
+  expect(reconcileTotal(5, 10, 99)).toBe(99);
+  expect(reconcileTotal(0, 10, 12)).toBe(10);
+  expect(reconcileTotal(0, 10, 7)).toBe(7);
 });
 
 test('pageCount of an empty list is 0, and its first and last page are page 1', () => {

@@ -16,7 +16,7 @@ export interface ListEnvelope<Item> {
   readonly total: number;
 }
 
-export const greatestPageSize = 1000;
+export const maxPageSize = 1000;
 
 export function pageCountOf(total: number, pageSize: number): number {
   return Math.ceil(total / pageSize);
@@ -27,7 +27,7 @@ export function offsetOf({ page, pageSize }: PageRequest): number {
 }
 
 /** The total beside a page that shows so many after `offset` others, though it was counted a moment later, when some had come or gone. */
-export function totalBeside(shown: number, offset: number, counted: number): number {
+export function reconcileTotal(shown: number, offset: number, counted: number): number {
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
 }
 
@@ -71,7 +71,7 @@ export function listEnvelopeSchema<const Item>(item: Item) {
         properties: { self: linkSchema, first: linkSchema, last: linkSchema, next: linkSchema, prev: linkSchema },
       },
       page: { type: 'integer', minimum: 1, description: 'Current page number, starting at 1.' },
-      pageSize: { type: 'integer', minimum: 1, maximum: greatestPageSize, description: 'Page size used.' },
+      pageSize: { type: 'integer', minimum: 1, maximum: maxPageSize, description: 'Page size used.' },
       pageCount: { type: 'integer', minimum: 0, description: 'Number of pages; 0 for an empty list.' },
       total: { type: 'integer', minimum: 0, description: 'Total number of matching items.' },
     },

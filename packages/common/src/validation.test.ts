@@ -13,28 +13,28 @@ const validate = createValidator({ even: { test: (text) => text.length % 2 === 0
 });
 
 describe('createValidator', () => {
-  test('valid fields without faults; unknown ones left out; null is as good as nothing', () => {
-    expect(validate({ a: 'xx', b: 1, c: null, d: 4 })).toEqual({ value: { a: 'xx', b: 1 }, faults: [] });
+  test('valid fields without validation errors; unknown ones left out; null is as good as nothing', () => {
+    expect(validate({ a: 'xx', b: 1, c: null, d: 4 })).toEqual({ value: { a: 'xx', b: 1 }, validationErrors: [] });
   });
 
   test('each field at fault once, and the valid ones kept', () => {
-    const { value, faults } = validate({ a: 'x', c: ['\u0000', 1, 'x'] });
+    const { value, validationErrors } = validate({ a: 'x', c: ['\u0000', 1, 'x'] });
     expect(value).toEqual({});
-    expect(faults.map(({ field, kind }) => [field, kind]).sort()).toEqual([
+    expect(validationErrors.map(({ field, kind }) => [field, kind]).sort()).toEqual([
       ['a', 'invalid'],
       ['b', 'missing'],
       ['c', 'invalid'],
     ]);
     expect(validate({ a: 'xxx', b: 1 })).toEqual({
       value: { b: 1 },
-      faults: [{ field: 'a', kind: 'invalid', hint: 'must be even' }],
+      validationErrors: [{ field: 'a', kind: 'invalid', hint: 'must be even' }],
     });
   });
 
   test('an own property named like one of the prototype is data, not a field', () => {
     expect(validate(JSON.parse('{"a":"xx","b":1,"__proto__":{"c":["y"]}}'))).toEqual({
       value: { a: 'xx', b: 1 },
-      faults: [],
+      validationErrors: [],
     });
   });
 });

@@ -1,7 +1,7 @@
 // Which fields of a request are at fault? JSON Schema (ajv) decides; a fault names its field, and whether it is missing or invalid.
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 
-export interface Fault {
+export interface ValidationError {
   readonly field: string;
   readonly kind: 'missing' | 'invalid';
   readonly hint: string;
@@ -10,7 +10,7 @@ export interface Fault {
 export interface Validated {
   /** The fields that are valid. */
   readonly value: Readonly<Record<string, unknown>>;
-  readonly faults: readonly Fault[];
+  readonly validationErrors: readonly ValidationError[];
 }
 
 export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
@@ -18,7 +18,7 @@ export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 /** Formats that schemas may name: each says whether a string has it, and what to do about one that has not. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
-const nothing: readonly Fault[] = [];
+const nothing: readonly ValidationError[] = [];
 
 export function createValidator(formats: Formats): (schema: object) => Validate {
   const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false });
@@ -30,26 +30,27 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
       const value: Record<string, unknown> = {};
       // null says the same as leaving the field out; unknown fields are ignored.
       for (const field of known) if (Object.hasOwn(input, field) && input[field] !== null) value[field] = input[field];
-      if (check(value)) return { value, faults: nothing };
-      const faults = faultsOf(check.errors ?? [], formats);
-      for (const { field } of faults) delete value[field];
-      return { value, faults };
+      if (check(value)) return { value, validationErrors: nothing };
+      const validationErrors = validationErrorsOf(check.errors ?? [], formats);
+      for (const { field } of validationErrors) delete value[field];
+      return { value, validationErrors };
     };
   };
 }
 
-function faultsOf(errors: readonly ErrorObject[], formats: Formats): readonly Fault[] {
-  const faults = new Map<string, Fault>();
+function validationErrorsOf(errors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
+  const validationErrors = new Map<string, ValidationError>();
   for (const error of errors) {
     if (error.keyword === 'required') {
       const field = String(error.params.missingProperty);
-      faults.set(field, { field, kind: 'missing', hint: '' });
+      validationErrors.set(field, { field, kind: 'missing', hint: '' });
       continue;
     }
     const field = error.instancePath.split('/')[1] ?? '';
-    if (!faults.has(field)) faults.set(field, { field, kind: 'invalid', hint: hintOf(error, formats) });
+    if (!validationErrors.has(field))
+      validationErrors.set(field, { field, kind: 'invalid', hint: hintOf(error, formats) });
   }
-  return [...faults.values()];
+  return [...validationErrors.values()];
 }
 
 function hintOf({ keyword, message, params }: ErrorObject, formats: Formats): string {

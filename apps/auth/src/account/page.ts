@@ -4,7 +4,7 @@ import type { AccountStore } from '../accounts/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import { queryText } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { byField, type Fault } from '../html/validation-errors.ts';
+import { byField, type ValidationError } from '../html/validation-errors.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
 import { describeScopes } from '../interaction/consent.ts';
 import type { ConsentStore } from '../interaction/consent-store.ts';
@@ -29,7 +29,7 @@ export type ShowAccount = (
   request: Request,
   response: Response,
   signedIn: SignedIn,
-  refused?: { readonly faults: readonly Fault[]; readonly status: number },
+  refused?: { readonly validationErrors: readonly ValidationError[]; readonly status: number },
 ) => Promise<void>;
 
 /** What the page says after a change, by the word that the redirect carries. */
@@ -46,7 +46,7 @@ const done: Readonly<Record<string, string>> = {
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
   const { site, accounts, sessions, consents, facilities, providers, scopes } = options;
-  return async (request, response, signedIn, { faults, status } = { faults: [], status: 200 }) => {
+  return async (request, response, signedIn, { validationErrors, status } = { validationErrors: [], status: 200 }) => {
     const { account, uid } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
       sessions.listOf(account.id),
@@ -56,8 +56,8 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
     ]);
     const data = {
       account,
-      faults,
-      errors: byField(faults),
+      validationErrors,
+      errors: byField(validationErrors),
       notice: done[queryText(request, 'done') ?? ''],
       instant,
       facilities: memberships,
@@ -76,7 +76,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       lastWayIn: !account.passwordHash && linked.length === 1,
     };
     await site.show(request, response, '/account/account', data, {
-      title: faults.length > 0 ? 'Error: Your account' : 'Your account',
+      title: validationErrors.length > 0 ? 'Error: Your account' : 'Your account',
       status,
       width: 'wide',
       // The form that adds a provider.

@@ -28,8 +28,10 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
   post('name', async (request, response, signedIn) => {
     const name = field(request, 'name');
     if (name === '' || name.length > 100) {
-      const faults = [{ field: 'name', text: name === '' ? 'Enter your name.' : 'Use 100 characters at most.' }];
-      return show(request, response, signedIn, { faults, status: 400 });
+      const validationErrors = [
+        { field: 'name', text: name === '' ? 'Enter your name.' : 'Use 100 characters at most.' },
+      ];
+      return show(request, response, signedIn, { validationErrors, status: 400 });
     }
     await accounts.setName(signedIn.account.id, name);
     response.redirect(303, '/account?done=name');
@@ -67,7 +69,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       const outcome = await accounts.unlinkSocial(signedIn.account.id, provider, field(request, 'subject'));
       if (outcome === 'last') {
         const text = 'This is your only way to sign in. Choose a password first.';
-        return show(request, response, signedIn, { faults: [{ text }], status: 409 });
+        return show(request, response, signedIn, { validationErrors: [{ text }], status: 409 });
       }
       if (outcome === 'unlinked') {
         const detail = { provider };

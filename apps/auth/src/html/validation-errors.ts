@@ -1,12 +1,12 @@
 // How is somebody told what to mend? Faults beside their fields, and waiting times in words.
 
-export interface Fault {
+export interface ValidationError {
   readonly field?: string;
   readonly text: string;
 }
 
-export function byField(faults: readonly Fault[]): Record<string, string> {
-  return Object.fromEntries(faults.filter((fault) => fault.field).map((fault) => [fault.field, fault.text]));
+export function byField(validationErrors: readonly ValidationError[]): Record<string, string> {
+  return Object.fromEntries(validationErrors.flatMap(({ field, text }) => (field ? [[field, text]] : [])));
 }
 
 /** "in 15 minutes", as people say it. */

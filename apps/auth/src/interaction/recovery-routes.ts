@@ -11,7 +11,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { UseLimit } from '../guard/use-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { byField, type Fault, inWords } from '../html/validation-errors.ts';
+import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
 
 export interface RecoveryOptions {
   readonly site: Site;
@@ -41,13 +41,13 @@ export function recoveryRoutes({
   const showRequest = (
     request: Request,
     response: Response,
-    { faults = [], status = 200 }: { faults?: readonly Fault[]; status?: number } = {},
+    { validationErrors = [], status = 200 }: { validationErrors?: readonly ValidationError[]; status?: number } = {},
   ) =>
     site.show(
       request,
       response,
       'reset-request',
-      { faults, errors: byField(faults), username: field(request, 'username') },
+      { validationErrors, errors: byField(validationErrors), username: field(request, 'username') },
       { title: 'Reset your password', status, belongsTo },
     );
 
@@ -55,13 +55,22 @@ export function recoveryRoutes({
     request: Request,
     response: Response,
     token: string,
-    { faults = [], username, status = 200 }: { faults?: readonly Fault[]; username: string; status?: number },
+    {
+      validationErrors = [],
+      username,
+      status = 200,
+    }: { validationErrors?: readonly ValidationError[]; username: string; status?: number },
   ) =>
     site.show(
       request,
       response,
       'reset-new',
-      { faults, errors: byField(faults), username, action: `/reset-password/new?token=${encodeURIComponent(token)}` },
+      {
+        validationErrors,
+        errors: byField(validationErrors),
+        username,
+        action: `/reset-password/new?token=${encodeURIComponent(token)}`,
+      },
       { title: 'Choose a new password', status, belongsTo },
     );
 
@@ -86,14 +95,14 @@ export function recoveryRoutes({
       async (request, response) => {
         const username = field(request, 'username');
         if (!username) {
-          const faults = [{ field: 'username', text: 'Enter your e-mail address.' }];
-          return showRequest(request, response, { faults, status: 400 });
+          const validationErrors = [{ field: 'username', text: 'Enter your e-mail address.' }];
+          return showRequest(request, response, { validationErrors, status: 400 });
         }
         const wait = await resets.use(request.ip ?? '');
         if (wait > 0) {
           response.setHeader('Retry-After', String(wait));
-          const faults = [{ text: `Too many requests. Wait ${inWords(wait)} and try again.` }];
-          return showRequest(request, response, { faults, status: 429 });
+          const validationErrors = [{ text: `Too many requests. Wait ${inWords(wait)} and try again.` }];
+          return showRequest(request, response, { validationErrors, status: 429 });
         }
         mail.sendReset(username, request.ip);
         return site.showMessage(request, response, {
@@ -126,7 +135,11 @@ export function recoveryRoutes({
         const password = rawField(request, 'password');
         const text = passwordFault(password, [username, account.name ?? '', account.email ?? '']);
         if (text) {
-          return showNew(request, response, token, { faults: [{ field: 'password', text }], username, status: 400 });
+          return showNew(request, response, token, {
+            validationErrors: [{ field: 'password', text }],
+            username,
+            status: 400,
+          });
         }
         const passwordHash = await hashPassword(password);
         const owner = await links.take('reset-password', token);

@@ -9,7 +9,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { UseLimit } from '../guard/use-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { byField, type Fault, inWords } from '../html/validation-errors.ts';
+import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { isEmailAddress } from './email-address.ts';
 import type { FindPlace, FinishedSignIn, Place } from './sign-in-context.ts';
@@ -40,7 +40,11 @@ export function createSignInPages(options: SignInPagesOptions) {
     request: Request,
     response: Response,
     place: Place,
-    { faults = [], username, status = 200 }: { faults?: readonly Fault[]; username?: string; status?: number } = {},
+    {
+      validationErrors = [],
+      username,
+      status = 200,
+    }: { validationErrors?: readonly ValidationError[]; username?: string; status?: number } = {},
   ) =>
     site.show(
       request,
@@ -48,27 +52,31 @@ export function createSignInPages(options: SignInPagesOptions) {
       'sign-in',
       {
         place,
-        faults,
-        errors: byField(faults),
+        validationErrors,
+        errors: byField(validationErrors),
         username: username ?? place.again?.username ?? place.hint,
         again: Boolean(place.again),
         onlyProviders: Boolean(place.again && !place.again.passwordHash),
       },
-      page(place, faults, place.again ? 'Confirm that it is you' : 'Sign in', status),
+      page(place, validationErrors, place.again ? 'Confirm that it is you' : 'Sign in', status),
     );
 
   const showRegister = (
     request: Request,
     response: Response,
     place: Place,
-    { faults = [], values = {}, status = 200 }: { faults?: readonly Fault[]; values?: object; status?: number } = {},
+    {
+      validationErrors = [],
+      values = {},
+      status = 200,
+    }: { validationErrors?: readonly ValidationError[]; values?: object; status?: number } = {},
   ) =>
     site.show(
       request,
       response,
       'register',
-      { place, faults, errors: byField(faults), values },
-      page(place, faults, 'Create an account', status),
+      { place, validationErrors, errors: byField(validationErrors), values },
+      page(place, validationErrors, 'Create an account', status),
     );
 
   /** Whoever it is has proven it: signs in, writes it down and goes on. */
@@ -83,11 +91,12 @@ export function createSignInPages(options: SignInPagesOptions) {
   const submitSignIn = async (request: Request, response: Response, place: Place): Promise<void> => {
     const username = field(request, 'username');
     const password = rawField(request, 'password');
-    const missing: Fault[] = [
+    const missing: ValidationError[] = [
       ...(username ? [] : [{ field: 'username', text: 'Enter your e-mail address or user name.' }]),
       ...(password ? [] : [{ field: 'password', text: 'Enter your password.' }]),
     ];
-    if (missing.length > 0) return showSignIn(request, response, place, { faults: missing, username, status: 400 });
+    if (missing.length > 0)
+      return showSignIn(request, response, place, { validationErrors: missing, username, status: 400 });
     const outcome = await options.signIn({ username, password, address: request.ip ?? '' });
     if ('account' in outcome) {
       return finish(request, response, { account: outcome.account, amr: ['pwd'], next: place.finish(response) });
@@ -95,10 +104,14 @@ export function createSignInPages(options: SignInPagesOptions) {
     if (outcome.refused === 'locked') {
       response.setHeader('Retry-After', String(outcome.retryAfter));
       const text = `Too many sign-ins have failed. Wait ${inWords(outcome.retryAfter)} and try again, or reset your password.`;
-      return showSignIn(request, response, place, { faults: [{ text }], username, status: 429 });
+      return showSignIn(request, response, place, { validationErrors: [{ text }], username, status: 429 });
     }
     const text = 'That user name and password do not match.';
-    return showSignIn(request, response, place, { faults: [{ field: 'username', text }], username, status: 400 });
+    return showSignIn(request, response, place, {
+      validationErrors: [{ field: 'username', text }],
+      username,
+      status: 400,
+    });
   };
 
   const submitRegister = async (request: Request, response: Response, place: Place): Promise<void> => {
@@ -106,13 +119,14 @@ export function createSignInPages(options: SignInPagesOptions) {
     const username = field(request, 'username');
     const password = rawField(request, 'password');
     const values = { name, username };
-    const faults = registrationFaults({ name, username, password });
-    if (faults.length > 0) return showRegister(request, response, place, { faults, values, status: 400 });
+    const validationErrors = findRegistrationErrors({ name, username, password });
+    if (validationErrors.length > 0)
+      return showRegister(request, response, place, { validationErrors, values, status: 400 });
     const wait = await options.registrations.use(request.ip ?? '');
     if (wait > 0) {
       response.setHeader('Retry-After', String(wait));
       const text = `Too many accounts have been created from here. Wait ${inWords(wait)} and try again.`;
-      return showRegister(request, response, place, { faults: [{ text }], values, status: 429 });
+      return showRegister(request, response, place, { validationErrors: [{ text }], values, status: 429 });
     }
     const account = await accounts.create({
       username,
@@ -122,7 +136,11 @@ export function createSignInPages(options: SignInPagesOptions) {
     });
     if (!account) {
       const text = 'There is an account with this address already. Sign in, or reset its password.';
-      return showRegister(request, response, place, { faults: [{ field: 'username', text }], values, status: 409 });
+      return showRegister(request, response, place, {
+        validationErrors: [{ field: 'username', text }],
+        values,
+        status: 409,
+      });
     }
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip });
     await options.sendVerification(account);
@@ -155,20 +173,24 @@ export function createSignInPages(options: SignInPagesOptions) {
   };
 }
 
-function registrationFaults({ name, username, password }: Record<'name' | 'username' | 'password', string>): Fault[] {
-  const faults: Fault[] = [];
-  if (name === '') faults.push({ field: 'name', text: 'Enter your name.' });
-  else if (name.length > 100) faults.push({ field: 'name', text: 'Use 100 characters at most.' });
+function findRegistrationErrors({
+  name,
+  username,
+  password,
+}: Record<'name' | 'username' | 'password', string>): ValidationError[] {
+  const validationErrors: ValidationError[] = [];
+  if (name === '') validationErrors.push({ field: 'name', text: 'Enter your name.' });
+  else if (name.length > 100) validationErrors.push({ field: 'name', text: 'Use 100 characters at most.' });
   if (!isEmailAddress(username)) {
-    faults.push({ field: 'username', text: 'Enter an e-mail address, such as name@example.com.' });
+    validationErrors.push({ field: 'username', text: 'Enter an e-mail address, such as name@example.com.' });
   }
   const fault = passwordFault(password, [name, username]);
-  if (fault) faults.push({ field: 'password', text: fault });
-  return faults;
+  if (fault) validationErrors.push({ field: 'password', text: fault });
+  return validationErrors;
 }
 
-const page = (place: Place, faults: readonly Fault[], title: string, status: number) => ({
-  title: faults.length > 0 ? `Error: ${title}` : title,
+const page = (place: Place, validationErrors: readonly ValidationError[], title: string, status: number) => ({
+  title: validationErrors.length > 0 ? `Error: ${title}` : title,
   status,
   belongsTo: place.belongsTo,
   leadsAway: place.leadsAway,

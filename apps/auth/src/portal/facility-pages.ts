@@ -2,7 +2,7 @@
 // access" 1; contract section 5).
 import { type Request, type Response, Router } from 'express';
 import { field, queryText } from '../html/form-body.ts';
-import { byField, type Fault, inWords } from '../html/validation-errors.ts';
+import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
 import { isEmailAddress } from '../interaction/email-address.ts';
 import type { InvitationStore, InviteRefusal } from './invitation-store.ts';
@@ -27,7 +27,7 @@ export interface FacilityPagesOptions {
 }
 
 interface Typed {
-  readonly faults?: readonly Fault[];
+  readonly validationErrors?: readonly ValidationError[];
   readonly status?: number;
   readonly email?: string;
   readonly role?: string;
@@ -57,7 +57,7 @@ export function facilityRoutes({ pages, people, store, invitations }: FacilityPa
     request: Request,
     response: Response,
     { signedIn, facility }: { signedIn: SignedIn; facility: ManagedFacility },
-    { faults = [], status = 200, email = '', role = 'bookings-manager' }: Typed = {},
+    { validationErrors = [], status = 200, email = '', role = 'bookings-manager' }: Typed = {},
   ): Promise<void> => {
     const [everybody, open] = await Promise.all([people.of(facility.id), store.openOf(facility.id)]);
     const self = signedIn.account.id;
@@ -86,12 +86,12 @@ export function facilityRoutes({ pages, people, store, invitations }: FacilityPa
           mayChange: mayInvite(facility.role, invitation.role),
         })),
         invitable,
-        faults,
-        errors: byField(faults),
+        validationErrors,
+        errors: byField(validationErrors),
         values: { email, role },
       },
       {
-        title: faults.length > 0 ? `Error: ${facility.name}` : facility.name,
+        title: validationErrors.length > 0 ? `Error: ${facility.name}` : facility.name,
         status,
         width: 'wide',
         crumbs: facilitiesCrumb(facility),
@@ -120,8 +120,8 @@ export function facilityRoutes({ pages, people, store, invitations }: FacilityPa
         const email = field(request, 'email');
         const wanted = field(request, 'role') || 'bookings-manager';
         const role = invitableRoles.find((name) => name === wanted);
-        const again = (status: number, fault: Fault) =>
-          showFacility(request, response, who, { faults: [fault], status, email, role: wanted });
+        const again = (status: number, validationError: ValidationError) =>
+          showFacility(request, response, who, { validationErrors: [validationError], status, email, role: wanted });
         if (!role) return again(400, { field: 'role', text: 'Choose one of the roles.' });
         if (!isEmailAddress(email)) {
           return again(400, { field: 'email', text: 'Enter an e-mail address, such as bookings@your-range.example.' });

@@ -8,7 +8,7 @@ import type { Audit } from '../audit/audit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import { signInAndBack } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
-import { byField, type Fault } from '../html/validation-errors.ts';
+import { byField, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { AcceptanceStore } from './acceptance-store.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
@@ -79,7 +79,11 @@ export function joinRoutes(options: JoinPagesOptions): Router {
     request: Request,
     response: Response,
     { token, invitation }: Joining,
-    { faults = [], name = '', status = 200 }: { faults?: readonly Fault[]; name?: string; status?: number } = {},
+    {
+      validationErrors = [],
+      name = '',
+      status = 200,
+    }: { validationErrors?: readonly ValidationError[]; name?: string; status?: number } = {},
   ): Promise<void> => {
     const [signedIn, known] = await Promise.all([
       sessions.current(request, response),
@@ -98,12 +102,12 @@ export function joinRoutes(options: JoinPagesOptions): Router {
         action: here(token),
         signIn: signInAndBack(here(token), false),
         signedInAs: signedIn ? (signedIn.account.name ?? signedIn.account.username) : undefined,
-        faults,
-        errors: byField(faults),
+        validationErrors,
+        errors: byField(validationErrors),
         name,
       },
       {
-        title: `${faults.length > 0 ? 'Error: ' : ''}Invitation to ${invitation.facilityName}`,
+        title: `${validationErrors.length > 0 ? 'Error: ' : ''}Invitation to ${invitation.facilityName}`,
         status,
         belongsTo,
       },
@@ -138,12 +142,13 @@ export function joinRoutes(options: JoinPagesOptions): Router {
     const { token, invitation } = joining;
     const name = field(request, 'name');
     const password = rawField(request, 'password');
-    const faults: Fault[] = [];
-    if (name === '' && kindFor(invitation.role) === 'user') faults.push({ field: 'name', text: 'Enter your name.' });
-    else if (name.length > 100) faults.push({ field: 'name', text: 'Use 100 characters at most.' });
+    const validationErrors: ValidationError[] = [];
+    if (name === '' && kindFor(invitation.role) === 'user')
+      validationErrors.push({ field: 'name', text: 'Enter your name.' });
+    else if (name.length > 100) validationErrors.push({ field: 'name', text: 'Use 100 characters at most.' });
     const weak = passwordFault(password, [name, invitation.email, invitation.facilityName]);
-    if (weak) faults.push({ field: 'password', text: weak });
-    if (faults.length > 0) return show(request, response, joining, { faults, name, status: 400 });
+    if (weak) validationErrors.push({ field: 'password', text: weak });
+    if (validationErrors.length > 0) return show(request, response, joining, { validationErrors, name, status: 400 });
     const outcome = await acceptances.acceptAnew(token, {
       name: name || null,
       passwordHash: await hashPassword(password),

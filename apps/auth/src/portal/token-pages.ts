@@ -3,7 +3,7 @@
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { field, queryText } from '../html/form-body.ts';
-import { byField, type Fault } from '../html/validation-errors.ts';
+import { byField, type ValidationError } from '../html/validation-errors.ts';
 import type { SignedIn } from '../interaction/browser-session.ts';
 import type { PeopleStore } from './member-store.ts';
 import type { PortalPages } from './page.ts';
@@ -25,7 +25,7 @@ export interface TokenPagesOptions {
 export interface TypedToken {
   readonly name?: string | undefined;
   readonly expiresInDays?: string | undefined;
-  readonly faults?: readonly Fault[];
+  readonly validationErrors?: readonly ValidationError[];
   readonly status?: number;
 }
 
@@ -54,7 +54,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
     request,
     response,
     { account },
-    { name = '', expiresInDays = defaultDays, faults = [], status = 200 } = {},
+    { name = '', expiresInDays = defaultDays, validationErrors = [], status = 200 } = {},
   ) => {
     const [facilities, all] = await Promise.all([
       people.facilitiesOf(account.id),
@@ -76,12 +76,12 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         longestLife,
         accessTokenTtl,
         formId: usedForms.newId(),
-        faults,
-        errors: byField(faults),
+        validationErrors,
+        errors: byField(validationErrors),
         values: { name, expiresInDays },
       },
       {
-        title: faults.length > 0 ? 'Error: Personal access tokens' : 'Personal access tokens',
+        title: validationErrors.length > 0 ? 'Error: Personal access tokens' : 'Personal access tokens',
         status,
         width: 'wide',
         notice: notices[queryText(request, 'notice') ?? ''],
@@ -98,10 +98,10 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         const { account } = signedIn;
         const name = field(request, 'name');
         const expiresInDays = field(request, 'expiresInDays');
-        const again = (status: number, faults: readonly Fault[]) =>
-          showTokens(request, response, signedIn, { name, expiresInDays, faults, status });
-        const faults = tokenFaults(name, expiresInDays);
-        if (faults.length > 0) return again(400, faults);
+        const again = (status: number, validationErrors: readonly ValidationError[]) =>
+          showTokens(request, response, signedIn, { name, expiresInDays, validationErrors, status });
+        const validationErrors = findTokenErrors(name, expiresInDays);
+        if (validationErrors.length > 0) return again(400, validationErrors);
         if ((await people.facilitiesOf(account.id)).length === 0) {
           return again(409, [{ text: 'This account has no role at any facility, so a token could do nothing yet.' }]);
         }
@@ -125,15 +125,18 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
   return { showTokens, routes: router };
 }
 
-function tokenFaults(name: string, days: string): Fault[] {
-  const faults: Fault[] = [];
+function findTokenErrors(name: string, days: string): ValidationError[] {
+  const validationErrors: ValidationError[] = [];
   if (name === '')
-    faults.push({ field: 'name', text: 'Enter a name, such as that of the program that will use the token.' });
+    validationErrors.push({
+      field: 'name',
+      text: 'Enter a name, such as that of the program that will use the token.',
+    });
   else if (name.length > 100 || /\p{Cc}/u.test(name)) {
-    faults.push({ field: 'name', text: 'Use 100 characters at most, on one line.' });
+    validationErrors.push({ field: 'name', text: 'Use 100 characters at most, on one line.' });
   }
   if (!/^\d{1,9}$/.test(days) || Number(days) < 1 || Number(days) > longestLife) {
-    faults.push({ field: 'expiresInDays', text: `Enter a number of days from 1 to ${longestLife}.` });
+    validationErrors.push({ field: 'expiresInDays', text: `Enter a number of days from 1 to ${longestLife}.` });
   }
-  return faults;
+  return validationErrors;
 }

@@ -3,15 +3,15 @@
 import { createHash } from 'node:crypto';
 import type { ApiError } from '@bay-booking/common/errors';
 import jsonwebtoken, { type JwtPayload } from 'jsonwebtoken';
-import { failure, unavailable } from '../errors.ts';
+import { apiError, unavailable } from '../errors.ts';
 import type { Caller } from './caller.ts';
-import { type Keyring, NoKeysYet } from './jwks-cache.ts';
+import { type JwksCache, NoSigningKeysError } from './jwks-cache.ts';
 
 /** At once for a token that was verified before; else a promise. */
 export type Authorize = (authorization: string | undefined) => Caller | Promise<Caller>;
 
-export interface BearerOptions {
-  readonly keyring: Keyring;
+export interface AccessTokenVerifierOptions {
+  readonly jwksCache: JwksCache;
   readonly issuer: string;
   readonly audience: string;
   readonly scope: string;
@@ -35,14 +35,14 @@ const tokenAtMost = 32_768;
 const tokenTypes = new Set(['at+jwt', 'application/at+jwt']);
 const form = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
-export function createBearer(options: BearerOptions): Authorize {
-  const { keyring, issuer, audience, scope, resourceMetadataUrl, now } = options;
+export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
+  const { jwksCache, issuer, audience, scope, resourceMetadataUrl, now } = options;
   const challenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
   // Verifying ES256 costs forty times a look-up. An entry is good while its key is published and its token lives.
   const remembered = new Map<string, Verified>();
 
   const refuse = (reason?: string): ApiError =>
-    failure('ERR00401', {
+    apiError('ERR00401', {
       moreInfo: reason ?? '',
       headers: {
         'WWW-Authenticate': reason ? `${challenge}, error="invalid_token", error_description="${reason}"` : challenge,
@@ -55,8 +55,8 @@ export function createBearer(options: BearerOptions): Authorize {
     const { kid, alg, typ, crit } = header;
     if (!tokenTypes.has(String(typ).toLowerCase())) throw refuse('The token is no access token.');
     if (crit !== undefined) throw refuse('The token asks for an extension that is not known.');
-    const key = await keyring.find(typeof kid === 'string' ? kid : undefined).catch((error: unknown) => {
-      throw error instanceof NoKeysYet ? unavailable(error, 2) : error;
+    const key = await jwksCache.find(typeof kid === 'string' ? kid : undefined).catch((error: unknown) => {
+      throw error instanceof NoSigningKeysError ? unavailable(error, 2) : error;
     });
     if (!key) throw refuse('The token is signed with a key that is not known.');
     if (key.alg !== undefined && key.alg !== alg)
@@ -84,7 +84,7 @@ export function createBearer(options: BearerOptions): Authorize {
         .split(' ')
         .includes(scope)
     ) {
-      throw failure('ERR00403', {
+      throw apiError('ERR00403', {
         moreInfo: `The scope ${scope} is needed.`,
         headers: { 'WWW-Authenticate': `${challenge}, error="insufficient_scope", scope="${scope}"` },
       });
@@ -113,7 +113,7 @@ export function createBearer(options: BearerOptions): Authorize {
       const key = keyOf(authorization);
       const known = remembered.get(key);
       if (known && (known.authorization ?? authorization) === authorization) {
-        if (known.notAfter > now().getTime() && keyring.holds(known.kid)) return known.caller;
+        if (known.notAfter > now().getTime() && jwksCache.holds(known.kid)) return known.caller;
         remembered.delete(key);
       }
     }

@@ -8,8 +8,8 @@ export interface VerificationKey {
   readonly alg: string | undefined;
 }
 
-export interface Keyring {
-  /** @throws {NoKeysYet} before the first key was seen */
+export interface JwksCache {
+  /** @throws {NoSigningKeysError} before the first key was seen */
   find(kid: string | undefined): Promise<VerificationKey | undefined>;
   /** Without asking anybody. */
   holds(kid: string | undefined): boolean;
@@ -19,11 +19,11 @@ export interface Keyring {
   close(): void;
 }
 
-export class NoKeysYet extends Error {
-  override readonly name = 'NoKeysYet';
+export class NoSigningKeysError extends Error {
+  override readonly name = 'NoSigningKeysError';
 }
 
-export interface KeyringOptions {
+export interface JwksCacheOptions {
   readonly issuer: string;
   readonly jwksUri?: string | undefined;
   readonly onFailure: (error: unknown) => void;
@@ -36,7 +36,7 @@ export interface KeyringOptions {
 
 const answerLimit = 1_000_000;
 
-export function createKeyring(options: KeyringOptions): Keyring {
+export function createJwksCache(options: JwksCacheOptions): JwksCache {
   const {
     issuer,
     onFailure,
@@ -112,7 +112,7 @@ export function createKeyring(options: KeyringOptions): Keyring {
       if (fetchedAt === undefined) {
         if (running || mayAskForUnknown()) await refresh();
         if (fetchedAt === undefined)
-          throw new NoKeysYet('no signing key of the authorization server has been seen yet');
+          throw new NoSigningKeysError('no signing key of the authorization server has been seen yet');
       } else if (running || mayAskForUnknown()) await refresh();
       return lookUp(kid);
     },

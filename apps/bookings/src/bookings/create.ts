@@ -1,14 +1,14 @@
 // POST /api/bookings: how does a booking come to be? Faults first, then one statement that the database may refuse.
-import type { Answer } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import type { Fault } from '@bay-booking/common/validation';
+import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { type Code, failure, unavailable } from '../errors.ts';
+import { apiError, type Code, unavailable } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { Booking } from './booking.ts';
 import { newBookingId } from './booking-id.ts';
-import { type AnswerStore, type KeyedRequest, keptAnswer, keyedRequest, keyFaults } from './idempotency.ts';
-import { bookingAnswer } from './resource.ts';
+import { type AnswerStore, findKeyErrors, type KeyedRequest, keptAnswer, keyedRequest } from './idempotency.ts';
+import { bookingResponse } from './resource.ts';
 import type { BookingStore, CreateOutcome } from './storage/store.ts';
 import { examine, obstacleCodes, refusal, triesAtMost, type Wanted, type WantedFields } from './validation.ts';
 
@@ -22,7 +22,7 @@ export interface BookingServices {
 
 export interface CreateRequest {
   readonly body: WantedFields & { readonly externalBookingId?: string; readonly correlationId?: string };
-  readonly faults: readonly Fault[];
+  readonly validationErrors: readonly ValidationError[];
   readonly idempotencyKey: string | undefined;
   readonly caller: Caller;
 }
@@ -30,19 +30,24 @@ export interface CreateRequest {
 export function createBookingCreator(services: BookingServices) {
   const { store, answers, catalogue, link } = services;
 
-  return async ({ body, faults: found, idempotencyKey: key, caller }: CreateRequest): Promise<Answer> => {
+  return async ({
+    body,
+    validationErrors: found,
+    idempotencyKey: key,
+    caller,
+  }: CreateRequest): Promise<EndpointResponse> => {
     const now = services.now();
     const { externalBookingId, correlationId } = body;
     const context = { externalBookingId: externalBookingId ?? '' };
-    const unusable = keyFaults(key);
-    const faults = [...found, ...unusable];
-    const whole = faults.length === 0 ? body : undefined;
+    const unusable = findKeyErrors(key);
+    const validationErrors = [...found, ...unusable];
+    const whole = validationErrors.length === 0 ? body : undefined;
     const keyed = key === undefined || unusable.length > 0 ? undefined : keyedRequest(key, caller, whole);
     // Before any fault is looked for: what was right then may be in the past by now.
     const known = keyed && (await answers.recall(keyed, caller, context, now));
     if (known) return known;
 
-    const wanted = await examine(body, faults, { catalogue, facilities: caller.facilities, now });
+    const wanted = await examine(body, validationErrors, { catalogue, facilities: caller.facilities, now });
     const { change } = wanted;
     if (!change) throw refusal(wanted, context, await obstacles(wanted, context, []));
 
@@ -68,8 +73,8 @@ export function createBookingCreator(services: BookingServices) {
     throw unavailable(new Error(`what spoke against a booking was gone ${triesAtMost} times when it was looked for`));
   };
 
-  function created(booking: Booking): Answer {
-    const { status, body, headers } = bookingAnswer(201, booking, link);
+  function created(booking: Booking): EndpointResponse {
+    const { status, body, headers } = bookingResponse(201, booking, link);
     return { status, body, headers: { ...headers, Location: link('GET', `/api/bookings/${booking.id}`).href } };
   }
 
@@ -77,9 +82,9 @@ export function createBookingCreator(services: BookingServices) {
   async function settle(
     outcome: CreateOutcome,
     { answer, wanted, context, keyed, caller, now }: Settlement,
-  ): Promise<Answer | undefined> {
+  ): Promise<EndpointResponse | undefined> {
     if (outcome === 'created') return answer;
-    if (outcome === 'in flight') throw failure('ERR00409', { context, headers: { 'Retry-After': '1' } });
+    if (outcome === 'in flight') throw apiError('ERR00409', { context, headers: { 'Retry-After': '1' } });
     if (outcome === 'repeated') {
       const known = keyed && (await answers.recall(keyed, caller, context, now));
       if (known) return known;
@@ -100,7 +105,7 @@ export function createBookingCreator(services: BookingServices) {
 }
 
 interface Settlement {
-  readonly answer: Answer;
+  readonly answer: EndpointResponse;
   readonly wanted: Wanted;
   readonly context: { externalBookingId: string };
   readonly keyed: KeyedRequest | undefined;

@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.ts';
 import { createBookingCreator } from './create.ts';
 import { bookingExample, bookingListExample, createExample, exampleId, updateExample } from './examples.ts';
 import { createBookingLister, type ListServices } from './list.ts';
-import { bookingAnswer } from './resource.ts';
+import { bookingResponse } from './resource.ts';
 import {
   bookingListSchema,
   bookingSchema,
@@ -79,9 +79,9 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
         'ERR00422',
       ],
       errorContext,
-      reportsFaults: true,
-      handle: ({ body, faults, caller, header }) =>
-        create({ body, faults, caller, idempotencyKey: header('idempotency-key') }),
+      reportsValidationErrors: true,
+      handle: ({ body, validationErrors, caller, header }) =>
+        create({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
     }),
     describe({
       operationId: 'searchBookings',
@@ -104,8 +104,8 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       },
       problems: ['ERR00001', 'ERR00002'],
       errorContext,
-      reportsFaults: true,
-      handle: ({ query, body, faults, caller }) => search(query, body, faults, caller),
+      reportsValidationErrors: true,
+      handle: ({ query, body, validationErrors, caller }) => search(query, body, validationErrors, caller),
     }),
     describe({
       operationId: 'getBooking',
@@ -120,7 +120,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       notModified: true,
       problems: ['ERR00404'],
       errorContext,
-      handle: async ({ params: { id = '' }, caller }) => bookingAnswer(200, await find(id, caller), link),
+      handle: async ({ params: { id = '' }, caller }) => bookingResponse(200, await find(id, caller), link),
     }),
     describe({
       operationId: 'updateBooking',
@@ -146,9 +146,9 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
         'ERR00412',
       ],
       errorContext,
-      reportsFaults: true,
-      handle: ({ params: { id = '' }, body, faults, caller, header }) =>
-        update({ id, caller, ifMatch: header('if-match'), body, faults }),
+      reportsValidationErrors: true,
+      handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
+        update({ id, caller, ifMatch: header('if-match'), body, validationErrors }),
     }),
     describe({
       operationId: 'deleteBooking',

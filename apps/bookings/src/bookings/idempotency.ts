@@ -1,11 +1,11 @@
 // Which answer did a request with this Idempotency-Key get before? Kept for 24 h per client, in the transaction of its booking
 // (contract section 7). The answer is the one of then, even if the booking has changed since.
 import { createHash } from 'node:crypto';
-import type { Answer } from '@bay-booking/common/endpoint';
-import type { Fault } from '@bay-booking/common/validation';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { ValidationError } from '@bay-booking/common/validation';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Caller } from '../auth/caller.ts';
-import { failure, invalid, problemOf } from '../errors.ts';
+import { apiError, badRequest, problemOf } from '../errors.ts';
 import { reads, writes } from './storage/statements.ts';
 import type { KeptAnswer } from './storage/store.ts';
 
@@ -30,14 +30,19 @@ export type AnswerStore = ReturnType<typeof createAnswerStore>;
 export function createAnswerStore(db: Database) {
   return {
     /** The answer of then; @throws 422 if the key came with another body. */
-    recall: async (request: KeyedRequest, caller: Caller, context: object, at: Date): Promise<Answer | undefined> => {
+    recall: async (
+      request: KeyedRequest,
+      caller: Caller,
+      context: object,
+      at: Date,
+    ): Promise<EndpointResponse | undefined> => {
       const forgetBefore = new Date(at.getTime() - keptFor).toISOString();
       const [row] = await query<AnswerRow>(db, reads.answerOf, [request.id, forgetBefore]);
       if (!row) return undefined;
-      if (row.request_hash !== request.requestHash) throw failure('ERR00422', { context: { ...context } });
+      if (row.request_hash !== request.requestHash) throw apiError('ERR00422', { context: { ...context } });
       // A token that has lost the facility since must not learn of it here.
-      if (!caller.facilities.includes(row.facility_id)) throw invalid([problemOf('ERR00012', { ...context })]);
-      return JSON.parse(row.answer) as Answer;
+      if (!caller.facilities.includes(row.facility_id)) throw badRequest([problemOf('ERR00012', { ...context })]);
+      return JSON.parse(row.answer) as EndpointResponse;
     },
 
     /** Forgets what is too old, a bounded number of rows at a time; resolves to how many. */
@@ -54,7 +59,7 @@ export function createAnswerStore(db: Database) {
   };
 }
 
-export function keyFaults(key: string | undefined): readonly Fault[] {
+export function findKeyErrors(key: string | undefined): readonly ValidationError[] {
   if (key === undefined || form.test(key)) return [];
   return [{ field: 'Idempotency-Key', kind: 'invalid', hint: '1 to 255 visible ASCII characters' }];
 }
@@ -64,7 +69,7 @@ export function keyedRequest(key: string, caller: Caller, body: object | undefin
   return { id: hash([caller.clientId, key]), requestHash: body ? hash(Object.entries(body).sort()) : 'at fault' };
 }
 
-export function keptAnswer({ id, requestHash }: KeyedRequest, answer: Answer, at: Date): KeptAnswer {
+export function keptAnswer({ id, requestHash }: KeyedRequest, answer: EndpointResponse, at: Date): KeptAnswer {
   return { id, requestHash, answer: JSON.stringify(answer), forgetBefore: new Date(at.getTime() - keptFor) };
 }
 

@@ -1,11 +1,11 @@
 // GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: which bookings are there, page by page?
-import type { Answer } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
-import type { Fault } from '@bay-booking/common/validation';
+import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { failure, invalid, problemsOf } from '../errors.ts';
-import { listAnswerOfJson } from '../http/pagination.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { listResponseFromJson } from '../http/pagination.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { bookingItemWriter } from './resource.ts';
@@ -24,19 +24,19 @@ const nothing: Found = { bookings: [], total: 0 };
 
 export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
   const writeItem = bookingItemWriter(link);
-  const answer = ({ bookings, total }: Found, path: string, filters: object, page: PageRequest): Answer => {
+  const answer = ({ bookings, total }: Found, path: string, filters: object, page: PageRequest): EndpointResponse => {
     const items = bookings.map(writeItem);
-    return listAnswerOfJson({ path, filters: { ...filters }, page }, items, total, link);
+    return listResponseFromJson({ path, filters: { ...filters }, page }, items, total, link);
   };
 
   const search = async (
     query: SearchQuery,
     body: { readonly endDate?: string },
-    found: readonly Fault[],
+    found: readonly ValidationError[],
     caller: Caller,
-  ): Promise<Answer> => {
-    const { filter, page, given, faults } = mergeSearch(query, body, found);
-    if (faults.length > 0) throw invalid(problemsOf(faults, { externalBookingId: '' }));
+  ): Promise<EndpointResponse> => {
+    const { filter, page, given, validationErrors } = mergeSearch(query, body, found);
+    if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors, { externalBookingId: '' }));
     const criteria = await criteriaOf(filter, caller);
     return answer(criteria ? await searches.search(criteria, page) : nothing, '/api/bookings', given, page);
   };
@@ -55,9 +55,9 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     bayId: string,
     { todayOnly, page = 1, pageSize = 10 }: { todayOnly?: boolean; page?: number; pageSize?: number },
     { facilities }: Caller,
-  ): Promise<Answer> => {
+  ): Promise<EndpointResponse> => {
     const place = isText(bayId) ? await catalogue.findBay(facilities, bayId) : undefined;
-    if (!place) throw failure('ERR00404', { context: { externalBookingId: '' } });
+    if (!place) throw apiError('ERR00404', { context: { externalBookingId: '' } });
     const request = { page, pageSize };
     const found = await searches.search(
       {

@@ -1,5 +1,5 @@
 // How does a booking look on the wire? The only mapping to the specification's "Booking". Pure.
-import type { Answer } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { type Booking, tagOf } from './booking.ts';
 import type { ListedBooking } from './search/store.ts';
@@ -41,6 +41,6 @@ export function bookingResource(booking: Booking, link: MakeLink) {
 }
 
 /** A single booking as the whole answer, with its entity tag. */
-export function bookingAnswer(status: number, booking: Booking, link: MakeLink): Answer {
+export function bookingResponse(status: number, booking: Booking, link: MakeLink): EndpointResponse {
   return { status, body: bookingResource(booking, link), headers: { ETag: `"${tagOf(booking)}"` } };
 }

@@ -1,8 +1,8 @@
-// What is wrong with a booking that a client wants? All faults that can be found are reported together, one entry each (contract
+// What is wrong with a booking that a client wants? All problems that can be found are reported together, one entry each (contract
 // section 7); the database has the last word, and what it refuses is explained here.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
-import type { Fault } from '@bay-booking/common/validation';
-import { type Code, invalid, problemOf, problemsOf } from '../errors.ts';
+import type { ValidationError } from '@bay-booking/common/validation';
+import { badRequest, type Code, problemOf, problemsOf } from '../errors.ts';
 import type { BayPlace, Catalogue } from '../places/catalogue.ts';
 import type { BookingChange } from './booking.ts';
 import { parseDateTime, timeFaults } from './date-times.ts';
@@ -29,7 +29,7 @@ export interface Wanted {
 
 export async function examine(
   { bayId, userAlias, startDate, endDate }: WantedFields,
-  faults: readonly Fault[],
+  validationErrors: readonly ValidationError[],
   options: { readonly catalogue: Catalogue; readonly facilities: readonly string[]; readonly now: Date },
 ): Promise<Wanted> {
   const start = startDate === undefined ? undefined : parseDateTime(startDate);
@@ -37,14 +37,14 @@ export async function examine(
   const place = bayId === undefined ? undefined : await options.catalogue.findBay(options.facilities, bayId);
   const codes: Code[] = [...timeFaults(start, end, options.now)];
   if (bayId !== undefined && !place) codes.push('ERR00012');
-  const whole = faults.length === 0 && codes.length === 0 && place && bayId && userAlias && start && end;
+  const whole = validationErrors.length === 0 && codes.length === 0 && place && bayId && userAlias && start && end;
   return {
     bayId,
     place,
     start,
     end,
     change: whole ? { bayId, userAlias, startDate: start.toISOString(), endDate: end.toISOString(), place } : undefined,
-    problems: (context) => [...problemsOf(faults, context), ...codes.map((code) => problemOf(code, context))],
+    problems: (context) => [...problemsOf(validationErrors, context), ...codes.map((code) => problemOf(code, context))],
   };
 }
 
@@ -53,7 +53,7 @@ export const triesAtMost = 20;
 
 /** Every fault: those that were found before the database was asked, and `codes`. */
 export function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: Iterable<Code>): ApiError {
-  return invalid([...wanted.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
+  return badRequest([...wanted.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
 }
 
 /** What other bookings and the bay's state have against it; `except` is the booking that is being updated. */

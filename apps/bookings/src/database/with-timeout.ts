@@ -1,7 +1,7 @@
 // How long do we wait for something that cannot be called off?
 
 /** What comes after the limit is handed to `tooLate`, and its failure to nobody. */
-export async function within<T>(
+export async function withTimeout<T>(
   milliseconds: number,
   coming: Promise<T>,
   tooLate: (late: T) => void = () => {},

@@ -1,16 +1,16 @@
 // How does a list endpoint answer a page? The list envelope, mirrored in the Link header (RFC 8288). Contract section 7.
-import type { Answer } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { greatestPageSize, listEnvelope, type PageRequest } from '@bay-booking/common/page';
+import { listEnvelope, maxPageSize, type PageRequest } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
-export function pagingSchema(pageSize: number) {
+export function pageQuerySchema(pageSize: number) {
   return {
     page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
     pageSize: {
       type: 'integer',
       minimum: 1,
-      maximum: greatestPageSize,
+      maximum: maxPageSize,
       description: `Size of each page; ${pageSize} if left out.`,
     },
   } as const;
@@ -26,18 +26,23 @@ export interface ListRequest {
   readonly page: PageRequest;
 }
 
-export function listAnswer<Item>(request: ListRequest, items: readonly Item[], total: number, link: MakeLink): Answer {
+export function listResponse<Item>(
+  request: ListRequest,
+  items: readonly Item[],
+  total: number,
+  link: MakeLink,
+): EndpointResponse {
   const { body, headers } = emptyPage(request, total, link);
   return { status: 200, body: { items, ...body }, headers };
 }
 
 /** Where an item is written as JSON already: objects of a thousand items would be made only to be written. */
-export function listAnswerOfJson(
+export function listResponseFromJson(
   request: ListRequest,
   items: readonly string[],
   total: number,
   link: MakeLink,
-): Answer {
+): EndpointResponse {
   const { body, headers } = emptyPage(request, total, link);
   return { status: 200, json: `{"items":[${items.join(',')}],${JSON.stringify(body).slice(1)}`, headers };
 }

@@ -1,7 +1,7 @@
 // How often may a client ask? RATE_LIMIT_PER_MINUTE, counted in PostgreSQL over every instance (contract section 7).
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
-import { failure } from '../errors.ts';
+import { apiError } from '../errors.ts';
 
 /** Resolves to the headers that tell the client how much is left. */
 export type Limit = (clientId: string) => Promise<Readonly<Record<string, string>>>;
@@ -42,7 +42,7 @@ export function createRateLimit(
     } catch (error) {
       if (error instanceof RateLimiterRes) {
         const headers = headersOf(error);
-        throw failure('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] ?? '60' } });
+        throw apiError('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] ?? '60' } });
       }
       // Not to count is better than not to serve; what needs the database will say so itself.
       onFailure(error);

@@ -1,6 +1,6 @@
 // What did the client send? A JSON object in UTF-8 of at most 100 kB; anything else is 413, 415 or ERR00003 (contract section 7).
 import express, { type Request, type Response } from 'express';
-import { failure } from '../errors.ts';
+import { apiError } from '../errors.ts';
 
 const readBytes = express.raw({ type: () => true, limit: 100_000 });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -24,8 +24,8 @@ export async function readJsonObject(
 ): Promise<Record<string, unknown>> {
   if (hasBody(request)) {
     const type = request.headers['content-type'] ?? '';
-    if (!json.test(type)) throw failure('ERR00415');
-    if (!/^utf-?8$/i.test(charset.exec(type)?.[1] ?? 'utf-8')) throw failure('ERR00415');
+    if (!json.test(type)) throw apiError('ERR00415');
+    if (!/^utf-?8$/i.test(charset.exec(type)?.[1] ?? 'utf-8')) throw apiError('ERR00415');
   }
   await new Promise<void>((resolve, reject) => {
     readBytes(request, response, (error?: unknown) => (error ? reject(refusal(error)) : resolve()));
@@ -36,16 +36,16 @@ export async function readJsonObject(
   try {
     value = JSON.parse(utf8.decode(Buffer.isBuffer(bytes) ? bytes : new Uint8Array()));
   } catch (cause) {
-    throw failure('ERR00003', { cause });
+    throw apiError('ERR00003', { cause });
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw failure('ERR00003');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw apiError('ERR00003');
   return value as Record<string, unknown>;
 }
 
 /** body-parser names what went wrong by `type`. */
 function refusal(cause: unknown): Error {
   const { type } = cause as { type?: string };
-  if (type === 'entity.too.large') return failure('ERR00413', { cause });
-  if (type === 'encoding.unsupported') return failure('ERR00415', { cause });
-  return failure('ERR00003', { cause });
+  if (type === 'entity.too.large') return apiError('ERR00413', { cause });
+  if (type === 'encoding.unsupported') return apiError('ERR00415', { cause });
+  return apiError('ERR00003', { cause });
 }

@@ -1,6 +1,6 @@
 // How does an answer leave? One place writes status, headers and JSON, for success and failure alike. Contract section 7.
 
-import type { Answer } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { type ApiError, errorEnvelope, type Problem } from '@bay-booking/common/errors';
 import { commonHeaders } from '@bay-booking/service/http/app';
 import type { Request, Response } from 'express';
@@ -68,7 +68,7 @@ export function sendNothing(response: Response, status: number, headers: Readonl
   send(response, status, [...withoutContent, ...listed(headers)]);
 }
 
-export function sendAnswer(request: Request, response: Response, answer: Answer): void {
+export function sendResponse(request: Request, response: Response, answer: EndpointResponse): void {
   const { status, body, headers } = answer;
   const reading = request.method === 'GET' || request.method === 'HEAD';
   const head = [...(reading ? read : written)];
@@ -83,7 +83,7 @@ export function sendAnswer(request: Request, response: Response, answer: Answer)
   send(response, status, head, text);
 }
 
-export function sendFailure(
+export function sendError(
   response: Response,
   { status, problems, headers }: ApiError,
   context: Readonly<Record<string, unknown>> = {},

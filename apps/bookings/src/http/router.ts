@@ -1,7 +1,7 @@
 // How does a request reach its endpoint? authorize → limit → negotiate → validate → handle → send, the same for all of them, with 405,
 // OPTIONS and HEAD per path. Contract section 7.
 
-import type { Answer, Endpoint, EndpointRequest, Schema } from '@bay-booking/common/endpoint';
+import type { Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { ApiError } from '@bay-booking/common/errors';
 import { readQueryString } from '@bay-booking/common/query-string';
 import { createValidator, type Validate, type Validated } from '@bay-booking/common/validation';
@@ -11,10 +11,10 @@ import type { Express, NextFunction, Request, RequestHandler, Response } from 'e
 import type { Authorize } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
 import { dateTimeHint, isDateTime } from '../bookings/date-times.ts';
-import { failure, invalid, problemsOf, unavailable } from '../errors.ts';
+import { apiError, badRequest, problemsOf, unavailable } from '../errors.ts';
 import type { Limit } from './rate-limit.ts';
 import { hasBody, isJson, readJsonObject } from './request-body.ts';
-import { sendAnswer, sendFailure, sendNothing } from './response.ts';
+import { sendError, sendNothing, sendResponse } from './response.ts';
 
 export interface RouteOptions {
   readonly authorize: Authorize;
@@ -56,7 +56,7 @@ export function mountPath(
     const handler = handlers.get(request.method);
     if (handler) return handler(request, response, next);
     if (request.method === 'OPTIONS') return sendNothing(response, 204, preflight);
-    throw failure('ERR00405', { headers: { Allow: allow } });
+    throw apiError('ERR00405', { headers: { Allow: allow } });
   });
 }
 
@@ -75,28 +75,29 @@ function handlerOf(endpoint: Endpoint<Caller>, { authorize, limit }: RouteOption
     const caller = known instanceof Promise ? await known : known;
     if (limit)
       for (const [name, value] of Object.entries(await limit(caller.clientId))) response.setHeader(name, value);
-    if (!acceptsJson(request)) throw failure('ERR00406');
+    if (!acceptsJson(request)) throw apiError('ERR00406');
     const rawQuery = validateQuery ? readQueryString(searchOf(request.url), queryProperties) : {};
     const query = validated(validateQuery, rawQuery);
     const reads = validateBody && (!optional || (hasBody(request) && isJson(request) && lacking(rawQuery)));
     const rawBody = reads ? await readJsonObject(request, response, { optional }) : {};
     const body = validated(reads ? validateBody : undefined, rawBody);
-    const faults = [...query.faults, ...body.faults];
-    if (faults.length > 0 && !endpoint.reportsFaults) throw invalid(problemsOf(faults, endpoint.errorContext));
+    const validationErrors = [...query.validationErrors, ...body.validationErrors];
+    if (validationErrors.length > 0 && !endpoint.reportsValidationErrors)
+      throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
     const input: EndpointRequest<unknown, unknown, Caller> = {
       params: request.params as Record<string, string>,
       query: query.value,
       body: body.value,
-      faults,
+      validationErrors,
       header: (name) => request.get(name),
       caller,
     };
-    const answer: Answer = await endpoint.handle(input as EndpointRequest<never, never, Caller>);
-    sendAnswer(request, response, answer);
+    const answer: EndpointResponse = await endpoint.handle(input as EndpointRequest<never, never, Caller>);
+    sendResponse(request, response, answer);
   };
 }
 
-const noInput: Validated = { value: {}, faults: [] };
+const noInput: Validated = { value: {}, validationErrors: [] };
 
 function validated(validate: Validate | undefined, input: Readonly<Record<string, unknown>>): Validated {
   return validate ? validate(input) : noInput;
@@ -118,21 +119,21 @@ function acceptsJson(request: Request): boolean {
 }
 
 /** What no path took, and what any handler threw: always the one envelope, never an inner detail. */
-export function mountFailures(app: Express): void {
+export function mountErrorHandling(app: Express): void {
   app.use(() => {
-    throw failure('ERR00404');
+    throw apiError('ERR00404');
   });
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     const { logger, context } = response.locals as RequestLocals & { context?: Record<string, unknown> };
     const refusal = refusalOf(error);
     response.locals.codes = refusal.problems.map(({ code }) => code);
     if (refusal.status >= 500) logger.error({ err: error }, refusal.problems[0]?.code);
-    sendFailure(response, refusal, context);
+    sendError(response, refusal, context);
   });
 }
 
 function refusalOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return unavailable(error);
-  return failure('ERR00500', { cause: error });
+  return apiError('ERR00500', { cause: error });
 }

@@ -3,8 +3,8 @@ import { endpoint } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { offsetOf } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
-import { failure } from '../errors.ts';
-import { listAnswer } from '../http/pagination.ts';
+import { apiError } from '../errors.ts';
+import { listResponse } from '../http/pagination.ts';
 import { isText, textSchema } from '../http/text.ts';
 import { bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
@@ -42,7 +42,7 @@ export function createPlacesEndpoints({
           offset: offsetOf(page),
         });
         const items = rows.map((row) => locationResource(row, link));
-        return listAnswer({ path: '/api/booking-locations', filters, page }, items, total, link);
+        return listResponse({ path: '/api/booking-locations', filters, page }, items, total, link);
       },
     }),
     describe({
@@ -57,7 +57,7 @@ export function createPlacesEndpoints({
       problems: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => {
         const row = isText(id) ? await store.location(caller.facilities, id) : undefined;
-        if (!row) throw failure('ERR00404');
+        if (!row) throw apiError('ERR00404');
         return { status: 200, body: locationResource(row, link) };
       },
     }),
@@ -79,7 +79,7 @@ export function createPlacesEndpoints({
           limit: pageSize,
           offset: offsetOf(page),
         });
-        return listAnswer({ path: '/api/booking-bays', filters, page }, rows.map(bayResource), total, link);
+        return listResponse({ path: '/api/booking-bays', filters, page }, rows.map(bayResource), total, link);
       },
     }),
   ];

@@ -1,7 +1,7 @@
 // What do locations and bays consist of? The JSON Schemas that type, document and check them.
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { pagingSchema } from '../http/pagination.ts';
+import { pageQuerySchema } from '../http/pagination.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
 export const locationSchema = {
@@ -48,7 +48,7 @@ export const locationQuerySchema = {
   properties: {
     ids: idsSchema('Location IDs.'),
     facilityIds: idsSchema('Facility IDs.'),
-    ...pagingSchema(500),
+    ...pageQuerySchema(500),
   },
 } as const;
 
@@ -56,6 +56,6 @@ export const bayQuerySchema = {
   type: 'object',
   properties: {
     locationId: { ...textSchema, description: "The location ID; without it, every bay of the token's facilities." },
-    ...pagingSchema(1000),
+    ...pageQuerySchema(1000),
   },
 } as const;

@@ -1,5 +1,5 @@
 // Where do facilities, locations and bays lie? All SQL that reads places, over the token's facilities; import-store.ts writes them.
-import { totalBeside } from '@bay-booking/common/page';
+import { reconcileTotal } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface LocationRow {
@@ -86,6 +86,6 @@ export function createPlacesStore(db: Database) {
     if (found.length < limit && (found.length > 0 || offset === 0))
       return { rows: found, total: offset + found.length };
     const [counted] = await query<{ total: number }>(db, count, where);
-    return { rows: found, total: totalBeside(found.length, offset, counted?.total ?? 0) };
+    return { rows: found, total: reconcileTotal(found.length, offset, counted?.total ?? 0) };
   }
 }

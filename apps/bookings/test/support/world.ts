@@ -8,7 +8,7 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
 import { createApp } from '../../src/app.ts';
-import { createKeyring, type Keyring } from '../../src/auth/jwks-cache.ts';
+import { createJwksCache, type JwksCache } from '../../src/auth/jwks-cache.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
 import { checkAnswer } from './check-answer.ts';
@@ -27,7 +27,7 @@ export interface World {
   readonly databaseUrl: string;
   readonly db: Database;
   readonly issuer: TestIssuer;
-  readonly keyring: Keyring;
+  readonly jwksCache: JwksCache;
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
   readonly databaseErrors: string[];
@@ -64,7 +64,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     level: 'info',
     destination: { write: (line) => void logged.push(line) },
   });
-  const keyring = createKeyring({ issuer: issuer.url, onFailure: () => {}, ...options.issuer });
+  const jwksCache = createJwksCache({ issuer: issuer.url, onFailure: () => {}, ...options.issuer });
   const app = createApp({
     config: {
       baseUrl: options.baseUrl ?? baseUrl,
@@ -76,7 +76,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
       metricsPort: undefined,
     },
     db,
-    keyring,
+    jwksCache,
     logger,
     metrics: createMetrics('bookings'),
     ...(options.now && { now: options.now }),
@@ -93,7 +93,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     databaseUrl,
     db,
     issuer,
-    keyring,
+    jwksCache,
     logged,
     databaseErrors,
     token,
@@ -112,7 +112,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
       return response;
     },
     close: async () => {
-      keyring.close();
+      jwksCache.close();
       await listening.drain();
       await db.destroy();
       if (beside) return;

@@ -1,5 +1,5 @@
 // How many bookings does a long list hold, and where in it does a page lie, without walking through it? Sums of counts that are kept by
-// whoever writes a booking (docs/decisions, 8). Reads only.
+// whoever writes a booking (docs/decisions, 8). ReadRouter only.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Place } from '../search/statements.ts';
 import type { Criteria } from '../search/where.ts';

@@ -1,7 +1,7 @@
 // Which bookings are asked for? The specification's two parameter sets of GET /api/bookings, merged into one filter (contract
 // section 7): with locationIds the dates select bookings within the interval, without they select those that overlap it. Pure.
 import type { PageRequest } from '@bay-booking/common/page';
-import type { Fault } from '@bay-booking/common/validation';
+import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { isBookingId } from '../booking-id.ts';
 import { parseDateTime } from '../date-times.ts';
@@ -29,7 +29,7 @@ export interface Search {
   readonly page: PageRequest;
   /** The filters as they came, for the links of the page. */
   readonly given: Readonly<Record<string, unknown>>;
-  readonly faults: readonly Fault[];
+  readonly validationErrors: readonly ValidationError[];
 }
 
 const sizeOfLocationListing = 50;
@@ -38,20 +38,21 @@ const sizeOfSearch = 200;
 export function mergeSearch(
   query: SearchQuery,
   body: { readonly endDate?: string },
-  found: readonly Fault[] = [],
+  found: readonly ValidationError[] = [],
 ): Search {
   const { page = 1, pageSize, startDate, endDate: endDateInQuery, ...filters } = query;
   const endDate = endDateInQuery ?? body.endDate;
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = filters;
   const [start, end] = [parsed(startDate), parsed(endDate)];
-  const faults = [...found];
-  const isFaulty = (name: string): boolean => found.some(({ field }) => field === name);
+  const validationErrors = [...found];
+  const isInvalid = (name: string): boolean => found.some(({ field }) => field === name);
   const listing = locationIds !== undefined;
-  if (listing && start && !end && !isFaulty('endDate')) faults.push({ field: 'endDate', kind: 'missing', hint: '' });
-  if (listing && end && !start && !isFaulty('startDate'))
-    faults.push({ field: 'startDate', kind: 'missing', hint: '' });
+  if (listing && start && !end && !isInvalid('endDate'))
+    validationErrors.push({ field: 'endDate', kind: 'missing', hint: '' });
+  if (listing && end && !start && !isInvalid('startDate'))
+    validationErrors.push({ field: 'startDate', kind: 'missing', hint: '' });
   if (start && end && end < start)
-    faults.push({ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' });
+    validationErrors.push({ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' });
 
   let time: TimeFilter | undefined;
   if (listing && start && end) time = { kind: 'within', start, end };
@@ -71,7 +72,7 @@ export function mergeSearch(
     },
     page: { page, pageSize: pageSize ?? (listing ? sizeOfLocationListing : sizeOfSearch) },
     given: { ...filters, startDate, endDate },
-    faults,
+    validationErrors,
   };
 }
 

@@ -1,8 +1,8 @@
 // How are bookings found? One statement for the page and, where the page does not tell it, one for the total, which long lists sum up
-// from counts. Reads only.
-import { offsetOf, type PageRequest, totalBeside } from '@bay-booking/common/page';
+// from counts. ReadRouter only.
+import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
-import { createFlag, type Flag } from '../../database/cached-flag.ts';
+import { type CachedFlag, createCachedFlag } from '../../database/cached-flag.ts';
 import { createCountStore } from '../counts/reader.ts';
 import { countedKind } from '../counts/statements.ts';
 import { wireTypes } from '../storage/row-date-times.ts';
@@ -32,13 +32,13 @@ export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export interface SearchOptions {
   /** Whether totals are told by the counts (docs/decisions, 8). */
-  readonly isComplete?: Flag;
+  readonly isComplete?: CachedFlag;
   /** So many entries of an index are walked past sooner than the counts are asked where a page lies. */
   readonly walkedAtMost?: number;
 }
 
 export function createSearchStore(db: Database, options: SearchOptions = {}) {
-  const { isComplete = createFlag(db, countReads.isComplete), walkedAtMost = 12_000 } = options;
+  const { isComplete = createCachedFlag(db, countReads.isComplete), walkedAtMost = 12_000 } = options;
   const counts = createCountStore(db);
   const pageOf = async (criteria: Criteria, { pageSize }: PageRequest, offset: number, counted: boolean) => {
     const walked = (offset + pageSize) * criteria.facilities.length;
@@ -63,7 +63,7 @@ export function createSearchStore(db: Database, options: SearchOptions = {}) {
       if (bookings.length < request.pageSize && (bookings.length > 0 || offset === 0)) {
         return { bookings, total: offset + bookings.length };
       }
-      return { bookings, total: totalBeside(bookings.length, offset, await countAll(criteria, counted)) };
+      return { bookings, total: reconcileTotal(bookings.length, offset, await countAll(criteria, counted)) };
     },
   };
   async function countAll(criteria: Criteria, counted: boolean): Promise<number> {

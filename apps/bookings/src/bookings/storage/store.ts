@@ -3,7 +3,7 @@
 import type { Asked } from '@bay-booking/service/database/connections';
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run } from '@bay-booking/service/database/transaction';
-import { createFlag } from '../../database/cached-flag.ts';
+import { createCachedFlag } from '../../database/cached-flag.ts';
 import type { Booking, BookingChange } from '../booking.ts';
 import { wireTypes } from './row-date-times.ts';
 import { reads, writes } from './statements.ts';
@@ -47,7 +47,7 @@ class RolledBack extends Error {
 }
 
 export function createBookingStore(db: Database) {
-  const isSpread = createFlag(db, reads.isSpread);
+  const isSpread = createCachedFlag(db, reads.isSpread);
   return {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> => {
       const [row] = await query<BookingRow>(db, reads.find, [facilities, id], wireTypes);

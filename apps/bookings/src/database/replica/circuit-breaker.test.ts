@@ -1,10 +1,10 @@
 // A replica that fails rests for longer and longer, is then tried by one read alone, and is used by all once that one succeeded.
 import { expect, test } from '@jest/globals';
-import { createRest } from './circuit-breaker.ts';
+import { createCircuitBreaker } from './circuit-breaker.ts';
 
 function atRest() {
   let now = 0;
-  const rest = createRest(() => now);
+  const rest = createCircuitBreaker(() => now);
   rest.fail(rest.begin() as number);
   return {
     rest,
@@ -39,7 +39,7 @@ test('rests double, to five seconds', () => {
 });
 
 test('those that began together count as one failure, and a success that began before it ends no rest', () => {
-  const rest = createRest(() => 0);
+  const rest = createCircuitBreaker(() => 0);
   const together = [rest.begin(), rest.begin(), rest.begin()] as number[];
   rest.fail(together[0] as number);
   rest.fail(together[1] as number);

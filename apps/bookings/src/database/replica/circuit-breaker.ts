@@ -13,7 +13,7 @@ export interface Rest {
 const shortest = 100;
 const longest = 5_000;
 
-export function createRest(monotonic: () => number = () => performance.now()): Rest {
+export function createCircuitBreaker(monotonic: () => number = () => performance.now()): Rest {
   let attempt = 0;
   let length = 0;
   let until = 0;

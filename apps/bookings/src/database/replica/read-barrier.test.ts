@@ -1,14 +1,14 @@
 // Whoever asks where the primary is gets a place that was looked up after they asked, and many who ask make few look-ups.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createFence } from './read-barrier.ts';
+import { createReadBarrier } from './read-barrier.ts';
 
 test('every answer is of a look-up that began after the call, and one at a time is in flight', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom('ask', 'answer', 'fail'), { maxLength: 60 }), async (steps) => {
       let begun = 0;
       const flying: { settle: (how: string) => void }[] = [];
-      const fence = createFence(() => {
+      const fence = createReadBarrier(() => {
         const number = ++begun;
         return new Promise<number>((resolve, reject) => {
           flying.push({ settle: (how) => (how === 'fail' ? reject(new Error()) : resolve(number)) });
@@ -31,7 +31,7 @@ test('every answer is of a look-up that began after the call, and one at a time 
 
 test('a hundred who ask at once share two look-ups', async () => {
   let begun = 0;
-  const fence = createFence(async () => ++begun);
+  const fence = createReadBarrier(async () => ++begun);
   await Promise.all(Array.from({ length: 100 }, fence));
   expect(begun).toBe(2);
 });

@@ -2,7 +2,7 @@
 // while a look-up is in flight share the next one, since that one may be older than they are.
 
 /** Each call is answered by a look-up that began after it; one is in flight at a time, however many call. */
-export function createFence<T>(lookUp: () => Promise<T>): () => Promise<T> {
+export function createReadBarrier<T>(lookUp: () => Promise<T>): () => Promise<T> {
   let flying: Promise<T> | undefined;
   let next: Promise<T> | undefined;
   const start = (): Promise<T> => {

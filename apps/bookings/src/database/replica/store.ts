@@ -17,11 +17,11 @@ export interface Session {
 }
 
 /** Why the replica cannot answer: it is late, or no replica of this primary. */
-export class Unfit extends Error {
-  override readonly name = 'Unfit';
+export class UnusableReplicaError extends Error {
+  override readonly name = 'UnusableReplicaError';
   readonly reason: 'behind' | 'foreign';
 
-  constructor(reason: Unfit['reason']) {
+  constructor(reason: UnusableReplicaError['reason']) {
     super(`the replica is ${reason}`);
     this.reason = reason;
   }
@@ -49,7 +49,7 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
   return {
     position: async (): Promise<Position> => (await query<Position>(primary, position, [8]))[0] as Position,
 
-    /** @throws {Unfit} when it is not there at `deadline`, by the monotonic clock */
+    /** @throws {UnusableReplicaError} when it is not there at `deadline`, by the monotonic clock */
     open: async (wanted: Position, deadline: number): Promise<Session> => {
       const { db, release } = await takeConnection(replica);
       const close = (): void => void query(db, 'commit').then(release, release);
@@ -58,10 +58,10 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
         const ask = progressTowards(wanted);
         let [found] = await queryAll<Progress>(db, ['begin read only', ask]);
         for (let step = 1; ; step *= 2) {
-          if (!found?.ours) throw new Unfit('foreign');
+          if (!found?.ours) throw new UnusableReplicaError('foreign');
           if (found.behind <= 0) return { db, close };
           const left = deadline - performance.now();
-          if (left <= 0) throw new Unfit('behind');
+          if (left <= 0) throw new UnusableReplicaError('behind');
           await pause(Math.min(step, left));
           [found] = await query<Progress>(db, ask);
         }
@@ -74,7 +74,7 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
     /** Bytes of WAL that the replica has yet to replay. */
     lag: async (to: Position): Promise<number> => {
       const [found] = await query<Progress>(replica, progressTowards(to));
-      if (!found?.ours) throw new Unfit('foreign');
+      if (!found?.ours) throw new UnusableReplicaError('foreign');
       return Math.max(0, found.behind);
     },
   };
