@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createCountingStore } from '../src/bookings/counts/compaction.ts';
 import { createCountStore } from '../src/bookings/counts/reader.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
-import { readImport } from '../src/places/import.ts';
+import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { slot } from './support/bookings.ts';
 import { places } from './support/places.ts';

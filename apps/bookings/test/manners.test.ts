@@ -1,9 +1,9 @@
 // What every answer has in common: the envelope for every status, CORS, security headers, request ids, limits. Contract section 7.
 
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
-import { createDocumentCheck } from '@bay-booking/common/validation';
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
 import { refuseUnreadable } from '../src/http/malformed-request.ts';
 import { codesOf, slot } from './support/bookings.ts';
@@ -189,7 +189,7 @@ describe.each([400, 408, 413, 431] as const)(
   (status) => {
     test('in the envelope, with the headers of every failure', () => {
       const { headers, body } = refuseUnreadable(status);
-      expect(createDocumentCheck(errorEnvelopeSchema)(JSON.parse(body))).toEqual([]);
+      expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
       expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
       expect(headers).toMatchObject({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });
       expect(headers['X-Request-Id']).toMatch(/^[0-9a-f-]{36}$/);

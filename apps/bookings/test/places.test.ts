@@ -1,6 +1,6 @@
 // GET /api/booking-locations, /api/booking-locations/{id} and /api/booking-bays. Specification, sections of those names; contract section 7.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { readImport } from '../src/places/import.ts';
+import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { codesOf, slot } from './support/bookings.ts';
 import { baseUrl, createWorld, type World } from './support/world.ts';

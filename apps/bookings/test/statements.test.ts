@@ -53,8 +53,8 @@ const everything = [
   ...Object.values({ ...reads, ...writes, ...importWrites, ...placeReads }),
   ...Object.values({ ...countReads, ...countWrites }),
   ...searches,
-  importReads.locationsOf,
-  importReads.baysOf,
+  importReads.facilitiesOfLocationIds,
+  importReads.facilitiesOfBayIds,
 ];
 
 test.each(facilityWrites)('the write %s names exactly one facility', (name, sql) => {

@@ -1,6 +1,6 @@
 // GET /api/bays/{id}/upcoming-bookings. Specification, section of that name; contract section 7 (todayOnly).
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { readImport } from '../src/places/import.ts';
+import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { codesOf } from './support/bookings.ts';
 import { baseUrl, createWorld, type World } from './support/world.ts';

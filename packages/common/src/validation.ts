@@ -58,17 +58,3 @@ function hintOf({ keyword, message, params }: ErrorObject, formats: Formats): st
   if (keyword === 'pattern') return 'must hold no control characters';
   return message ?? '';
 }
-
-/** Faults of a nested document, each as "/path/to/it: what is wrong". */
-export function createDocumentCheck(schema: object): (document: unknown) => readonly string[] {
-  const check = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile(schema);
-  return (document) => {
-    if (check(document)) return [];
-    return (check.errors ?? []).map(({ keyword, instancePath, params, message }) => {
-      if (keyword === 'required') return `${instancePath}/${params.missingProperty}: is missing`;
-      if (keyword === 'additionalProperties') return `${instancePath}/${params.additionalProperty}: is not known`;
-      if (keyword === 'pattern') return `${instancePath}: must hold no control characters`;
-      return `${instancePath || '/'}: ${message}`;
-    });
-  };
-}

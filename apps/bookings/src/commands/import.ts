@@ -5,7 +5,7 @@ import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readDocument } from '@bay-booking/service/input-file';
 import { runMain } from '@bay-booking/service/lifecycle';
 import { migrationsDirectory } from '../database/migrations-directory.ts';
-import { readImport } from '../places/import.ts';
+import { readImport } from '../places/import-document.ts';
 import { importPlaces } from '../places/import-store.ts';
 
 runMain(async () => {

@@ -1,42 +1,55 @@
-// How does an import reach the database? One transaction, one facility after the other, each statement for one facility; imports
-// exclude each other, since ids of places are unique over the whole service and no key can hold that.
+// Writes imported facilities, locations and bays: one transaction for the whole file, and one facility per statement.
+import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { binOf } from '../bookings/counts/statements.ts';
-import { ImportError, type ImportedFacility } from './import.ts';
+import type { ImportedFacility } from './import-document.ts';
 
 export const importReads = {
+  /**
+   * Allows one import at a time. Ids are unique over the whole service, but the primary keys start with facility_id.
+   */
   lock: 'select id from import_lock where id = 1 for update',
   unknownTimeZones: `select name from unnest($1::text[]) name where not exists (
   select from pg_timezone_names z where z.name = name.name)`,
-  locationsOf: 'select id, facility_id from location where id = any($1)',
-  baysOf: 'select id, facility_id from bay where id = any($1)',
+  facilitiesOfLocationIds: 'select id, facility_id from location where id = any($1)',
+  facilitiesOfBayIds: 'select id, facility_id from bay where id = any($1)',
 } as const;
 
 export const importWrites = {
   facility: `insert into facility (id, name, time_zone) values ($1, $2, $3)
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`,
+
   locations: `insert into location (facility_id, id, name)
 select $1, r.id, r.name from jsonb_to_recordset($2::jsonb) as r(id text, name text) order by r.id
 on conflict (facility_id, id) do update set name = excluded.name`,
-  /** In the order in which updates of bookings lock bays. */
+
+  /** Locks bays in the same order as updates of bookings do, which prevents deadlocks. */
   lockBays: `select id, location_id, description, kind, bookable from bay where facility_id = $1 and id = any($2)
 order by id for no key update`,
+
   bays: `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
 select $1, r.id, r.location_id, r.name, r.description, r.kind, r.bookable
 from jsonb_to_recordset($2::jsonb)
   as r(id text, location_id text, name text, description text, kind text, bookable boolean) order by r.id
 on conflict (facility_id, id) do update set location_id = excluded.location_id, name = excluded.name,
   description = excluded.description, kind = excluded.kind, bookable = excluded.bookable`,
-  carryBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
-  /** From location $3 to $4; the facility's row is held since its upsert, as by all who touch counts. */
-  carryCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
-select $1, carried.id, span, ${binOf('start_date', 'span')}, sum(sign)
-from booking cross join (values ($3::text, -1), ($4::text, 1)) carried (id, sign) cross join (values (24), (768)) bins (span)
+
+  /** Gives the bookings of bay $2 the bay's new location. */
+  moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
+
+  /**
+   * Moves the counts of the bay's bookings from location $3 to $4. The upsert of the facility locked its row, as every
+   * writer of counts does.
+   */
+  moveCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
+select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
+from booking cross join (values ($3::text, -1), ($4::text, 1)) moved (id, sign)
+cross join (values (24), (768)) bins (span)
 where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`,
 } as const;
 
-interface KnownBay {
+interface StoredBay {
   readonly id: string;
   readonly location_id: string;
   readonly description: string;
@@ -44,14 +57,17 @@ interface KnownBay {
   readonly bookable: boolean;
 }
 
-/** What the file need not say of a bay that is new. */
-const newBay = { description: '', kind: 'RangeBay', bookable: true };
+const newBayDefaults = { description: '', kind: 'RangeBay', bookable: true };
 
-/** @throws {ImportError} and changes nothing, if an id belongs to another facility or a time zone is not the database's */
+/**
+ * @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone. Nothing is
+ * changed then.
+ */
 export function importPlaces(db: Database, facilities: readonly ImportedFacility[]): Promise<void> {
   return db.transaction(async (trx) => {
     await query(trx, importReads.lock);
-    await refuseForeignIds(trx, facilities);
+    const errors = [...(await timeZoneErrors(trx, facilities)), ...(await idErrors(trx, facilities))];
+    if (errors.length > 0) throw new ImportError(errors);
     for (const facility of facilities.toSorted((a, b) => (a.id < b.id ? -1 : 1))) await importFacility(trx, facility);
   });
 }
@@ -59,41 +75,43 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
 async function importFacility(trx: Database, { id, name, timeZone, locations, bays }: ImportedFacility): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
-  const before = await query<KnownBay>(trx, importWrites.lockBays, [id, bays.map((bay) => bay.id)]);
-  const known = new Map(before.map((bay) => [bay.id, bay]));
-  const whole = bays.map((bay) => ({ ...newBay, ...known.get(bay.id), ...bay }));
-  await query(trx, importWrites.bays, [id, JSON.stringify(whole)]);
+  const stored = await query<StoredBay>(trx, importWrites.lockBays, [id, bays.map((bay) => bay.id)]);
+  const storedById = new Map(stored.map((bay) => [bay.id, bay]));
+  const completed = bays.map((bay) => ({ ...newBayDefaults, ...storedById.get(bay.id), ...bay }));
+  await query(trx, importWrites.bays, [id, JSON.stringify(completed)]);
   for (const bay of bays) {
-    const locationBefore = known.get(bay.id)?.location_id;
-    if (locationBefore !== undefined && locationBefore !== bay.location_id) {
-      await query(trx, importWrites.carryBookings, [id, bay.id, bay.location_id]);
-      await query(trx, importWrites.carryCounts, [id, bay.id, locationBefore, bay.location_id]);
-    }
+    const oldLocation = storedById.get(bay.id)?.location_id;
+    if (oldLocation === undefined || oldLocation === bay.location_id) continue;
+    await query(trx, importWrites.moveBookings, [id, bay.id, bay.location_id]);
+    await query(trx, importWrites.moveCounts, [id, bay.id, oldLocation, bay.location_id]);
   }
 }
 
-async function refuseForeignIds(trx: Database, facilities: readonly ImportedFacility[]): Promise<void> {
-  const faults: string[] = [];
-  const zones = await query<{ name: string }>(trx, importReads.unknownTimeZones, [
-    facilities.map(({ timeZone }) => timeZone),
-  ]);
-  const unknown = new Set(zones.map(({ name }) => name));
-  for (const { path, timeZone } of facilities) {
-    if (unknown.has(timeZone)) faults.push(`${path}/timeZone: ${timeZone} is not known to the database`);
-  }
-  for (const [what, sql] of [
-    ['locations', importReads.locationsOf],
-    ['bays', importReads.baysOf],
+/** Node and PostgreSQL each have their own list of time zones. The database's list decides, because searches use it. */
+async function timeZoneErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
+  const names = facilities.map(({ timeZone }) => timeZone);
+  const rows = await query<{ name: string }>(trx, importReads.unknownTimeZones, [names]);
+  const unknown = new Set(rows.map(({ name }) => name));
+  return facilities
+    .filter(({ timeZone }) => unknown.has(timeZone))
+    .map(({ path, timeZone }) => `${path}/timeZone: ${timeZone} is not a time zone of the database`);
+}
+
+async function idErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
+  const errors: string[] = [];
+  for (const [kind, sql] of [
+    ['locations', importReads.facilitiesOfLocationIds],
+    ['bays', importReads.facilitiesOfBayIds],
   ] as const) {
-    const ids = facilities.flatMap((facility) => facility[what].map(({ id }) => id));
-    const known = await query<{ id: string; facility_id: string }>(trx, sql, [ids]);
-    const owner = new Map(known.map(({ id, facility_id }) => [id, facility_id]));
+    const ids = facilities.flatMap((facility) => facility[kind].map(({ id }) => id));
+    const rows = await query<{ id: string; facility_id: string }>(trx, sql, [ids]);
+    const ownerOf = new Map(rows.map(({ id, facility_id }) => [id, facility_id]));
     for (const facility of facilities) {
-      for (const { id, path } of facility[what]) {
-        const other = owner.get(id);
-        if (other !== undefined && other !== facility.id) faults.push(`${path}/id: ${id} belongs to facility ${other}`);
+      for (const { id, path } of facility[kind]) {
+        const owner = ownerOf.get(id);
+        if (owner !== undefined && owner !== facility.id) errors.push(`${path}/id: ${id} belongs to facility ${owner}`);
       }
     }
   }
-  if (faults.length > 0) throw new ImportError(faults);
+  return errors;
 }

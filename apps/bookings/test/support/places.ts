@@ -1,7 +1,7 @@
 // The places of the tests: the demo's two facilities, and a third that most tokens do not name.
 
 import type { Database } from '@bay-booking/service/database/database';
-import { readImport } from '../../src/places/import.ts';
+import { readImport } from '../../src/places/import-document.ts';
 import { importPlaces } from '../../src/places/import-store.ts';
 
 const bays = (prefix: string, count: number) =>

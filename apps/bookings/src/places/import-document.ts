@@ -1,0 +1,126 @@
+// Reads an import file: facilities with their locations and bays (docs/behaviour.md, "Import files").
+import {
+  createImportReader,
+  type DocumentNode,
+  elementsOf,
+  findDuplicates,
+  propertyOf,
+} from '@bay-booking/common/import-document';
+import type { FromSchema } from 'json-schema-to-ts';
+import { textSchema } from '../http/text.ts';
+
+const baySchema = {
+  type: 'object',
+  required: ['id', 'name'],
+  additionalProperties: false,
+  properties: {
+    id: textSchema,
+    name: textSchema,
+    // The only text that may be empty, or contain line breaks. PostgreSQL cannot store NUL or lone surrogates.
+    description: { type: 'string', maxLength: 2000, pattern: '^[^\\u0000\\p{Cs}]*$' },
+    kind: textSchema,
+    bookable: { type: 'boolean' },
+  },
+} as const;
+
+const locationSchema = {
+  type: 'object',
+  required: ['id', 'name'],
+  additionalProperties: false,
+  properties: { id: textSchema, name: textSchema, bays: { type: 'array', items: baySchema } },
+} as const;
+
+const facilitySchema = {
+  type: 'object',
+  required: ['id', 'name', 'timeZone'],
+  additionalProperties: false,
+  properties: {
+    id: textSchema,
+    name: textSchema,
+    timeZone: textSchema,
+    locations: { type: 'array', items: locationSchema },
+  },
+} as const;
+
+const documentSchema = {
+  type: 'object',
+  required: ['facilities'],
+  additionalProperties: false,
+  properties: { facilities: { type: 'array', items: facilitySchema } },
+} as const;
+
+type ImportDocument = FromSchema<typeof documentSchema>;
+
+/** A bay of the file. If the database already has the bay, it keeps the values of fields that the file leaves out. */
+export interface ImportedBay {
+  readonly id: string;
+  readonly location_id: string;
+  readonly name: string;
+  readonly description?: string;
+  readonly kind?: string;
+  readonly bookable?: boolean;
+  readonly path: string;
+}
+
+/** A facility of the file. `path` is the JSON Pointer of each object, for errors that only the database can find. */
+export interface ImportedFacility {
+  readonly id: string;
+  readonly name: string;
+  readonly timeZone: string;
+  readonly path: string;
+  readonly locations: readonly { readonly id: string; readonly name: string; readonly path: string }[];
+  readonly bays: readonly ImportedBay[];
+}
+
+const readDocument = createImportReader<ImportDocument>(documentSchema, (root) => {
+  const facilities = elementsOf(root, 'facilities');
+  const locations = facilities.flatMap((facility) => elementsOf(facility, 'locations'));
+  const bays = locations.flatMap((location) => elementsOf(location, 'bays'));
+  return [
+    ...findDuplicates(facilities, 'id'),
+    ...findDuplicates(locations, 'id'),
+    ...findDuplicates(bays, 'id'),
+    ...facilities.flatMap(timeZoneErrors),
+  ];
+});
+
+/** @throws {ImportError} with every error that can be found without the database */
+export function readImport(text: string): readonly ImportedFacility[] {
+  const { facilities } = readDocument(text);
+  return facilities.map(({ id, name, timeZone, locations = [] }, facilityIndex) => {
+    const path = `/facilities/${facilityIndex}`;
+    const located = locations.map((location, index) => ({ ...location, path: `${path}/locations/${index}` }));
+    return {
+      id,
+      name,
+      timeZone,
+      path,
+      locations: located.map((location) => ({ id: location.id, name: location.name, path: location.path })),
+      bays: located.flatMap((location) =>
+        (location.bays ?? []).map((bay, index) => ({
+          ...bay,
+          location_id: location.id,
+          path: `${location.path}/bays/${index}`,
+        })),
+      ),
+    };
+  });
+}
+
+function timeZoneErrors(facility: DocumentNode): string[] {
+  const { path, value } = propertyOf(facility, 'timeZone');
+  // The schema already reports an empty time zone.
+  if (typeof value !== 'string' || value === '' || isTimeZone(value)) return [];
+  return [`${path}: ${value} is not an IANA time zone`];
+}
+
+function isTimeZone(name: string): boolean {
+  // Intl accepts offsets such as +01:00. They are not IANA names and have no daylight saving time.
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,100 @@
+// Parses and validates import files, and reports every error with its JSON Pointer (RFC 6901).
+//
+// The imports of both apps use this module, so that they report errors in one format: a JSON Pointer, a colon and the
+// reason. The rules that a JSON Schema cannot express run even if the document violates its schema, because a file is
+// corrected faster when one run reports all of its errors.
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+
+/** Thrown for an import file that was rejected. `message` lists all of `errors`, one per line. */
+export class ImportError extends Error {
+  override readonly name = 'ImportError';
+  readonly errors: readonly string[];
+
+  constructor(errors: readonly string[]) {
+    const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
+    super(`Nothing was imported. The file has ${count}:\n${errors.map((error) => `  ${error}`).join('\n')}`);
+    this.errors = errors;
+  }
+}
+
+/** A value of the document and its JSON Pointer. The value can be of any type, because the document may be invalid. */
+export interface DocumentNode {
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** Finds the errors that the JSON Schema cannot express. It must cope with a document that violates the schema. */
+export type Rule = (root: DocumentNode) => readonly string[];
+
+/**
+ * The returned function parses the text of an import file. It throws an `ImportError` with all errors of the schema and
+ * of `rule`.
+ */
+export function createImportReader<Document>(schema: object, rule: Rule): (text: string) => Document {
+  const validate = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile<Document>(schema);
+  return (text) => {
+    const document = parseJson(text);
+    const schemaErrors = validate(document) ? [] : (validate.errors ?? []).map(describeError);
+    const errors = [...schemaErrors, ...rule({ path: '', value: document })];
+    if (errors.length > 0) throw new ImportError(errors);
+    return document as Document;
+  };
+}
+
+/** The property `name` of an object. Its value is undefined if `parent` is not an object or lacks the property. */
+export function propertyOf({ path, value }: DocumentNode, name: string): DocumentNode {
+  const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
+  return { path: `${path}/${name}`, value: isObject ? (value as Record<string, unknown>)[name] : undefined };
+}
+
+/** The elements of the array `name` of an object; none if it is not an array. */
+export function elementsOf(parent: DocumentNode, name: string): readonly DocumentNode[] {
+  const { path, value } = propertyOf(parent, name);
+  return Array.isArray(value) ? value.map((element, index) => ({ path: `${path}/${index}`, value: element })) : [];
+}
+
+/**
+ * One error for each object whose `property` has the same text as that of an earlier object. `normalize` makes texts
+ * comparable.
+ */
+export function findDuplicates(
+  objects: readonly DocumentNode[],
+  property: string,
+  normalize = (text: string): string => text,
+): string[] {
+  const firstPaths = new Map<string, string>();
+  const errors: string[] = [];
+  for (const object of objects) {
+    const { path, value } = propertyOf(object, property);
+    if (typeof value !== 'string') continue;
+    const key = normalize(value);
+    const firstPath = firstPaths.get(key);
+    if (firstPath === undefined) firstPaths.set(key, path);
+    else errors.push(`${path}: is the same as ${firstPath}`);
+  }
+  return errors;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ImportError([`/: is not valid JSON (${(error as Error).message})`]);
+  }
+}
+
+function describeError({ keyword, instancePath, params, message }: ErrorObject): string {
+  const path = instancePath || '/';
+  switch (keyword) {
+    case 'required':
+      return `${instancePath}/${params.missingProperty}: is missing`;
+    case 'additionalProperties':
+      return `${instancePath}/${params.additionalProperty}: is not known`;
+    case 'enum':
+      return `${path}: must be one of ${params.allowedValues.join(', ')}`;
+    case 'pattern':
+      return `${path}: has a character that is not allowed`;
+    default:
+      return `${path}: ${message}`;
+  }
+}
