@@ -80,7 +80,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       status,
       width: 'wide',
       // The form that adds a provider.
-      leadsAway: providers.size > 0,
+      allowExternalFormTargets: providers.size > 0,
     });
   };
 }

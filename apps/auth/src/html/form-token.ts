@@ -8,8 +8,8 @@ const cookieName = '_form';
 
 export interface FormTokens {
   /** Gives the browser its cookie if it has none. */
-  readonly issue: (request: IncomingMessage, response: ServerResponse, belongsTo: string) => string;
-  readonly check: (request: IncomingMessage, response: ServerResponse, belongsTo: string, token: unknown) => boolean;
+  readonly issue: (request: IncomingMessage, response: ServerResponse, csrfContext: string) => string;
+  readonly check: (request: IncomingMessage, response: ServerResponse, csrfContext: string, token: unknown) => boolean;
 }
 
 export interface FormTokenOptions {
@@ -20,15 +20,15 @@ export interface FormTokenOptions {
 }
 
 export function createFormTokens({ provider, keys, origin }: FormTokenOptions): FormTokens {
-  const sign = (key: string, browser: string, belongsTo: string): Buffer =>
-    createHmac('sha256', key).update(`form\0${browser}\0${belongsTo}`).digest();
+  const sign = (key: string, browser: string, csrfContext: string): Buffer =>
+    createHmac('sha256', key).update(`form\0${browser}\0${csrfContext}`).digest();
   const issued = new WeakMap<IncomingMessage, string>();
 
   const cookiesOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().createContext(request, response).cookies;
 
   return {
-    issue(request, response, belongsTo) {
+    issue(request, response, csrfContext) {
       const cookies = cookiesOf(request, response);
       let browser = cookies.get(cookieName, { signed: false }) ?? issued.get(request);
       if (!browser) {
@@ -36,10 +36,10 @@ export function createFormTokens({ provider, keys, origin }: FormTokenOptions): 
         cookies.set(cookieName, browser, { httpOnly: true, sameSite: 'lax', signed: false, path: '/' });
         issued.set(request, browser);
       }
-      return sign(keys[0] as string, browser, belongsTo).toString('base64url');
+      return sign(keys[0] as string, browser, csrfContext).toString('base64url');
     },
 
-    check(request, response, belongsTo, token) {
+    check(request, response, csrfContext, token) {
       const site = request.headers['sec-fetch-site'];
       if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
       if (request.headers.origin !== undefined && request.headers.origin !== origin) return false;
@@ -47,7 +47,7 @@ export function createFormTokens({ provider, keys, origin }: FormTokenOptions): 
       if (!browser || typeof token !== 'string') return false;
       const given = Buffer.from(token, 'base64url');
       return keys.some((key) => {
-        const right = sign(key, browser, belongsTo);
+        const right = sign(key, browser, csrfContext);
         return given.length === right.length && timingSafeEqual(given, right);
       });
     },

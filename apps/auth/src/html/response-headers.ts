@@ -8,19 +8,22 @@ export interface PageOptions {
    * A form of this page may end at an application or a provider. In Chromium `form-action` holds for every redirect after a form, and
    * where a redirect URI leads on from there nobody but its owner knows: so there is none.
    */
-  readonly leadsAway?: boolean;
+  readonly allowExternalFormTargets?: boolean;
   /** Pages that a script of ours makes handier; they work without it. */
   readonly script?: boolean;
 }
 
-export function pageHeaders({ leadsAway = false, script = false }: PageOptions = {}): Record<string, string> {
+export function pageHeaders({
+  allowExternalFormTargets = false,
+  script = false,
+}: PageOptions = {}): Record<string, string> {
   return {
     'Content-Security-Policy': [
       "default-src 'none'",
       `script-src ${script ? "'self'" : "'none'"}`,
       "style-src 'self'",
       "img-src 'self'",
-      ...(leadsAway ? [] : ["form-action 'self'"]),
+      ...(allowExternalFormTargets ? [] : ["form-action 'self'"]),
       "frame-ancestors 'none'",
       "base-uri 'none'",
     ].join('; '),
@@ -29,7 +32,7 @@ export function pageHeaders({ leadsAway = false, script = false }: PageOptions =
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
     // An application that opened the sign-in in a window of its own is waiting for that window.
-    ...(!leadsAway && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
+    ...(!allowExternalFormTargets && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
   };
 }
 

@@ -14,7 +14,7 @@ export interface Page extends PageOptions {
   readonly title: string;
   readonly width?: 'narrow' | 'wide';
   /** What the page's forms belong to; the session unless said otherwise. */
-  readonly belongsTo?: string;
+  readonly csrfContext?: string;
 }
 
 export interface MessagePage extends Partial<Page> {
@@ -39,13 +39,13 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
 
   const show = async (request: Request, response: Response, view: string, data: object, page: Page): Promise<void> => {
     const signedIn = await sessions.current(request, response);
-    const belongsTo = page.belongsTo ?? signedIn?.uid ?? 'nobody';
+    const csrfContext = page.csrfContext ?? signedIn?.uid ?? 'nobody';
     const frame = {
       title: page.title,
       ...(page.width && { width: page.width }),
       signedIn: frameOf(request, response, signedIn),
     };
-    const html = renderPage(view, { ...data, csrf: tokens.issue(request, response, belongsTo) }, frame);
+    const html = renderPage(view, { ...data, csrf: tokens.issue(request, response, csrfContext) }, frame);
     sendHtml(response, html, page);
   };
 
@@ -85,12 +85,12 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
     showMessage,
     signedInFrame,
 
-    /** Handlers of a form whose page said `belongsTo`. */
-    form: (belongsTo: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [
+    /** Handlers of a form whose page said `csrfContext`. */
+    form: (csrfContext: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [
       readForm,
       async (request, response, next) => {
         const body = request.body as Record<string, unknown> | undefined;
-        if (!tokens.check(request, response, belongsTo(request), body?.csrf)) return refuseForm(request, response);
+        if (!tokens.check(request, response, csrfContext(request), body?.csrf)) return refuseForm(request, response);
         return handler(request, response, next);
       },
     ],

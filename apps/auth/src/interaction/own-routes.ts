@@ -7,7 +7,7 @@ import { queryText } from '../html/form-body.ts';
 import { localPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from './browser-session.ts';
-import type { Place, ProviderLink } from './sign-in-context.ts';
+import type { ProviderLink, SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
 export interface OwnRoutesOptions {
@@ -18,10 +18,10 @@ export interface OwnRoutesOptions {
   readonly audit: Audit;
 }
 
-const belongsTo = 'sign-in';
+const csrfContext = 'sign-in';
 
 export function ownRoutes({ site, sessions, pages, providerLinks, audit }: OwnRoutesOptions): Router {
-  const findPlace = async (request: Request, response: Response): Promise<Place | undefined> => {
+  const findContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const back = localPath(queryText(request, 'return'), '/account');
     const signedIn = await sessions.current(request, response);
     const again = queryText(request, 'again') !== undefined;
@@ -34,15 +34,15 @@ export function ownRoutes({ site, sessions, pages, providerLinks, audit }: OwnRo
       signIn: `/sign-in${query}`,
       register: `/register${query}`,
       providers: providerLinks('', query),
-      belongsTo,
-      leadsAway: false,
+      csrfContext,
+      allowExternalFormTargets: false,
       again: again ? signedIn?.account : undefined,
       finish: (answer) => async () => answer.redirect(303, back),
     };
   };
 
   const router = Router();
-  router.use(pages.routes(findPlace, () => belongsTo));
+  router.use(pages.routes(findContext, () => csrfContext));
   router.post(
     '/sign-out',
     ...site.formForSignedOut(async (request, response, signedIn) => {

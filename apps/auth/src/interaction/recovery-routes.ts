@@ -26,7 +26,7 @@ export interface RecoveryOptions {
   readonly audit: Audit;
 }
 
-const belongsTo = 'recovery';
+const csrfContext = 'recovery';
 
 export function recoveryRoutes({
   site,
@@ -48,7 +48,7 @@ export function recoveryRoutes({
       response,
       'reset-request',
       { validationErrors, errors: byField(validationErrors), username: field(request, 'username') },
-      { title: 'Reset your password', status, belongsTo },
+      { title: 'Reset your password', status, csrfContext },
     );
 
   const showNew = (
@@ -71,7 +71,7 @@ export function recoveryRoutes({
         username,
         action: `/reset-password/new?token=${encodeURIComponent(token)}`,
       },
-      { title: 'Choose a new password', status, belongsTo },
+      { title: 'Choose a new password', status, csrfContext },
     );
 
   const refuseLink = (request: Request, response: Response) =>
@@ -91,7 +91,7 @@ export function recoveryRoutes({
   router.post(
     '/reset-password',
     ...site.form(
-      () => belongsTo,
+      () => csrfContext,
       async (request, response) => {
         const username = field(request, 'username');
         if (!username) {
@@ -125,7 +125,7 @@ export function recoveryRoutes({
   router.post(
     '/reset-password/new',
     ...site.form(
-      () => belongsTo,
+      () => csrfContext,
       async (request, response) => {
         const token = queryText(request, 'token') ?? '';
         const seen = await links.look('reset-password', token);

@@ -11,7 +11,7 @@ import { offlineAccess, type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import type { Decision } from './consent.ts';
 import { describeScopes } from './consent.ts';
 import { findInteraction, finishInteraction, type Interaction, interactionOver } from './finish.ts';
-import type { Place, ProviderLink } from './sign-in-context.ts';
+import type { ProviderLink, SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
 export interface InteractionOptions {
@@ -32,7 +32,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
     findInteraction(provider(), request, response);
   const clientOf = (interaction: Interaction) => provider().Client.find(String(interaction.params.client_id));
 
-  const placeOf = async (interaction: Interaction): Promise<Place> => {
+  const contextOf = async (interaction: Interaction): Promise<SignInContext> => {
     const base = `/interaction/${interaction.uid}`;
     const client = await clientOf(interaction);
     return {
@@ -41,14 +41,14 @@ export function interactionRoutes(options: InteractionOptions): Router {
       cancel: `${base}/cancel`,
       clientName: client?.clientName ?? client?.clientId,
       providers: options.providerLinks(base, ''),
-      belongsTo: interaction.uid,
-      leadsAway: true,
+      csrfContext: interaction.uid,
+      allowExternalFormTargets: true,
       hint: typeof interaction.params.login_hint === 'string' ? interaction.params.login_hint : undefined,
       finish: (answer) => (done) => finishInteraction(answer, interaction, done),
     };
   };
-  const findPlace = async (request: Request, response: Response): Promise<Place> =>
-    placeOf(await interactionOf(request, response));
+  const findContext = async (request: Request, response: Response): Promise<SignInContext> =>
+    contextOf(await interactionOf(request, response));
 
   const showConsent = async (request: Request, response: Response, interaction: Interaction): Promise<void> => {
     const client = await clientOf(interaction);
@@ -69,8 +69,8 @@ export function interactionRoutes(options: InteractionOptions): Router {
       },
       {
         title: 'Allow access?',
-        belongsTo: interaction.uid,
-        leadsAway: true,
+        csrfContext: interaction.uid,
+        allowExternalFormTargets: true,
       },
     );
   };
@@ -120,20 +120,20 @@ export function interactionRoutes(options: InteractionOptions): Router {
   const router = Router();
   router.use(
     '/interaction/:uid',
-    pages.routes(findPlace, (request) => String(request.params.uid)),
+    pages.routes(findContext, (request) => String(request.params.uid)),
   );
   router.get('/interaction/:uid', async (request, response) => {
     const interaction = await interactionOf(request, response);
     if (interaction.prompt.name === 'consent') return showConsent(request, response, interaction);
     const idp = interaction.params[options.idpParameter];
     if (typeof idp === 'string') return response.redirect(303, `/interaction/${interaction.uid}/social/${idp}`);
-    return pages.showSignIn(request, response, await placeOf(interaction));
+    return pages.showSignIn(request, response, await contextOf(interaction));
   });
-  const belongsTo = (request: Request): string => String(request.params.uid);
-  router.post('/interaction/:uid/consent', ...site.form(belongsTo, submitConsent));
+  const csrfContext = (request: Request): string => String(request.params.uid);
+  router.post('/interaction/:uid/consent', ...site.form(csrfContext, submitConsent));
   router.post(
     '/interaction/:uid/cancel',
-    ...site.form(belongsTo, async (request, response) => {
+    ...site.form(csrfContext, async (request, response) => {
       await interactionOf(request, response);
       await refuse(request, response, 'the sign-in was cancelled');
     }),

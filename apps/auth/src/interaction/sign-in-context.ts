@@ -8,7 +8,7 @@ export interface ProviderLink {
   readonly href: string;
 }
 
-export interface Place {
+export interface SignInContext {
   /** Addresses of the forms, which are those of their pages too. */
   readonly signIn: string;
   readonly register: string;
@@ -16,9 +16,9 @@ export interface Place {
   readonly clientName?: string | undefined;
   readonly providers: readonly ProviderLink[];
   /** What form tokens belong to. */
-  readonly belongsTo: string;
+  readonly csrfContext: string;
   /** Its forms may end at the application (html/answer.ts). */
-  readonly leadsAway: boolean;
+  readonly allowExternalFormTargets: boolean;
   readonly hint?: string | undefined;
   /** Somebody is signed in but should say so again. */
   readonly again?: Account | undefined;
@@ -33,4 +33,4 @@ export interface FinishedSignIn {
 }
 
 /** Undefined when the request has been answered. */
-export type FindPlace = (request: Request, response: Response) => Promise<Place | undefined>;
+export type FindSignInContext = (request: Request, response: Response) => Promise<SignInContext | undefined>;

@@ -12,7 +12,7 @@ import type { Site } from '../html/site.ts';
 import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { isEmailAddress } from './email-address.ts';
-import type { FindPlace, FinishedSignIn, Place } from './sign-in-context.ts';
+import type { FindSignInContext, FinishedSignIn, SignInContext } from './sign-in-context.ts';
 
 export interface SignInPagesOptions {
   readonly site: Site;
@@ -39,7 +39,7 @@ export function createSignInPages(options: SignInPagesOptions) {
   const showSignIn = (
     request: Request,
     response: Response,
-    place: Place,
+    context: SignInContext,
     {
       validationErrors = [],
       username,
@@ -51,20 +51,20 @@ export function createSignInPages(options: SignInPagesOptions) {
       response,
       'sign-in',
       {
-        place,
+        context,
         validationErrors,
         errors: byField(validationErrors),
-        username: username ?? place.again?.username ?? place.hint,
-        again: Boolean(place.again),
-        onlyProviders: Boolean(place.again && !place.again.passwordHash),
+        username: username ?? context.again?.username ?? context.hint,
+        again: Boolean(context.again),
+        onlyProviders: Boolean(context.again && !context.again.passwordHash),
       },
-      page(place, validationErrors, place.again ? 'Confirm that it is you' : 'Sign in', status),
+      page(context, validationErrors, context.again ? 'Confirm that it is you' : 'Sign in', status),
     );
 
   const showRegister = (
     request: Request,
     response: Response,
-    place: Place,
+    context: SignInContext,
     {
       validationErrors = [],
       values = {},
@@ -75,8 +75,8 @@ export function createSignInPages(options: SignInPagesOptions) {
       request,
       response,
       'register',
-      { place, validationErrors, errors: byField(validationErrors), values },
-      page(place, validationErrors, 'Create an account', status),
+      { context, validationErrors, errors: byField(validationErrors), values },
+      page(context, validationErrors, 'Create an account', status),
     );
 
   /** Whoever it is has proven it: signs in, writes it down and goes on. */
@@ -88,7 +88,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     await next({ account, signedInAt, acr, amr });
   };
 
-  const submitSignIn = async (request: Request, response: Response, place: Place): Promise<void> => {
+  const submitSignIn = async (request: Request, response: Response, context: SignInContext): Promise<void> => {
     const username = field(request, 'username');
     const password = rawField(request, 'password');
     const missing: ValidationError[] = [
@@ -96,37 +96,37 @@ export function createSignInPages(options: SignInPagesOptions) {
       ...(password ? [] : [{ field: 'password', text: 'Enter your password.' }]),
     ];
     if (missing.length > 0)
-      return showSignIn(request, response, place, { validationErrors: missing, username, status: 400 });
+      return showSignIn(request, response, context, { validationErrors: missing, username, status: 400 });
     const outcome = await options.signIn({ username, password, address: request.ip ?? '' });
     if ('account' in outcome) {
-      return finish(request, response, { account: outcome.account, amr: ['pwd'], next: place.finish(response) });
+      return finish(request, response, { account: outcome.account, amr: ['pwd'], next: context.finish(response) });
     }
     if (outcome.refused === 'locked') {
       response.setHeader('Retry-After', String(outcome.retryAfter));
       const text = `Too many sign-ins have failed. Wait ${inWords(outcome.retryAfter)} and try again, or reset your password.`;
-      return showSignIn(request, response, place, { validationErrors: [{ text }], username, status: 429 });
+      return showSignIn(request, response, context, { validationErrors: [{ text }], username, status: 429 });
     }
     const text = 'That user name and password do not match.';
-    return showSignIn(request, response, place, {
+    return showSignIn(request, response, context, {
       validationErrors: [{ field: 'username', text }],
       username,
       status: 400,
     });
   };
 
-  const submitRegister = async (request: Request, response: Response, place: Place): Promise<void> => {
+  const submitRegister = async (request: Request, response: Response, context: SignInContext): Promise<void> => {
     const name = field(request, 'name');
     const username = field(request, 'username');
     const password = rawField(request, 'password');
     const values = { name, username };
     const validationErrors = findRegistrationErrors({ name, username, password });
     if (validationErrors.length > 0)
-      return showRegister(request, response, place, { validationErrors, values, status: 400 });
+      return showRegister(request, response, context, { validationErrors, values, status: 400 });
     const wait = await options.registrations.use(request.ip ?? '');
     if (wait > 0) {
       response.setHeader('Retry-After', String(wait));
       const text = `Too many accounts have been created from here. Wait ${inWords(wait)} and try again.`;
-      return showRegister(request, response, place, { validationErrors: [{ text }], values, status: 429 });
+      return showRegister(request, response, context, { validationErrors: [{ text }], values, status: 429 });
     }
     const account = await accounts.create({
       username,
@@ -136,7 +136,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     });
     if (!account) {
       const text = 'There is an account with this address already. Sign in, or reset its password.';
-      return showRegister(request, response, place, {
+      return showRegister(request, response, context, {
         validationErrors: [{ field: 'username', text }],
         values,
         status: 409,
@@ -144,17 +144,17 @@ export function createSignInPages(options: SignInPagesOptions) {
     }
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip });
     await options.sendVerification(account);
-    return finish(request, response, { account, amr: ['pwd'], next: place.finish(response) });
+    return finish(request, response, { account, amr: ['pwd'], next: context.finish(response) });
   };
 
   const at =
     (
-      findPlace: FindPlace,
-      work: (request: Request, response: Response, place: Place) => Promise<void>,
+      findContext: FindSignInContext,
+      work: (request: Request, response: Response, context: SignInContext) => Promise<void>,
     ): RequestHandler =>
     async (request, response) => {
-      const place = await findPlace(request, response);
-      if (place) await work(request, response, place);
+      const context = await findContext(request, response);
+      if (context) await work(request, response, context);
     };
 
   return {
@@ -162,12 +162,12 @@ export function createSignInPages(options: SignInPagesOptions) {
     finish,
 
     /** `/sign-in` and `/register` below wherever it is mounted. */
-    routes(findPlace: FindPlace, belongsTo: (request: Request) => string): Router {
+    routes(findContext: FindSignInContext, csrfContext: (request: Request) => string): Router {
       const router = Router({ mergeParams: true });
-      router.get('/sign-in', at(findPlace, showSignIn));
-      router.post('/sign-in', ...site.form(belongsTo, at(findPlace, submitSignIn)));
-      router.get('/register', at(findPlace, showRegister));
-      router.post('/register', ...site.form(belongsTo, at(findPlace, submitRegister)));
+      router.get('/sign-in', at(findContext, showSignIn));
+      router.post('/sign-in', ...site.form(csrfContext, at(findContext, submitSignIn)));
+      router.get('/register', at(findContext, showRegister));
+      router.post('/register', ...site.form(csrfContext, at(findContext, submitRegister)));
       return router;
     },
   };
@@ -189,9 +189,9 @@ function findRegistrationErrors({
   return validationErrors;
 }
 
-const page = (place: Place, validationErrors: readonly ValidationError[], title: string, status: number) => ({
+const page = (context: SignInContext, validationErrors: readonly ValidationError[], title: string, status: number) => ({
   title: validationErrors.length > 0 ? `Error: ${title}` : title,
   status,
-  belongsTo: place.belongsTo,
-  leadsAway: place.leadsAway,
+  csrfContext: context.csrfContext,
+  allowExternalFormTargets: context.allowExternalFormTargets,
 });

@@ -22,10 +22,10 @@ export interface ProviderPages {
 }
 
 /** Shows `html` with a policy that lets it load nothing from elsewhere. */
-export function showPage(ctx: KoaContextWithOIDC, html: string, status = 200, leadsAway = false): void {
+export function showPage(ctx: KoaContextWithOIDC, html: string, status = 200, allowExternalFormTargets = false): void {
   ctx.status = status;
   ctx.type = 'html';
-  ctx.set(pageHeaders({ leadsAway }));
+  ctx.set(pageHeaders({ allowExternalFormTargets }));
   ctx.body = html;
 }
 

@@ -30,7 +30,7 @@ interface Joining {
   readonly invitation: Invitation;
 }
 
-const belongsTo = 'invitation';
+const csrfContext = 'invitation';
 const here = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
 export function joinRoutes(options: JoinPagesOptions): Router {
@@ -109,7 +109,7 @@ export function joinRoutes(options: JoinPagesOptions): Router {
       {
         title: `${validationErrors.length > 0 ? 'Error: ' : ''}Invitation to ${invitation.facilityName}`,
         status,
-        belongsTo,
+        csrfContext,
       },
     );
   };
@@ -185,7 +185,7 @@ export function joinRoutes(options: JoinPagesOptions): Router {
   router.post(
     '/portal/invitation',
     ...site.form(
-      () => belongsTo,
+      () => csrfContext,
       withInvitation((request, response, joining) =>
         field(request, 'accept') === 'signed-in'
           ? acceptSignedIn(request, response, joining)

@@ -21,7 +21,7 @@ export interface PortalPage {
   readonly status?: number;
   readonly crumbs?: readonly Crumb[];
   readonly width?: 'narrow' | 'wide';
-  readonly belongsTo?: string;
+  readonly csrfContext?: string;
   readonly notice?: string | undefined;
 }
 
@@ -81,7 +81,7 @@ export function createPortalPages({ site, sessions, people }: PortalPagesOptions
         script: true,
         width: page.width ?? 'narrow',
         ...(page.status !== undefined && { status: page.status }),
-        ...(page.belongsTo !== undefined && { belongsTo: page.belongsTo }),
+        ...(page.csrfContext !== undefined && { csrfContext: page.csrfContext }),
       },
     );
 
