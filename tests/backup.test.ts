@@ -1,5 +1,5 @@
 // Does a backup bring everything back? A base backup while bookings are made, an archive of the WAL, the server killed and its data gone;
-// then as docs/operations.md says: restored to the end of the archive, and to a point in time. FAULT_REPORT=1 prints what was measured.
+// then as docs/operations/back-up.md says: restored to the end of the archive, and to a point in time. FAULT_REPORT=1 prints what was measured.
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,9 +47,9 @@ afterAll(async () => {
 const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
 const booked = async (): Promise<ReadonlySet<string>> =>
   new Set((await query('select external_booking_id as id from booking')).rows.map(({ id }) => id));
-/** The SQL that operations.md has an administrator run below this sentence. */
+/** The SQL block of docs/operations/back-up.md that follows this sentence. */
 async function documented(sentence: string): Promise<string> {
-  const text = await readFile(join(import.meta.dirname, '../docs/operations.md'), 'utf8');
+  const text = await readFile(join(import.meta.dirname, '../docs/operations/back-up.md'), 'utf8');
   const [, sql] = /```sql\n([\s\S]*?)```/.exec(text.slice(text.indexOf(sentence))) as RegExpExecArray;
   return sql as string;
 }
@@ -156,7 +156,7 @@ test('a server lost with its disk comes back from base backup and archive, to it
   // A refresh token used after the point is unused again, until the documented statement.
   const unused = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
   expect((await system.database.query('auth', unused)).rowCount).toBe(1);
-  await system.database.query('auth', await documented('**Auth lost and restored to a point in time.**'));
+  await system.database.query('auth', await documented('### Auth after a restore to a point in time'));
   expect(await refresh(family.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
   expect((await refresh((await signIn()).refresh_token)).status).toBe(200);
 

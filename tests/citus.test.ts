@@ -1,5 +1,5 @@
 // Does bookings grow beyond one server? A database in use is spread over a coordinator and two workers, its rows move between them, and a
-// worker crashes: under load, nothing acknowledged is lost, nobody sees a 500. Needs a PostgreSQL with Citus (docs/scale.md tells how to
+// worker crashes: under load, nothing acknowledged is lost, nobody sees a 500. Needs a PostgreSQL with Citus (docs/operations/scale.md tells how to
 // build it); where there is none this says that it is skipped. FAULT_REPORT=1 prints what is measured.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,8 @@ import {
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
-if (!programs) process.stderr.write('Citus is not tried: no PostgreSQL of this machine has it (docs/scale.md)\n');
+if (!programs)
+  process.stderr.write('Citus is not tried: no PostgreSQL of this machine has it (docs/operations/scale.md)\n');
 (programs ? describe : describe.skip)('spread over a coordinator and two workers', () => {
   let database: CitusDatabase;
   let system: TestSystem<CitusDatabase>;

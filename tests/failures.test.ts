@@ -1,5 +1,5 @@
 // What happens when a part breaks? Real processes on a real PostgreSQL, and on a Citus cluster where this machine has one: no 500, nothing acknowledged lost, nothing made twice, recovery by
-// itself, and a metric that shows it. What is measured here stands in the fault table of docs/operations.md; FAULT_REPORT=1 prints it.
+// itself, and a metric that shows it. What is measured here stands in the fault table of docs/operations/runbook.md; FAULT_REPORT=1 prints it.
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';

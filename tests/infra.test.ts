@@ -126,7 +126,7 @@ describe('docker-compose.yml', () => {
 describe('alerts and dashboards', () => {
   const rules: Document[] = parse(read('infra/prometheus/alerts.yml')).groups.flatMap((group: Document) => group.rules);
   const dashboards = globSync('infra/grafana/dashboards/*.json', { cwd: root });
-  const runbook = read('docs/operations.md');
+  const runbook = read('docs/operations/runbook.md');
   const anchors = new Set(
     [...runbook.matchAll(/^#+ (.+)$/gm)].map((match) =>
       (match[1] as string)
@@ -140,7 +140,7 @@ describe('alerts and dashboards', () => {
     '%s has its entry in the runbook',
     (_, rule) => {
       const [file, anchor] = rule.annotations.runbook.split('#');
-      expect(file).toBe('docs/operations.md');
+      expect(file).toBe('docs/operations/runbook.md');
       expect([...anchors]).toContain(anchor);
       expect(rule.labels.severity).toMatch(/^(page|ticket)$/);
     },
@@ -179,9 +179,11 @@ describe('alerts and dashboards', () => {
           .filter((name) => name !== 'histogram_quantile'),
       ),
       ...[...runbook.matchAll(/`(\w+_\w+)\{/g)].map((match) => match[1] as string),
-      ...[...(/\| metric \|[\s\S]*?\n\n/.exec(runbook)?.[0] ?? '').matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell]) =>
-        [...(cell as string).matchAll(/`(\w+)`/g)].map((match) => match[1] as string),
-      ),
+      ...[
+        ...(/\| metric \|[\s\S]*?\n\n/.exec(read('docs/operations/observe.md'))?.[0] ?? '').matchAll(
+          /^\| (`.*?`) \|/gm,
+        ),
+      ].flatMap(([, cell]) => [...(cell as string).matchAll(/`(\w+)`/g)].map((match) => match[1] as string)),
     ]);
     expect(asked.size).toBeGreaterThan(20);
     const known = (name: string) => measured.has(name) || measured.has(name.replace(/_(bucket|count|sum)$/, ''));

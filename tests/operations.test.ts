@@ -1,5 +1,5 @@
-// Can a newcomer follow docs/operations.md from nothing to a running pair? Its shell blocks, run as written in one session, on an empty
-// server of which one is no superuser; then the change of a database password. Needs psql; where it is not installed this says that it is skipped.
+// Runs the shell blocks of docs/operations/install.md as written, on an empty server and without superuser rights, and then the password
+// rotation of docs/operations/configure.md. Needs psql; without it, the tests are skipped with a message.
 import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
@@ -12,25 +12,28 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { queryOnce } from './support/services.ts';
 
 const root = join(import.meta.dirname, '..');
-const guide = readFileSync(join(root, 'docs/operations.md'), 'utf8');
-const blocksOf = (section: string): readonly string[] =>
-  [...(guide.split(`\n## ${section}\n`)[1]?.split('\n## ')[0] ?? '').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
-    (match) => match[1] as string,
-  );
-const fromNothing = blocksOf('From nothing to a running pair');
-const [secondLogin = '', dropFirst = ''] = blocksOf('Rotation of secrets');
+const blocksOf = (page: string, section: string): readonly string[] =>
+  [
+    ...(
+      readFileSync(join(root, 'docs/operations', page), 'utf8')
+        .split(`\n## ${section}\n`)[1]
+        ?.split('\n## ')[0] ?? ''
+    ).matchAll(/^```sh\n([\s\S]*?)^```$/gm),
+  ].map((match) => match[1] as string);
+const fromNothing = blocksOf('install.md', 'From nothing to a running pair');
+const [secondLogin = '', dropFirst = ''] = blocksOf('configure.md', 'Rotation of secrets');
 
 function hasPsql(): boolean {
   try {
     execFileSync('psql', ['--version']);
     return true;
   } catch {
-    process.stderr.write('docs/operations.md is not followed: there is no psql\n');
+    process.stderr.write('the tests of docs/operations are skipped: psql is not installed\n');
     return false;
   }
 }
 
-(hasPsql() ? describe : describe.skip)('docs/operations.md', () => {
+(hasPsql() ? describe : describe.skip)('docs/operations', () => {
   let folder: string;
   let server: EmbeddedPostgres;
   let environment: Record<string, string | undefined>;

@@ -1,5 +1,5 @@
 // Where does bookings run when its tables are spread over several servers? A coordinator and two workers of a PostgreSQL on this machine
-// that has the extension Citus, in a temporary folder and on free ports, without fsync. See docs/scale.md.
+// that has the extension Citus, in a temporary folder and on free ports, without fsync. See docs/operations/scale.md.
 import { execFileSync } from 'node:child_process';
 import { chownSync, globSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';

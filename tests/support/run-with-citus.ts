@@ -6,7 +6,9 @@ import { findCitus, startCitusCluster } from './citus-cluster.ts';
 
 const programs = findCitus();
 if (!programs) {
-  process.stderr.write('no PostgreSQL of this machine has the extension Citus: docs/scale.md tells how to build it\n');
+  process.stderr.write(
+    'no PostgreSQL of this machine has the extension Citus: docs/operations/scale.md tells how to build it\n',
+  );
   process.exit(1);
 }
 const cluster = await startCitusCluster(programs);

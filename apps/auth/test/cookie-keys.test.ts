@@ -1,4 +1,4 @@
-// Does COOKIE_KEYS rotate unnoticed, as docs/operations.md ("Rotation of secrets") has it, while instances with the keys before and after a
+// Does COOKIE_KEYS rotate unnoticed, as docs/operations/configure.md ("Rotation of secrets") has it, while instances with the keys before and after a
 // step serve the same browser?
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, startAuthServer } from './auth-server.ts';

@@ -1,5 +1,5 @@
 // Where tables may be spread over several nodes, a booking is written by two statements of one transaction instead of one statement: does
-// it all happen still, or nothing? What Citus keeps its list of tables in is all that tells such a database (docs/scale.md).
+// it all happen still, or nothing? What Citus keeps its list of tables in is all that tells such a database (docs/operations/scale.md).
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createCountStore } from '../src/bookings/counts/reader.ts';

@@ -1,5 +1,5 @@
 // npm run recount [-- --off]: puts right what long lists are counted by, under whatever load, and says how much was wrong; from then on
-// totals are told by the counts. `--off` before a release that does not keep them is deployed again (docs/operations.md).
+// totals are told by the counts. `--off` before a release that does not keep them is deployed again (docs/operations/upgrade.md).
 import { parseArgs } from 'node:util';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';

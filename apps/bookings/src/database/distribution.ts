@@ -1,5 +1,5 @@
 // Where does each table live when the database is a Citus cluster? All of a facility on one node, so that a booking is a transaction of
-// that node alone; the two keys that span facilities by themselves. See docs/scale.md.
+// that node alone; the two keys that span facilities by themselves. See docs/operations/scale.md.
 import type { Distribution } from '@bay-booking/service/database/distribute';
 
 const byFacility = (...tables: string[]) => tables.map((table) => ({ table, by: 'facility_id' }));

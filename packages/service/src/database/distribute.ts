@@ -1,5 +1,5 @@
 // How do tables get spread over the nodes of a Citus cluster? By a list of them, under the lock of the migrations: nothing on plain
-// PostgreSQL, nothing for what is spread already, and what a run that died has left undone. See docs/scale.md.
+// PostgreSQL, nothing for what is spread already, and what a run that died has left undone. See docs/operations/scale.md.
 import pg from 'pg';
 import { alone, patiently, readMigrations } from './migrate.ts';
 

@@ -29,7 +29,7 @@ export const reads = {
 
   referenceOf: 'select booking_id from booking_reference where external_booking_id = $1',
 
-  /** Whether tables may be spread over several nodes (docs/scale.md). */
+  /** Whether tables may be spread over several nodes (docs/operations/scale.md). */
   isSpread: "select to_regclass('pg_dist_partition') is not null as flag",
 
   answerOf:

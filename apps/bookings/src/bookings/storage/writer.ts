@@ -1,5 +1,5 @@
 // In how many statements is a booking written? In one, which counts it as well; where tables may be spread in two of one transaction, for
-// Citus takes a statement that writes two tables apart and carries what lies between to the coordinator (docs/scale.md).
+// Citus takes a statement that writes two tables apart and carries what lies between to the coordinator (docs/operations/scale.md).
 import type { Asked } from '@bay-booking/service/database/connections';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
