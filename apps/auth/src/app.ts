@@ -6,10 +6,12 @@ import { createReadiness, databaseCheck } from '@bay-booking/service/http/readin
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express, RequestHandler } from 'express';
+import { createAccountServices } from './accounts/account-services.ts';
+import { createExpiredRowsStore } from './accounts/expired-rows-store.ts';
 import { createAudit } from './audit/audit.ts';
 import { startCleanUp } from './cleanup-job.ts';
 import { providerMetadata } from './clients/metadata.ts';
-import { createClientStore, type UsableClient } from './clients/store.ts';
+import { type ActiveClient, createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFacilityStore } from './facilities/store.ts';
 import { allowPublicDocuments } from './http/cors.ts';
@@ -34,7 +36,7 @@ import { createRaces } from './oidc/storage/concurrent-use.ts';
 import { createRefreshStore, presentedRefreshToken } from './oidc/storage/refresh-tokens.ts';
 import { createPortal } from './portal/portal.ts';
 import { createKeyStore } from './signing-keys/store.ts';
-import { createPeople } from './users.ts';
+import { createUserPages } from './user-pages.ts';
 
 export interface AppDependencies {
   readonly config: AuthConfig;
@@ -70,30 +72,32 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const clients = createClientStore({ db, audit });
   const races = createRaces();
   const refreshes = createRefreshStore({ db, races });
-  const describe = (client: UsableClient | undefined) => client && providerMetadata(client, scopes.bookings);
+  const describe = (client: ActiveClient | undefined) => client && providerMetadata(client, scopes.bookings);
   const artifacts = createArtifactStore({
     db,
     findClient: async (id) => {
       const token = presentedRefreshToken();
       if (token !== undefined) return describe(await refreshes.readAhead(id, token));
-      return describe(await clients.findUsable(id));
+      return describe(await clients.findActive(id));
     },
     rotate: refreshes.rotate,
     races,
   });
 
-  const people = createPeople({
+  const accountServices = createAccountServices({ db, config, logger, audit });
+  const { accounts } = accountServices;
+  const userPages = createUserPages({
     db,
     config,
     logger,
     audit,
     provider: () => host.provider(),
+    accountServices,
     artifacts,
     facilities,
     scopes,
   });
-  const { accounts } = people;
-  const pages = createProviderPages(people.site.signedInFrame);
+  const pages = createProviderPages(userPages.site.signedInFrame);
 
   const resource = createResource({ scopes, audience: config.bookingsAudience });
   const limit = createMinuteLimit(config.rateLimitPerMinute);
@@ -112,12 +116,12 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           clients,
           facilities,
           findAccount: accounts.findById,
-          signIn: people.signIn,
-          whoIs: people.whoIs,
+          signIn: accountServices.signIn,
+          verifyNativeToken: userPages.verifyNativeToken,
           findOrCreateBySocial: accounts.findOrCreateBySocial,
-          isSocialProvider: people.isSocialProvider,
-          policy: people.policy,
-          loadExistingGrant: people.loadExistingGrant,
+          isSocialProvider: userPages.isSocialProvider,
+          policy: userPages.policy,
+          loadExistingGrant: userPages.loadExistingGrant,
           pages,
           audit,
           logger,
@@ -126,7 +130,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       ),
   });
   observeKeys(metrics, host.keyRows);
-  const stopCleanUp = startCleanUp({ cleanUps: [artifacts.cleanUp, people.cleanUp], logger });
+  const stopCleanUp = startCleanUp({ cleanUps: [artifacts.cleanUp, createExpiredRowsStore({ db }).cleanUp], logger });
 
   const app = createHttpApp({
     logger,
@@ -174,8 +178,8 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       },
     }),
   );
-  app.use(people.routes);
-  app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...people }));
+  app.use(userPages.routes);
+  app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...accountServices, ...userPages }));
   app.use(askProvider);
   app.use(answerFailure);
 
@@ -183,13 +187,13 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     app,
     refreshKeys: host.refresh,
     settle: async () => {
-      await people.settle();
+      await accountServices.emails.settled();
       await audit.settled();
     },
     close: async () => {
       host.close();
       stopCleanUp();
-      await people.close();
+      await accountServices.close();
       await audit.settled();
       if (!given) await db.destroy();
     },

@@ -13,7 +13,7 @@ import { importDocument } from '../src/import/importer.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
 import { createClientCheck } from '../src/oidc/client-validation.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
-import { openGate } from './database-gate.ts';
+import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';
 
 export const scopeBase = 'https://bay-booking.example';
@@ -59,8 +59,8 @@ export interface AuthServer {
     readonly close: () => Promise<void>;
   }>;
   /** The database is away for the service, whose connections are cut, until it is mended. */
-  readonly cutDatabase: () => Promise<void>;
-  readonly mendDatabase: () => Promise<void>;
+  readonly disconnectDatabase: () => Promise<void>;
+  readonly reconnectDatabase: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -72,7 +72,7 @@ afterAll(async () => {
 
 export async function startAuthServer(environment: Record<string, string> = {}): Promise<AuthServer> {
   const database = await createTestDatabase({ migrations: migrationsDirectory });
-  const gate = await openGate(database.url);
+  const proxy = await startDatabaseProxy(database.url);
   const log: string[] = [];
   const logger = createLogger({
     service: 'auth',
@@ -91,7 +91,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
     const port = await listenOn(server);
     const origin = `http://127.0.0.1:${port}`;
     const config = readAuthConfig({
-      DATABASE_URL: gate.url,
+      DATABASE_URL: proxy.url,
       ISSUER: issuer ?? origin,
       COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
       KEY_ENCRYPTION_KEY: encryptionKey,
@@ -118,7 +118,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
     if (!open.delete(closeAll)) return;
     for (const other of others) await other.close().catch(() => {});
     await first.close();
-    await gate.cut();
+    await proxy.disconnect();
     await db.destroy();
     await database.drop();
   };
@@ -140,8 +140,8 @@ export async function startAuthServer(environment: Record<string, string> = {}):
       others.push(other);
       return other;
     },
-    cutDatabase: gate.cut,
-    mendDatabase: gate.mend,
+    disconnectDatabase: proxy.disconnect,
+    reconnectDatabase: proxy.reconnect,
     close: closeAll,
   };
 }

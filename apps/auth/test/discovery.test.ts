@@ -294,7 +294,7 @@ describe('while the database is away', () => {
       scope: `openid ${scopes.play}`,
       nonce: 'n',
     });
-    await away.cutDatabase();
+    await away.disconnectDatabase();
     const response = await away.post('/connect/token', pat);
     const text = await response.text();
     expect({ status: response.status, body: JSON.parse(text) }).toEqual({
@@ -331,7 +331,7 @@ describe('while the database is away', () => {
     expect((await fetch(`${away.origin}/.well-known/openid-configuration`)).status).toBe(200);
     expect((await fetch(`${away.origin}/health/live`)).status).toBe(200);
     expect((await fetch(`${away.origin}/health/ready`)).status).toBe(503);
-    await away.mendDatabase();
+    await away.reconnectDatabase();
     expect((await away.post('/connect/token', pat)).status).toBe(200);
     await away.close();
   });

@@ -26,9 +26,9 @@ const asks: [string, () => Promise<Response>][] = [
 
 test.each(asks)('%s, while the database is away: 503 temporarily_unavailable with Retry-After', async (_title, ask) => {
   expect((await ask()).status).toBe(200);
-  await server.cutDatabase();
+  await server.disconnectDatabase();
   const response = await ask();
-  await server.mendDatabase();
+  await server.reconnectDatabase();
   expect(response.headers.get('retry-after')).toBe('2');
   expect(response.headers.get('cache-control')).toBe('no-store');
   expect(await answerOf(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
@@ -41,11 +41,11 @@ describe('an instance that starts while the database is away has no signing keys
     ['userinfo', '/connect/userinfo', { Authorization: 'Bearer a.b.c' }],
     ['what the library answers', '/connect/jwks', {}],
   ])('for %s', async (_title, path, headers) => {
-    await server.cutDatabase();
+    await server.disconnectDatabase();
     const { origin, auth } = await server.another();
     const ask = () => fetch(origin + path, { redirect: 'manual', headers });
     const early = await ask();
-    await server.mendDatabase();
+    await server.reconnectDatabase();
     expect(early.status).toBe(503);
     expect(early.headers.get('retry-after')).toMatch(/^\d+$/);
     await auth.refreshKeys();

@@ -1,7 +1,7 @@
 // Contract section 2, "Import files": an upsert by id, all or nothing, with the path of each fault.
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type ImportDocument, ImportFaults, readImportDocument } from '../src/import/document.ts';
+import { type ImportDocument, ImportError, readImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
 import { createClientCheck } from '../src/oidc/client-validation.ts';
 import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
@@ -18,7 +18,7 @@ const faultsOf = async (document: unknown): Promise<readonly string[]> => {
   try {
     await load(document);
   } catch (error) {
-    if (error instanceof ImportFaults) return error.faults;
+    if (error instanceof ImportError) return error.faults;
     throw error;
   }
   return [];
@@ -163,7 +163,7 @@ describe('faults name their path and change nothing', () => {
   });
 
   test('text that is no JSON', () => {
-    expect(() => readImportDocument('{')).toThrow(ImportFaults);
+    expect(() => readImportDocument('{')).toThrow(ImportError);
   });
 });
 

@@ -153,9 +153,9 @@ test('RATE_LIMIT_PER_MINUTE counts plain and unusual requests together', async (
 });
 
 test('while the database is away the answer is 503 with Retry-After', async () => {
-  await server.cutDatabase();
+  await server.disconnectDatabase();
   const response = await ask(form);
-  await server.mendDatabase();
+  await server.reconnectDatabase();
   expect(await answerOf(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
   expect(response.headers.get('retry-after')).toBe('2');
   expect(response.headers.get('cache-control')).toBe('no-store');

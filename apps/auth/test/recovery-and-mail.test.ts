@@ -3,7 +3,7 @@
 
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createExpiredStore } from '../src/accounts/expired-store.ts';
+import { createExpiredRowsStore } from '../src/accounts/expired-rows-store.ts';
 import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
 import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
@@ -234,7 +234,7 @@ test('what has had its time is cleaned up: links, trips to providers, counts, br
     update guard_count set expire = 1;
     update browser_session set seen_at = now() - interval '40 days';
     delete from oidc_artifact where model = 'Session'`);
-  await createExpiredStore({ db: server.db }).cleanUp();
+  await createExpiredRowsStore({ db: server.db }).cleanUp();
   const { rows } = await server.db.raw(`select
     (select count(*) from one_time_link) + (select count(*) from social_attempt) +
     (select count(*) from guard_count) + (select count(*) from browser_session) as n`);

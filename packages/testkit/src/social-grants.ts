@@ -1,9 +1,9 @@
 // What has a stand-in social provider issued? Codes that work once, and access tokens with whose they are and for which application.
 import { createHash, randomBytes } from 'node:crypto';
-import { type SocialPerson, socialPeople } from './social-people.ts';
+import { type SocialUser, socialUsers } from './social-users.ts';
 
 export interface CodeFacts {
-  readonly person: SocialPerson;
+  readonly person: SocialUser;
   readonly clientId: string;
   readonly redirectUri: string;
   readonly challenge: string | undefined;
@@ -11,7 +11,7 @@ export interface CodeFacts {
 }
 
 export interface TokenFacts {
-  readonly person: SocialPerson;
+  readonly person: SocialUser;
   readonly clientId: string;
   readonly expiresAt: number;
 }
@@ -31,9 +31,9 @@ export function createSocialGrants() {
   };
 
   return {
-    person: (id: string): SocialPerson | undefined => socialPeople.find((person) => person.id === id),
+    person: (id: string): SocialUser | undefined => socialUsers.find((person) => person.id === id),
     issueCode: (facts: CodeFacts): string => keep(codes, facts),
-    issueToken: (person: SocialPerson, clientId: string, lifetime = 3600): string =>
+    issueToken: (person: SocialUser, clientId: string, lifetime = 3600): string =>
       keep(tokens, { person, clientId, expiresAt: Date.now() + lifetime * 1000 }),
 
     /** Once, and only with the verifier of its challenge (RFC 7636). */

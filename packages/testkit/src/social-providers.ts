@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { playFacebook } from './social-facebook.ts';
 import { playGoogle } from './social-google.ts';
 import { createSocialGrants, type SocialGrants } from './social-grants.ts';
-import { signInPage } from './social-page.ts';
+import { signInPage } from './social-sign-in-page.ts';
 
 export interface SocialRequest {
   readonly query: URLSearchParams;

@@ -1,8 +1,8 @@
 // Change of the password by whoever is signed in: the present one is proved first, and every other browser is signed out.
 import type { Request, Response } from 'express';
-import type { AccountMail } from '../accounts/account-mail.ts';
-import { passwordFault } from '../accounts/password-policy.ts';
-import { hashPassword, longestPassword } from '../accounts/passwords.ts';
+import type { AccountEmails } from '../accounts/account-emails.ts';
+import { validateNewPassword } from '../accounts/password-policy.ts';
+import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -18,7 +18,7 @@ export interface PasswordChangeOptions {
   readonly accounts: AccountStore;
   readonly sessions: SessionStore;
   readonly signIn: SignIn['signIn'];
-  readonly mail: AccountMail;
+  readonly mail: AccountEmails;
   readonly audit: Audit;
 }
 
@@ -31,7 +31,7 @@ export function createPasswordChange({ show, accounts, sessions, signIn, mail, a
     // Whoever has a password proves it again; it counts as a sign-in for the guard.
     if (account.passwordHash) {
       const current = rawField(request, 'password');
-      if (current.length > longestPassword || current === '')
+      if (current.length > maxPasswordLength || current === '')
         validationErrors.push({ field: 'password', text: 'Enter your current password.' });
       else {
         const address = request.ip ?? '';
@@ -45,13 +45,13 @@ export function createPasswordChange({ show, accounts, sessions, signIn, mail, a
           validationErrors.push({ field: 'password', text: 'That is not your current password.' });
       }
     }
-    const text = passwordFault(password, [account.username, account.name ?? '', account.email ?? '']);
+    const text = validateNewPassword(password, [account.username, account.name ?? '', account.email ?? '']);
     if (text) validationErrors.push({ field: 'newPassword', text });
     if (validationErrors.length > 0) return show(request, response, signedIn, { validationErrors, status: 400 });
     await accounts.setPassword(account.id, await hashPassword(password));
     await sessions.end(account.id, { allBut: uid });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
-    await mail.tellPasswordChanged(account);
+    await mail.sendPasswordChanged(account);
     response.redirect(303, '/account?done=password');
   };
 }

@@ -7,7 +7,7 @@ import { createPasswordChange, type PasswordChangeOptions } from './change-passw
 import { type AccountPageOptions, createAccountPage } from './page.ts';
 
 export interface AccountRoutesOptions extends AccountPageOptions, Omit<PasswordChangeOptions, 'show'> {
-  readonly setOut: SocialRoutes['setOut'];
+  readonly beginSocialSignIn: SocialRoutes['begin'];
 }
 
 export function accountRoutes(options: AccountRoutesOptions): Router {
@@ -58,7 +58,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     'providers/add',
     async (request, response, { account }) => {
       const origin = { interactionUid: null, returnTo: null, linkAccountId: account.id };
-      await options.setOut(request, response, field(request, 'provider'), origin);
+      await options.beginSocialSignIn(request, response, field(request, 'provider'), origin);
     },
     true,
   );

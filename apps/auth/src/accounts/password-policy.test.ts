@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { passwordFault } from './password-policy.ts';
+import { validateNewPassword } from './password-policy.ts';
 
 describe('trivial and breached passwords are refused', () => {
   test.each([
@@ -12,19 +12,19 @@ describe('trivial and breached passwords are refused', () => {
     'golfgolf',
     'letmein123',
   ])('%s', (password) => {
-    expect(passwordFault(password, [])).toMatch(/first that an attacker would try/);
+    expect(validateNewPassword(password, [])).toMatch(/first that an attacker would try/);
   });
 
   test('so is the owner’s own name or address', () => {
     const about = ['Jonathan Greenkeeper', 'greenkeeper@north.example'];
-    expect(passwordFault('greenkeeper', about)).toBeDefined();
-    expect(passwordFault('jonathan1', about)).toBeDefined();
+    expect(validateNewPassword('greenkeeper', about)).toBeDefined();
+    expect(validateNewPassword('jonathan1', about)).toBeDefined();
   });
 
   test('and one that is too short or too long', () => {
-    expect(passwordFault('xK3#pQz', [])).toMatch(/8 characters/);
-    expect(passwordFault('ab c'.repeat(100), [])).toMatch(/256 characters/);
-    expect(passwordFault('', [])).toBeDefined();
+    expect(validateNewPassword('xK3#pQz', [])).toMatch(/8 characters/);
+    expect(validateNewPassword('ab c'.repeat(100), [])).toMatch(/256 characters/);
+    expect(validateNewPassword('', [])).toBeDefined();
   });
 });
 
@@ -32,13 +32,13 @@ describe('kinds of characters are never demanded', () => {
   test.each(['correct horse battery', 'lampe fenster regal', 'звёзды над полем', '88213067745190'])(
     '%s',
     (password) => {
-      expect(passwordFault(password, ['player@example.com'])).toBeUndefined();
+      expect(validateNewPassword(password, ['player@example.com'])).toBeUndefined();
     },
   );
 
   test('a password of a page’s length is judged at once', () => {
     const started = performance.now();
-    passwordFault('abcdefgh1!'.repeat(25), []);
+    validateNewPassword('abcdefgh1!'.repeat(25), []);
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 });

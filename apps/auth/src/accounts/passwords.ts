@@ -5,7 +5,7 @@ import { hash, verify } from '@node-rs/argon2';
 
 const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 /** Longer ones cost more to hash and help nobody. */
-export const longestPassword = 256;
+export const maxPasswordLength = 256;
 
 const atOnce = Math.max(2, Math.min(availableParallelism(), 4));
 const waitingAtMost = 500;
@@ -48,7 +48,7 @@ let dummy: Promise<string> | undefined;
 export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
   dummy ??= hash('the password of nobody', parameters);
   const compared = passwordHash ?? (await dummy);
-  if (password.length > longestPassword) return false;
+  if (password.length > maxPasswordLength) return false;
   const right = await inTurn(() => verify(compared, normalize(password)));
   return right && passwordHash != null;
 }

@@ -19,7 +19,7 @@ export interface PersonalAccessToken {
 }
 
 /** A client as the provider looks it up, with what its account may put into a token, so that one question is enough. */
-export interface UsableClient extends StoredClient {
+export interface ActiveClient extends StoredClient {
   readonly facilityIds: readonly string[] | null;
 }
 
@@ -30,8 +30,8 @@ export interface NewSecret {
 }
 
 /** The account has as many live personal access tokens as it may have. */
-export class TooManyTokens extends Error {
-  override readonly name = 'TooManyTokens';
+export class TooManyTokensError extends Error {
+  override readonly name = 'TooManyTokensError';
 }
 
 /** Who makes a change, for the audit trail. */
@@ -47,7 +47,7 @@ const patColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_
   (select count(*)::int from client_secret s where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())) as secrets`;
 
 /** A client that is disabled or expired, or whose account is, is nobody. $1 is its id. */
-export const usableClient = `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
+export const activeClientQuery = `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
        array(select s.secret_sha256 from client_secret s
               where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())
               order by s.secret_sha256) as "secretHashes",
@@ -67,14 +67,14 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
   };
 
   return {
-    async findUsable(id: string): Promise<UsableClient | undefined> {
+    async findActive(id: string): Promise<ActiveClient | undefined> {
       // PostgreSQL's text holds no NUL, and so no client's id does.
       if (id.includes('\0')) return undefined;
-      const [client] = await run<UsableClient>(db, usableClient, [id]);
+      const [client] = await run<ActiveClient>(db, activeClientQuery, [id]);
       return client;
     },
 
-    /** @throws {TooManyTokens} when `atMost` are live; the account's row is locked, so that many at once make no more */
+    /** @throws {TooManyTokensError} when `atMost` are live; the account's row is locked, so that many at once make no more */
     async createPersonalAccessToken(
       token: { accountId: string; name: string; expiresAt: Date | null; atMost?: number },
       actor: Actor,
@@ -89,7 +89,7 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
               where account_id = ? and disabled_at is null and (expires_at is null or expires_at > now())`,
             [token.accountId],
           );
-          if (rows[0].live >= token.atMost) throw new TooManyTokens(`${token.atMost} tokens are live`);
+          if (rows[0].live >= token.atMost) throw new TooManyTokensError(`${token.atMost} tokens are live`);
         }
         await tx.raw(
           `insert into client (id, kind, metadata, account_id, name, expires_at)
@@ -162,7 +162,7 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
     },
 
     /** For the owner's page, at most once a minute and not waited for. */
-    noteUse(clientId: string, address: string): void {
+    recordUse(clientId: string, address: string): void {
       const now = Date.now();
       if (now - (useNoted.get(clientId) ?? 0) < 60_000) return;
       if (useNoted.size >= 10_000) useNoted.clear();

@@ -14,7 +14,7 @@ export type FacilityStore = ReturnType<typeof createFacilityStore>;
 export function createFacilityStore({ db }: { db: Database }) {
   return {
     /** The ids that the claim `facilities` of a bookings token may hold: every role manages bookings. */
-    async idsManagedBy(accountId: string): Promise<readonly string[]> {
+    async facilityIdsOf(accountId: string): Promise<readonly string[]> {
       const rows = await query<{ facility_id: string }>(
         db,
         'select facility_id from membership where account_id = $1 order by facility_id',

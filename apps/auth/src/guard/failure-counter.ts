@@ -24,10 +24,10 @@ export interface CounterOptions {
   readonly window: number;
 }
 
-export type CountFailures = (options: CounterOptions) => FailureCounter;
+export type CreateFailureCounter = (options: CounterOptions) => FailureCounter;
 
-export const countFailuresIn =
-  (db: Database): CountFailures =>
+export const createFailureCounters =
+  (db: Database): CreateFailureCounter =>
   ({ name, limit, window }) => {
     const limiter = new RateLimiterPostgres({
       storeClient: asPgClient(db),

@@ -1,7 +1,7 @@
 // How is guessing passwords kept slow? Failures, never successes, are counted per account and per address over every instance; after a
 // few the next answer takes longer, and after more there is none until the lock-out ends (contract section 6).
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Count, CountFailures } from './failure-counter.ts';
+import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
 export interface SignInLimits {
@@ -34,14 +34,17 @@ export interface OpenAttempt {
 export interface SignInGuard {
   readonly open: (who: { name: string; address: string }) => Promise<OpenAttempt | Locked>;
   /** For who has proven by mail that the account is theirs: its failures no longer count, an address's still do. */
-  readonly forgive: (name: string) => Promise<void>;
+  readonly resetFailures: (name: string) => Promise<void>;
 }
 
 const failuresBeforeSlowing = 3;
 /** So many answers may be held back at once; one more is refused, so that waiting costs us nothing that grows. */
 const slowedAtMost = 200;
 
-export function createSignInGuard(count: CountFailures, limits: SignInLimits = defaultSignInLimits): SignInGuard {
+export function createSignInGuard(
+  count: CreateFailureCounter,
+  limits: SignInLimits = defaultSignInLimits,
+): SignInGuard {
   const { lockout: window } = limits;
   const perAccount = count({ name: 'account', limit: limits.accountFailures, window });
   const perAddress = count({ name: 'address', limit: limits.addressFailures, window });
@@ -60,7 +63,7 @@ export function createSignInGuard(count: CountFailures, limits: SignInLimits = d
   };
 
   return {
-    forgive: (name) => perAccount.forget(nameKey(name)),
+    resetFailures: (name) => perAccount.forget(nameKey(name)),
 
     async open({ name, address }) {
       const account = nameKey(name);

@@ -70,8 +70,8 @@ export type ImportedFacility = NonNullable<ImportDocument['facilities']>[number]
 export type ImportedAccount = NonNullable<ImportDocument['accounts']>[number];
 export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
 
-export class ImportFaults extends Error {
-  override readonly name = 'ImportFaults';
+export class ImportError extends Error {
+  override readonly name = 'ImportError';
   readonly faults: readonly string[];
 
   constructor(faults: readonly string[]) {
@@ -82,15 +82,15 @@ export class ImportFaults extends Error {
 
 const validate = new Ajv({ allErrors: true }).compile<ImportDocument>(importSchema);
 
-/** @throws {ImportFaults} */
+/** @throws {ImportError} */
 export function readImportDocument(text: string): ImportDocument {
   let document: unknown;
   try {
     document = JSON.parse(text);
   } catch (error) {
-    throw new ImportFaults([`/: is no JSON (${(error as Error).message})`]);
+    throw new ImportError([`/: is no JSON (${(error as Error).message})`]);
   }
-  if (!validate(document)) throw new ImportFaults((validate.errors ?? []).map(describe));
+  if (!validate(document)) throw new ImportError((validate.errors ?? []).map(describe));
   const faults = [
     ...repeated(document.facilities, '/facilities', 'id', ({ id }) => id),
     ...repeated(document.accounts, '/accounts', 'id', ({ id }) => id),
@@ -100,7 +100,7 @@ export function readImportDocument(text: string): ImportDocument {
       repeated(account.memberships, `/accounts/${index}/memberships`, 'facilityId', ({ facilityId }) => facilityId),
     ),
   ];
-  if (faults.length > 0) throw new ImportFaults(faults);
+  if (faults.length > 0) throw new ImportError(faults);
   return document;
 }
 

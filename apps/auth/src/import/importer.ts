@@ -5,7 +5,7 @@ import { type ClientToStore, findClientFaults, readClient } from '../clients/imp
 import { providerMetadata } from '../clients/metadata.ts';
 import type { ClientCheck } from '../oidc/client-validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
-import { type ImportDocument, type ImportedAccount, ImportFaults } from './document.ts';
+import { type ImportDocument, ImportError, type ImportedAccount } from './document.ts';
 import {
   accountsNamed,
   confidentialAmong,
@@ -29,7 +29,7 @@ export interface ImportSummary {
   readonly clients: number;
 }
 
-/** @throws {ImportFaults} naming the path of each fault, when nothing was changed */
+/** @throws {ImportError} naming the path of each fault, when nothing was changed */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
   { db, scopes, checkClient }: ImportOptions,
@@ -55,13 +55,13 @@ export async function importDocument(
       ...(await findMissing(tx, 'facility', facilityReferences(accounts))),
       ...(await findMissing(tx, 'account', accountReferences(toStore, accounts))),
     ];
-    if (found.length > 0) throw new ImportFaults(found);
+    if (found.length > 0) throw new ImportError(found);
     for (const account of accounts) await storeAccount(tx, account);
     const secretless: string[] = [];
     for (const [index, client] of toStore.entries()) {
       if (!(await storeClient(tx, client))) secretless.push(`/clients/${index}/client_secret: is missing`);
     }
-    if (secretless.length > 0) throw new ImportFaults(secretless);
+    if (secretless.length > 0) throw new ImportError(secretless);
   });
   return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };
 }

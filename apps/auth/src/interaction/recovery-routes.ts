@@ -2,13 +2,13 @@
 // answer whether or not the account exists.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import type { AccountMail } from '../accounts/account-mail.ts';
-import type { OneTimeLinks } from '../accounts/one-time-links.ts';
-import { passwordFault } from '../accounts/password-policy.ts';
+import type { AccountEmails } from '../accounts/account-emails.ts';
+import type { OneTimeLinks } from '../accounts/one-time-link-store.ts';
+import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { UseLimit } from '../guard/use-limit.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
@@ -17,12 +17,12 @@ export interface RecoveryOptions {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly links: OneTimeLinks;
-  readonly mail: AccountMail;
-  readonly resets: UseLimit;
+  readonly mail: AccountEmails;
+  readonly resets: UsageLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
   /** Ends the lock-out of a user name. */
-  readonly forgive: (username: string) => Promise<void>;
+  readonly resetFailures: (username: string) => Promise<void>;
   readonly audit: Audit;
 }
 
@@ -35,7 +35,7 @@ export function recoveryRoutes({
   mail,
   resets,
   signOutEverywhere,
-  forgive,
+  resetFailures,
   audit,
 }: RecoveryOptions): Router {
   const showRequest = (
@@ -133,7 +133,7 @@ export function recoveryRoutes({
         if (!account || account.disabledAt) return refuseLink(request, response);
         const { username } = account;
         const password = rawField(request, 'password');
-        const text = passwordFault(password, [username, account.name ?? '', account.email ?? '']);
+        const text = validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
         if (text) {
           return showNew(request, response, token, {
             validationErrors: [{ field: 'password', text }],
@@ -146,9 +146,9 @@ export function recoveryRoutes({
         if (!owner) return refuseLink(request, response);
         await accounts.recover(account.id, { passwordHash, email: owner.email });
         await signOutEverywhere(account.id);
-        await forgive(username);
+        await resetFailures(username);
         audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
-        await mail.tellPasswordChanged(account);
+        await mail.sendPasswordChanged(account);
         return site.showMessage(request, response, {
           title: 'Your password is changed',
           text: 'You are signed out everywhere. Sign in with the new password, here or in the application that you came from.',

@@ -1,12 +1,12 @@
 // Signing in with a password and registering, wherever it happens (contract section 5). The answer to a wrong sign-in never says whether
 // the account exists; registering signs in at once.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { passwordFault } from '../accounts/password-policy.ts';
+import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { UseLimit } from '../guard/use-limit.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
@@ -19,7 +19,7 @@ export interface SignInPagesOptions {
   readonly sessions: BrowserSessions;
   readonly accounts: AccountStore;
   readonly signIn: SignIn['signIn'];
-  readonly registrations: UseLimit;
+  readonly registrations: UsageLimit;
   readonly sendVerification: (account: Account) => Promise<void>;
   readonly audit: Audit;
 }
@@ -184,7 +184,7 @@ function findRegistrationErrors({
   if (!isEmailAddress(username)) {
     validationErrors.push({ field: 'username', text: 'Enter an e-mail address, such as name@example.com.' });
   }
-  const fault = passwordFault(password, [name, username]);
+  const fault = validateNewPassword(password, [name, username]);
   if (fault) validationErrors.push({ field: 'password', text: fault });
   return validationErrors;
 }

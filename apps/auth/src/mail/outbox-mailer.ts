@@ -4,7 +4,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import { createTransport } from 'nodemailer';
 import type { Mail, MailStore } from './store.ts';
 
-export interface PostOfficeOptions {
+export interface OutboxMailerOptions {
   readonly store: MailStore;
   readonly smtpUrl: string | undefined;
   /** `false`: nothing is sent or logged. */
@@ -15,9 +15,9 @@ export interface PostOfficeOptions {
   readonly interval?: number;
 }
 
-export interface PostOffice {
+export interface OutboxMailer {
   /** Resolves when the mail is safe in the outbox. @throws {Error} when that is full */
-  readonly post: (mail: Mail) => Promise<void>;
+  readonly enqueue: (mail: Mail) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -29,11 +29,11 @@ const lease = 120;
 const pauseAfter = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 const triesAtMost = 32;
 
-export function openPostOffice(options: PostOfficeOptions): PostOffice {
+export function createOutboxMailer(options: OutboxMailerOptions): OutboxMailer {
   const { store, smtpUrl, on, from, logger, interval = 5_000 } = options;
   if (!on || !smtpUrl) {
     return {
-      post: async (mail) => {
+      enqueue: async (mail) => {
         if (on)
           logger.info(
             { mail: { to: mail.to, subject: mail.subject, text: mail.text } },
@@ -100,7 +100,7 @@ export function openPostOffice(options: PostOfficeOptions): PostOffice {
   timer.unref();
 
   return {
-    post: async (mail) => {
+    enqueue: async (mail) => {
       if (!(await store.add(mail, outboxAtMost))) throw new Error('the outbox is full');
       lookNow();
     },

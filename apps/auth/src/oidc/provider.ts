@@ -55,11 +55,11 @@ export interface ProviderDependencies {
   /** Seconds that a client has to wait before it asks for another token, or 0. */
   readonly limit: (name: string) => number;
   readonly artifacts: ArtifactStore;
-  readonly clients: Pick<ClientStore, 'noteUse'>;
+  readonly clients: Pick<ClientStore, 'recordUse'>;
   readonly facilities: FacilityStore;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
   readonly signIn: PasswordGrantOptions['signIn'];
-  readonly whoIs: SocialGrantOptions['whoIs'];
+  readonly verifyNativeToken: SocialGrantOptions['verifyNativeToken'];
   readonly findOrCreateBySocial: SocialGrantOptions['findOrCreateBySocial'];
   readonly isSocialProvider: (name: string) => boolean;
   readonly policy: interactionPolicy.DefaultPolicy;
@@ -190,7 +190,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerPasswordGrant(provider, { ...issue, signIn: dependencies.signIn });
   registerSocialGrant(provider, {
     ...issue,
-    whoIs: dependencies.whoIs,
+    verifyNativeToken: dependencies.verifyNativeToken,
     findOrCreateBySocial: dependencies.findOrCreateBySocial,
   });
   return provider;

@@ -1,5 +1,5 @@
 // What does an invitation say by mail? Where to, as what, until when, and the one link.
-import { writeLetter } from '../mail/email-templates.ts';
+import { composeEmail } from '../mail/email-templates.ts';
 import type { Mail } from '../mail/store.ts';
 import type { SentInvitation } from './invitation-store.ts';
 import { instant } from './time-format.ts';
@@ -14,10 +14,10 @@ const asWhat = {
 /** A name that cannot pass for an address, which mail programs would make a link of. */
 const isPlain = (name: string): boolean => !/[/:<>@]|www\.|\.\p{L}|\p{C}/iu.test(name);
 
-export function invitationLetter(invitation: SentInvitation, issuer: string): Mail {
+export function invitationEmail(invitation: SentInvitation, issuer: string): Mail {
   const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
   const inviter = invitedBy && isPlain(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
-  return writeLetter(
+  return composeEmail(
     { to: email, name: '' },
     {
       subject:

@@ -3,18 +3,18 @@
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor } from '../clients/store.ts';
-import type { UseLimit } from '../guard/use-limit.ts';
-import type { PostOffice } from '../mail/outbox-mailer.ts';
-import { invitationLetter } from './invitation-email.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
+import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import { invitationEmail } from './invitation-email.ts';
 import type { Invitation, InvitationStore, InviteRefusal, SentInvitation } from './invitation-store.ts';
 import type { InvitableRole } from './rules.ts';
 
 export interface InvitationsOptions {
   readonly store: InvitationStore;
-  readonly postOffice: PostOffice;
+  readonly mailer: OutboxMailer;
   readonly issuer: string;
-  readonly perFacility: UseLimit;
-  readonly perRecipient: UseLimit;
+  readonly perFacility: UsageLimit;
+  readonly perRecipient: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
@@ -29,14 +29,14 @@ export type Resent =
 export type Invitations = ReturnType<typeof createInvitations>;
 
 export function createInvitations(options: InvitationsOptions) {
-  const { store, postOffice, issuer, perFacility, perRecipient, audit, logger } = options;
+  const { store, mailer, issuer, perFacility, perRecipient, audit, logger } = options;
 
   const wait = async (facilityId: string, email: string): Promise<number> =>
     Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
 
   const mail = async (invitation: SentInvitation): Promise<boolean> => {
     try {
-      await postOffice.post(invitationLetter(invitation, issuer));
+      await mailer.enqueue(invitationEmail(invitation, issuer));
       return true;
     } catch (err) {
       logger.error({ err, invitationId: invitation.id }, 'invitation not mailed');

@@ -1,7 +1,7 @@
 // The page behind an invitation's link: a new account chooses its name and password, an existing one signs in and accepts. A link that no
 // longer works says why and what to do next.
 import { type Request, type Response, Router } from 'express';
-import { passwordFault } from '../accounts/password-policy.ts';
+import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -146,7 +146,7 @@ export function joinRoutes(options: JoinPagesOptions): Router {
     if (name === '' && kindFor(invitation.role) === 'user')
       validationErrors.push({ field: 'name', text: 'Enter your name.' });
     else if (name.length > 100) validationErrors.push({ field: 'name', text: 'Use 100 characters at most.' });
-    const weak = passwordFault(password, [name, invitation.email, invitation.facilityName]);
+    const weak = validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
     if (weak) validationErrors.push({ field: 'password', text: weak });
     if (validationErrors.length > 0) return show(request, response, joining, { validationErrors, name, status: 400 });
     const outcome = await acceptances.acceptAnew(token, {

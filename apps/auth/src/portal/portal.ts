@@ -8,13 +8,13 @@ import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { FacilityStore } from '../facilities/store.ts';
-import type { CountFailures } from '../guard/failure-counter.ts';
+import type { CreateFailureCounter } from '../guard/failure-counter.ts';
 import { nameKey } from '../guard/keys.ts';
-import { limitUse } from '../guard/use-limit.ts';
+import { createUsageLimit } from '../guard/usage-limit.ts';
 import { assetRoutes } from '../html/asset.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
-import type { PostOffice } from '../mail/outbox-mailer.ts';
+import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import { createAcceptanceStore } from './acceptance-store.ts';
 import { portalAssets } from './assets.ts';
@@ -44,24 +44,24 @@ export interface PortalOptions {
   readonly accounts: AccountStore;
   readonly clients: ClientStore;
   readonly facilities: FacilityStore;
-  readonly postOffice: PostOffice;
-  readonly count: CountFailures;
+  readonly mailer: OutboxMailer;
+  readonly count: CreateFailureCounter;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
 export function createPortal(options: PortalOptions): Router {
-  const { db, site, sessions, accounts, clients, facilities, postOffice, count, audit, logger } = options;
+  const { db, site, sessions, accounts, clients, facilities, mailer, count, audit, logger } = options;
   const { issuer, bookingsAudience, accessTokenTtl } = options.config;
   const people = createPeopleStore({ db });
   const store = createInvitationStore({ db });
   const usedForms = createUsedForms({ db });
   const invitations = createInvitations({
     store,
-    postOffice,
+    mailer,
     issuer,
-    perFacility: limitUse(count, { name: 'invite', limit: 100, window: 3600 }, (facility) => facility),
-    perRecipient: limitUse(count, { name: 'invited', limit: 10, window: 3600 }, nameKey),
+    perFacility: createUsageLimit(count, { name: 'invite', limit: 100, window: 3600 }, (facility) => facility),
+    perRecipient: createUsageLimit(count, { name: 'invited', limit: 10, window: 3600 }, nameKey),
     audit,
     logger,
   });

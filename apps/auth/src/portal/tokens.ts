@@ -3,7 +3,7 @@
 
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import { type Actor, type ClientStore, type NewSecret, TooManyTokens } from '../clients/store.ts';
+import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import type { UsedForms } from './used-form-store.ts';
 
@@ -16,7 +16,7 @@ export type Made = NewSecret | { readonly refused: 'too-many' | 'sent-before' | 
 
 export interface TokensOptions {
   readonly clients: ClientStore;
-  readonly facilities: Pick<FacilityStore, 'idsManagedBy'>;
+  readonly facilities: Pick<FacilityStore, 'facilityIdsOf'>;
   readonly usedForms: UsedForms;
   readonly audit: Audit;
 }
@@ -30,7 +30,7 @@ export function createTokens({ clients, facilities, usedForms, audit }: TokensOp
     clientId: string,
     detail: Record<string, string | number>,
   ): Promise<void> => {
-    for (const facilityId of await facilities.idsManagedBy(actor.accountId)) {
+    for (const facilityId of await facilities.facilityIdsOf(actor.accountId)) {
       audit.record({ kind: `service-account.token-${deed}`, ...actor, clientId, facilityId, detail });
     }
   };
@@ -63,7 +63,7 @@ export function createTokens({ clients, facilities, usedForms, audit }: TokensOp
           await note('created', actor, made.clientId, { name, days });
           return made;
         } catch (error) {
-          if (error instanceof TooManyTokens) return { refused: 'too-many' };
+          if (error instanceof TooManyTokensError) return { refused: 'too-many' };
           throw error;
         }
       }),

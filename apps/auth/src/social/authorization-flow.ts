@@ -9,14 +9,14 @@ import type { Attempt, SocialStore } from './store.ts';
 
 export type Origin = Pick<Attempt, 'interactionUid' | 'returnTo' | 'linkAccountId'>;
 
-export type Arrival =
+export type CallbackResult =
   | { readonly attempt: Attempt; readonly identity: SocialIdentity }
   /** `denied`: the person or the provider said no. `failed`: it could not be finished, for the log. */
   | { readonly attempt: Attempt; readonly refused: 'denied' | 'failed'; readonly reason: string };
 
-export type SocialTrips = ReturnType<typeof createSocialTrips>;
+export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
-export function createSocialTrips({
+export function createAuthorizationFlow({
   connect,
   store,
   issuer,
@@ -49,7 +49,7 @@ export function createSocialTrips({
 
   return {
     /** Where to send the browser. Undefined when there is no such provider. @throws {Error} when it cannot be reached */
-    async setOut(name: string, browser: string, origin: Origin): Promise<URL | undefined> {
+    async begin(name: string, browser: string, origin: Origin): Promise<URL | undefined> {
       const connection = await connect(name);
       if (!connection) return undefined;
       const state = openid.randomState();
@@ -68,7 +68,7 @@ export function createSocialTrips({
     },
 
     /** Undefined when nobody of this browser set out, or came back already. */
-    async arrive(name: string, browser: string, query: string): Promise<Arrival | undefined> {
+    async callback(name: string, browser: string, query: string): Promise<CallbackResult | undefined> {
       const address = new URL(callbackOf(name));
       address.search = query;
       const state = address.searchParams.get('state') ?? '';

@@ -10,7 +10,7 @@ import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import { findInteraction, finishInteraction, interactionOver } from '../interaction/finish.ts';
 import type { SignInPages } from '../interaction/sign-in-pages.ts';
-import { newBrowserSecret, type Origin, type SocialTrips } from './authorization-flow.ts';
+import { type AuthorizationFlow, newBrowserSecret, type Origin } from './authorization-flow.ts';
 import type { SocialProviders } from './settings.ts';
 import type { Attempt } from './store.ts';
 
@@ -19,7 +19,7 @@ const cookieName = '_social';
 export interface SocialRoutesOptions {
   readonly provider: () => Provider;
   readonly providers: SocialProviders;
-  readonly trips: SocialTrips;
+  readonly authorizationFlow: AuthorizationFlow;
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly pages: SignInPages;
@@ -30,7 +30,7 @@ export interface SocialRoutesOptions {
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
 export function createSocialRoutes(options: SocialRoutesOptions) {
-  const { provider, providers, trips, site, sessions, pages, accounts, audit } = options;
+  const { provider, providers, authorizationFlow, site, sessions, pages, accounts, audit } = options;
   const titleOf = (name: string): string => providers.get(name)?.title ?? name;
   const cookiesOf = (request: Request, response: Response) => provider().createContext(request, response).cookies;
 
@@ -71,13 +71,13 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   };
 
   /** Sends the browser off; with a form, the page that had it must allow the provider's origin. */
-  const setOut = async (request: Request, response: Response, name: string, origin: Origin): Promise<void> => {
+  const begin = async (request: Request, response: Response, name: string, origin: Origin): Promise<void> => {
     const cookies = cookiesOf(request, response);
     const browser = cookies.get(cookieName, { signed: false }) ?? newBrowserSecret();
     const attempt = { ...origin, provider: name, nonce: '', codeVerifier: '' };
     let address: URL | undefined;
     try {
-      address = await trips.setOut(name, browser, origin);
+      address = await authorizationFlow.begin(name, browser, origin);
     } catch (err) {
       response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
       return showRefusal(request, response, attempt, 'away');
@@ -125,18 +125,18 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   router.get('/interaction/:uid/social/:name', async (request, response) => {
     const interaction = await findInteraction(provider(), request, response);
     const origin = { interactionUid: interaction.uid, returnTo: null, linkAccountId: null };
-    await setOut(request, response, request.params.name, origin);
+    await begin(request, response, request.params.name, origin);
   });
   router.get('/social/:name', (request, response) => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
-    return setOut(request, response, request.params.name, { interactionUid: null, returnTo, linkAccountId: null });
+    return begin(request, response, request.params.name, { interactionUid: null, returnTo, linkAccountId: null });
   });
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
     const browser = cookiesOf(request, response).get(cookieName, { signed: false }) ?? '';
     const query = new URL(request.originalUrl, 'http://here.invalid').search;
-    const arrival = providers.has(name) ? await trips.arrive(name, browser, query) : undefined;
-    if (!arrival) {
+    const result = providers.has(name) ? await authorizationFlow.callback(name, browser, query) : undefined;
+    if (!result) {
       return site.showMessage(request, response, {
         status: 400,
         title: 'This sign-in has expired',
@@ -145,18 +145,18 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         links: [{ href: '/sign-in', text: 'Sign in' }],
       });
     }
-    const { attempt } = arrival;
-    if ('refused' in arrival) {
-      response.locals.logger?.warn({ provider: name, reason: arrival.reason }, 'social sign-in refused');
+    const { attempt } = result;
+    if ('refused' in result) {
+      response.locals.logger?.warn({ provider: name, reason: result.reason }, 'social sign-in refused');
       audit.record({
         kind: 'sign-in.refused',
         address: request.ip,
-        detail: { provider: name, reason: arrival.refused },
+        detail: { provider: name, reason: result.refused },
       });
-      return showRefusal(request, response, attempt, arrival.refused);
+      return showRefusal(request, response, attempt, result.refused);
     }
-    if (attempt.linkAccountId) return link(request, response, attempt.linkAccountId, arrival.identity);
-    const account = await accounts.findOrCreateBySocial(arrival.identity);
+    if (attempt.linkAccountId) return link(request, response, attempt.linkAccountId, result.identity);
+    const account = await accounts.findOrCreateBySocial(result.identity);
     if (account.disabledAt) {
       audit.record({
         kind: 'sign-in.refused',
@@ -179,5 +179,5 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     });
   });
   router.use('/social', site.showFailure);
-  return { router, setOut };
+  return { router, begin };
 }

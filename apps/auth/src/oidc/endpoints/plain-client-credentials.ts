@@ -20,7 +20,7 @@ export interface PlainTokenRequestOptions {
   readonly resource: Resource;
   /** Seconds that a client has to wait, or 0. */
   readonly limit: (clientId: string) => number;
-  readonly clients: Pick<ClientStore, 'noteUse'>;
+  readonly clients: Pick<ClientStore, 'recordUse'>;
   readonly audit: Audit;
 }
 
@@ -48,7 +48,7 @@ export function answerPlainTokenRequests(options: PlainTokenRequestOptions): Req
       address,
       detail: { grantType: 'client_credentials', scope: bookings },
     });
-    clients.noteUse(client.clientId, address);
+    clients.recordUse(client.clientId, address);
     response.writeHead(200, {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(body),

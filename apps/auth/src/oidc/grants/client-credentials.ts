@@ -12,7 +12,7 @@ export interface ClientCredentialsOptions {
   readonly scopes: ScopeTable;
   readonly resource: Resource;
   readonly rules: AccessTokenRules;
-  readonly clients: Pick<ClientStore, 'noteUse'>;
+  readonly clients: Pick<ClientStore, 'recordUse'>;
 }
 
 export async function issueToMachine(
@@ -51,7 +51,7 @@ export function registerClientCredentials(provider: Provider, options: ClientCre
         }
       }
       ctx.body = await issueToMachine(provider, resource, client, requested);
-      if (kind === 'personal-access-token') clients.noteUse(client.clientId, ctx.ip);
+      if (kind === 'personal-access-token') clients.recordUse(client.clientId, ctx.ip);
     },
     ['scope'],
   );

@@ -3,12 +3,12 @@
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/store.ts';
 import { unavailable } from '../../http/unavailable.ts';
-import type { NativeExchange } from '../../social/native.ts';
+import type { NativeTokenVerifier } from '../../social/native-token.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
   /** Rejects when no provider vouches for the token. */
-  readonly whoIs: NativeExchange['whoIs'];
+  readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
   readonly findOrCreateBySocial: (
     identity: SocialIdentity,
   ) => Promise<{ readonly id: string; readonly disabledAt: Date | null }>;
@@ -22,7 +22,7 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
       const { token, provider: name } = ctx.oidc.params;
       if (!token) throw new errors.InvalidRequest('token is required');
       const identity = await options
-        .whoIs({ token, ...(name && { provider: name }) })
+        .verifyNativeToken({ token, ...(name && { provider: name }) })
         .catch((cause: Error & { unavailable?: boolean }) => {
           // The token may be good; whoever could say so is away, and the client should try again.
           if (cause.unavailable) throw unavailable(cause);

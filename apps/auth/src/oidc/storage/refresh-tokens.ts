@@ -3,8 +3,8 @@
 import { type Database, query } from '@bay-booking/service/database/database';
 import { jsonText } from '@bay-booking/service/database/json';
 import { type AdapterPayload, errors, Provider } from 'oidc-provider';
-import type { UsableClient } from '../../clients/store.ts';
-import { usableClient } from '../../clients/store.ts';
+import type { ActiveClient } from '../../clients/store.ts';
+import { activeClientQuery } from '../../clients/store.ts';
 import { hashSecret } from '../../secrets.ts';
 import type { ProviderAccount } from '../claims.ts';
 import { notesNow } from '../request-state.ts';
@@ -14,7 +14,7 @@ import type { Races } from './concurrent-use.ts';
 /** The id of a Grant's row: its SHA-256 as `hashSecret` writes it. */
 const grantRowId = `rtrim(translate(encode(sha256(convert_to(a.grant_id, 'UTF8')), 'base64'), '+/', '-_'), '=')`;
 
-interface Found extends UsableClient {
+interface Found extends ActiveClient {
   readonly payload: ArtifactRow['payload'] | null;
   readonly consumed: number | null;
   readonly answered: number;
@@ -33,8 +33,8 @@ export type RefreshStore = ReturnType<typeof createRefreshStore>;
 
 export function createRefreshStore({ db, races }: { db: Database; races: Races }) {
   return {
-    /** The client, as `findUsable` finds it; and, noted for the request, the presented token with its grant, account and facilities. */
-    async readAhead(clientId: string, token: string): Promise<UsableClient | undefined> {
+    /** The client, as `findActive` finds it; and, noted for the request, the presented token with its grant, account and facilities. */
+    async readAhead(clientId: string, token: string): Promise<ActiveClient | undefined> {
       if (clientId.includes('\0')) return undefined;
       // One column of JSON: twenty of their own would be described, and read, one by one for every request.
       const [row] = await query<{ found: Found }>(
@@ -43,7 +43,7 @@ export function createRefreshStore({ db, races }: { db: Database; races: Races }
          select c.*, a.payload, extract(epoch from a.consumed_at)::float8 as consumed, ${answeredAt} as answered, g.payload as "grant",
                 p.id as subject, p.username, p.name, p.email, p.email_verified as "emailVerified", p.roles, p.disabled_at as "disabledAt",
                 array(select m.facility_id from membership m where m.account_id = p.id order by m.facility_id) as "subjectFacilities"
-           from (${usableClient}) c
+           from (${activeClientQuery}) c
            left join oidc_artifact a
              on a.model = 'RefreshToken' and a.id = $2 and (a.expires_at is null or a.expires_at > now())
            left join oidc_artifact g

@@ -1,30 +1,30 @@
 // Which one-time links go to an account's owner by mail, and what happens when one is used? Contract section 5.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
-import type { UseLimit } from '../guard/use-limit.ts';
-import { passwordChangedLetter, resetLetter, verificationLetter } from '../mail/email-templates.ts';
-import type { PostOffice } from '../mail/outbox-mailer.ts';
-import type { OneTimeLinks } from './one-time-links.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
+import { passwordChangedEmail, passwordResetEmail, verificationEmail } from '../mail/email-templates.ts';
+import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
 
 /** Seconds. */
 const lifetimes = { verification: 24 * 3600, reset: 30 * 60 };
 
-export interface AccountMailOptions {
+export interface AccountEmailsOptions {
   readonly issuer: string;
   readonly links: OneTimeLinks;
   readonly accounts: AccountStore;
-  readonly postOffice: PostOffice;
+  readonly mailer: OutboxMailer;
   /** Mails that one recipient may be sent. */
-  readonly perRecipient: UseLimit;
+  readonly perRecipient: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
-export type AccountMail = ReturnType<typeof createAccountMail>;
+export type AccountEmails = ReturnType<typeof createAccountEmails>;
 
-export function createAccountMail(options: AccountMailOptions) {
-  const { issuer, links, accounts, postOffice, perRecipient, audit, logger } = options;
+export function createAccountEmails(options: AccountEmailsOptions) {
+  const { issuer, links, accounts, mailer, perRecipient, audit, logger } = options;
   const under = new Set<Promise<void>>();
   const nameOf = (account: Account): string => account.name ?? '';
 
@@ -38,7 +38,7 @@ export function createAccountMail(options: AccountMailOptions) {
         const lifetime = lifetimes.verification;
         const token = await links.issue({ accountId: account.id, email, purpose: 'verify-email', lifetime });
         const link = `${issuer}/verify-email?token=${token}`;
-        await postOffice.post(verificationLetter({ to: email, name: nameOf(account), link }));
+        await mailer.enqueue(verificationEmail({ to: email, name: nameOf(account), link }));
       } catch (err) {
         logger.error({ err }, 'verification mail not sent');
       }
@@ -54,7 +54,7 @@ export function createAccountMail(options: AccountMailOptions) {
         const lifetime = lifetimes.reset;
         const token = await links.issue({ accountId: account.id, email, purpose: 'reset-password', lifetime });
         const link = `${issuer}/reset-password/new?token=${token}`;
-        await postOffice.post(resetLetter({ to: email, name: nameOf(account), link }));
+        await mailer.enqueue(passwordResetEmail({ to: email, name: nameOf(account), link }));
       };
       const job = work()
         .catch((err: unknown) => logger.error({ err }, 'reset mail not sent'))
@@ -62,12 +62,12 @@ export function createAccountMail(options: AccountMailOptions) {
       under.add(job);
     },
 
-    async tellPasswordChanged(account: Account): Promise<void> {
+    async sendPasswordChanged(account: Account): Promise<void> {
       const email = account.email ?? (account.username.includes('@') ? account.username : undefined);
       if (!email) return;
       const link = `${issuer}/reset-password`;
-      await postOffice
-        .post(passwordChangedLetter({ to: email, name: nameOf(account), link }))
+      await mailer
+        .enqueue(passwordChangedEmail({ to: email, name: nameOf(account), link }))
         .catch((err: unknown) => logger.error({ err }, 'mail about a changed password not sent'));
     },
 

@@ -8,8 +8,8 @@ import { addUserinfo, fetchOAuth2Profile, getJson, identityFrom, UnusableProfile
 import type { OAuth2Provider, OidcProvider, SocialProviders } from './settings.ts';
 
 /** `unavailable`: the provider could not be asked, so the same token may be good in a moment (503). */
-export class NativeTokenRefused extends Error {
-  override readonly name = 'NativeTokenRefused';
+export class NativeTokenError extends Error {
+  override readonly name = 'NativeTokenError';
   readonly unavailable: boolean;
 
   constructor(message: string, { unavailable = false, cause }: { unavailable?: boolean; cause?: unknown } = {}) {
@@ -18,12 +18,12 @@ export class NativeTokenRefused extends Error {
   }
 }
 
-export interface NativeExchange {
-  /** @throws {NativeTokenRefused} */
-  readonly whoIs: (question: { token: string; provider?: string }) => Promise<SocialIdentity>;
+export interface NativeTokenVerifier {
+  /** @throws {NativeTokenError} */
+  readonly verifyNativeToken: (question: { token: string; provider?: string }) => Promise<SocialIdentity>;
 }
 
-export interface NativeExchangeOptions {
+export interface NativeTokenVerifierOptions {
   readonly providers: SocialProviders;
   readonly connect: Connect;
   readonly logger: Logger;
@@ -31,10 +31,14 @@ export interface NativeExchangeOptions {
 
 const longestToken = 8_192;
 const refused = (why: string): never => {
-  throw new NativeTokenRefused(why);
+  throw new NativeTokenError(why);
 };
 
-export function createNativeExchange({ providers, connect, logger }: NativeExchangeOptions): NativeExchange {
+export function createNativeTokenVerifier({
+  providers,
+  connect,
+  logger,
+}: NativeTokenVerifierOptions): NativeTokenVerifier {
   const ask = async (name: string, token: string): Promise<SocialIdentity> => {
     try {
       const connection = await connect(name);
@@ -43,26 +47,26 @@ export function createNativeExchange({ providers, connect, logger }: NativeExcha
         ? await askOidc(connection, connection.provider, token)
         : await askOAuth2(connection, connection.provider, token);
     } catch (cause) {
-      if (cause instanceof NativeTokenRefused) throw cause;
-      if (cause instanceof UnusableProfile) throw new NativeTokenRefused(`${name}: ${cause.message}`, { cause });
+      if (cause instanceof NativeTokenError) throw cause;
+      if (cause instanceof UnusableProfile) throw new NativeTokenError(`${name}: ${cause.message}`, { cause });
       logger.warn({ provider: name, reason: (cause as Error).message }, 'social provider could not be asked');
-      throw new NativeTokenRefused(`${name} could not be asked`, { unavailable: true, cause });
+      throw new NativeTokenError(`${name} could not be asked`, { unavailable: true, cause });
     }
   };
 
   return {
-    async whoIs({ token, provider }) {
+    async verifyNativeToken({ token, provider }) {
       if (token.length > longestToken || /[^\x21-\x7e]/.test(token)) return refused('the token is malformed');
       if (provider !== undefined) {
         if (!providers.has(provider)) return refused(`${provider} is not known`);
         return ask(provider, token);
       }
-      const refusals: NativeTokenRefused[] = [];
+      const refusals: NativeTokenError[] = [];
       for (const name of providers.keys()) {
         try {
           return await ask(name, token);
         } catch (error) {
-          refusals.push(error as NativeTokenRefused);
+          refusals.push(error as NativeTokenError);
         }
       }
       const away = refusals.find((refusal) => refusal.unavailable);

@@ -13,7 +13,7 @@ const expired = [
   ],
 ] as const;
 
-export function createExpiredStore({ db }: { db: Database }) {
+export function createExpiredRowsStore({ db }: { db: Database }) {
   return {
     /** Answers how many went from the fullest table: as many as `limit` means that there may be more. */
     async cleanUp(limit = 1_000): Promise<number> {

@@ -3,13 +3,13 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-export interface DatabaseGate {
+export interface DatabaseProxy {
   readonly url: string;
-  readonly cut: () => Promise<void>;
-  readonly mend: () => Promise<void>;
+  readonly disconnect: () => Promise<void>;
+  readonly reconnect: () => Promise<void>;
 }
 
-export async function openGate(databaseUrl: string): Promise<DatabaseGate> {
+export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let door: Server | undefined;
@@ -35,12 +35,12 @@ export async function openGate(databaseUrl: string): Promise<DatabaseGate> {
   url.port = String(port);
   return {
     url: url.href,
-    cut: async () => {
+    disconnect: async () => {
       const closing = new Promise((resolve) => (door ? door.close(resolve) : resolve(undefined)));
       door = undefined;
       for (const socket of sockets) socket.destroy();
       await closing;
     },
-    mend: async () => void (await listen(port)),
+    reconnect: async () => void (await listen(port)),
   };
 }

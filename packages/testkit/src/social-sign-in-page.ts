@@ -1,5 +1,5 @@
 // The sign-in page of a stand-in social provider: one button for each person, and one to say no. Works without JavaScript.
-import { socialPeople } from './social-people.ts';
+import { socialUsers } from './social-users.ts';
 
 const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
@@ -11,7 +11,7 @@ button{display:block;width:100%;margin:.5rem 0;padding:.75rem 1rem;text-align:st
 small{display:block;color:light-dark(#556,#aab)}`;
 
 export function signInPage(title: string, action: string): string {
-  const people = socialPeople.map(
+  const people = socialUsers.map(
     ({ id, name, email }) =>
       `<button name="user" value="${id}">${escapeHtml(name)}<small>${escapeHtml(email)}</small></button>`,
   );

@@ -1,12 +1,16 @@
 // How often may one address, recipient or facility have something done that costs others (an account, a mail)? Counted over every instance.
-import type { CounterOptions, CountFailures } from './failure-counter.ts';
+import type { CounterOptions, CreateFailureCounter } from './failure-counter.ts';
 
-export interface UseLimit {
+export interface UsageLimit {
   /** 0 when it may, else seconds to wait. */
   readonly use: (key: string) => Promise<number>;
 }
 
-export function limitUse(count: CountFailures, options: CounterOptions, keyOf: (key: string) => string): UseLimit {
+export function createUsageLimit(
+  count: CreateFailureCounter,
+  options: CounterOptions,
+  keyOf: (key: string) => string,
+): UsageLimit {
   const counter = count(options);
   return {
     use: async (key) => {
