@@ -2,24 +2,30 @@
 
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { codesOf } from './support/bookings.ts';
-import { another, baseUrl, closeOthers, createWorld, type World } from './support/world.ts';
+import { errorCodes } from './support/booking-requests.ts';
+import {
+  baseUrl,
+  closeExtraSystems,
+  createExtraSystem,
+  createTestSystem,
+  type TestSystem,
+} from './support/test-system.ts';
 
-afterEach(closeOthers);
+afterEach(closeExtraSystems);
 
 const path = '/api/booking-locations';
 const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`;
 const seconds = () => Math.floor(Date.now() / 1000);
 
 describe('a token', () => {
-  let world: World;
+  let system: TestSystem;
   beforeAll(async () => {
-    world = await createWorld();
+    system = await createTestSystem();
   });
-  afterAll(() => world.close());
+  afterAll(() => system.close());
 
   const withClaims = async (claims: TokenOptions) =>
-    world.call('GET', path, { token: await world.token(['fac-north'], claims) });
+    system.call('GET', path, { token: await system.token(['fac-north'], claims) });
 
   test('200 with the scope among others, in either spelling of the type, with several audiences', async () => {
     const accepted: TokenOptions[] = [
@@ -35,9 +41,9 @@ describe('a token', () => {
   });
 
   test('200 with the scheme in any case', async () => {
-    const token = await world.token(['fac-north']);
+    const token = await system.token(['fac-north']);
     const headers = { Authorization: `bEARER ${token}` };
-    expect((await world.call('GET', path, { token: null, headers })).status).toBe(200);
+    expect((await system.call('GET', path, { token: null, headers })).status).toBe(200);
   });
 
   test.each([
@@ -45,11 +51,11 @@ describe('a token', () => {
     ['another scheme', { Authorization: 'Basic ZGVtbzpkZW1v' }],
     ['a token in the query', {}],
   ])('401 without an error attribute for %s', async (what, headers) => {
-    const token = await world.token(['fac-north']);
+    const token = await system.token(['fac-north']);
     const target = what.includes('query') ? `${path}?access_token=${token}` : path;
-    const response = await world.call('GET', target, { token: null, headers });
+    const response = await system.call('GET', target, { token: null, headers });
     expect(response.status).toBe(401);
-    expect(codesOf(response)).toEqual(['ERR00401']);
+    expect(errorCodes(response)).toEqual(['ERR00401']);
     expect(response.headers['www-authenticate']).toBe(`Bearer realm="bay-booking", ${metadata}`);
   });
 
@@ -73,7 +79,7 @@ describe('a token', () => {
   test.each(refused)('401 invalid_token when it is %s', async (_what, claims) => {
     const response = await withClaims(claims);
     expect(response.status).toBe(401);
-    expect(codesOf(response)).toEqual(['ERR00401']);
+    expect(errorCodes(response)).toEqual(['ERR00401']);
     expect(response.headers['www-authenticate']).toMatch(
       new RegExp(
         `^Bearer realm="bay-booking", ${metadata.replaceAll('.', '\\.')}, error="invalid_token", error_description="[^"]+"$`,
@@ -84,20 +90,20 @@ describe('a token', () => {
   test.each(['Bearer', 'Bearer ', 'Bearer a b', 'Bearer a.b.c', 'Bearer ....', 'Bearer bnVsbA.e30.x', 'Bearer "x"'])(
     '401 for the header %j',
     async (value) => {
-      const response = await world.call('GET', path, { token: null, headers: { Authorization: value } });
+      const response = await system.call('GET', path, { token: null, headers: { Authorization: value } });
       expect(response.status).toBe(401);
     },
   );
 
   test('401 when a byte of payload or signature is changed, also after the true one was accepted', async () => {
-    const token = await world.token(['fac-north']);
-    expect((await world.call('GET', path, { token })).status).toBe(200);
+    const token = await system.token(['fac-north']);
+    expect((await system.call('GET', path, { token })).status).toBe(200);
     const [header, payload, signature] = token.split('.') as [string, string, string];
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
     const forged = Buffer.from(JSON.stringify({ ...claims, facilities: ['fac-east'] })).toString('base64url');
     const bent = (signature[5] === 'A' ? 'B' : 'A') + signature.slice(1);
     for (const bad of [`${header}.${forged}.${signature}`, `${header}.${payload}.${bent}`, `${header}.${payload}.`]) {
-      expect((await world.call('GET', path, { token: bad })).status).toBe(401);
+      expect((await system.call('GET', path, { token: bad })).status).toBe(401);
     }
   });
 
@@ -120,16 +126,16 @@ describe('a token', () => {
   });
 
   test('401 and 403 of a booking carry contextData.externalBookingId ""', async () => {
-    for (const token of [null, await world.token([], { scope: 'openid' })]) {
-      const { body } = await world.call('POST', '/api/bookings', { token, body: {} });
+    for (const token of [null, await system.token([], { scope: 'openid' })]) {
+      const { body } = await system.call('POST', '/api/bookings', { token, body: {} });
       expect(body.errors[0].contextData).toEqual({ externalBookingId: '' });
     }
   });
 
   test('a token is remembered no longer than it lives', async () => {
     let now = Date.now();
-    const turning = await another({ beside: world, now: () => new Date(now) });
-    const token = await world.token(['fac-north'], { exp: seconds() + 100 });
+    const turning = await createExtraSystem({ sharing: system, now: () => new Date(now) });
+    const token = await system.token(['fac-north'], { exp: seconds() + 100 });
     expect((await turning.call('GET', path, { token })).status).toBe(200);
     now += 120_000;
     expect((await turning.call('GET', path, { token })).status).toBe(401);
@@ -137,69 +143,69 @@ describe('a token', () => {
 });
 
 describe('the authorization server', () => {
-  let world: World;
+  let system: TestSystem;
   beforeAll(async () => {
-    world = await createWorld();
+    system = await createTestSystem();
   });
-  afterAll(() => world.close());
-  const status = async (token: string) => (await world.call('GET', path, { token })).status;
+  afterAll(() => system.close());
+  const status = async (token: string) => (await system.call('GET', path, { token })).status;
 
   test('rotates: a new key is taken at once, the old one while it is published, and no longer', async () => {
-    const old = await world.token(['fac-north']);
+    const old = await system.token(['fac-north']);
     expect(await status(old)).toBe(200);
-    await world.issuer.rotate();
-    const young = await world.token(['fac-north']);
+    await system.issuer.rotate();
+    const young = await system.token(['fac-north']);
     expect(await status(young)).toBe(200);
     expect(await status(old)).toBe(200);
-    await world.issuer.rotate({ retire: true });
-    expect(await status(await world.token(['fac-north']))).toBe(200);
+    await system.issuer.rotate({ retire: true });
+    expect(await status(await system.token(['fac-north']))).toBe(200);
     expect(await status(old)).toBe(401);
     expect(await status(young)).toBe(401);
   });
 
   test('breaks the connection while its keys are asked for: a token of a new key is served', async () => {
-    expect(await status(await world.token(['fac-north']))).toBe(200);
-    await world.issuer.rotate();
-    world.issuer.fail('down once');
-    expect(await status(await world.token(['fac-north']))).toBe(200);
+    expect(await status(await system.token(['fac-north']))).toBe(200);
+    await system.issuer.rotate();
+    system.issuer.fail('down once');
+    expect(await status(await system.token(['fac-north']))).toBe(200);
   });
 
   test('is not asked again and again for kids that nobody knows', async () => {
-    const before = world.issuer.requests.jwks;
+    const before = system.issuer.requests.jwks;
     const tokens = await Promise.all(
-      Array.from({ length: 60 }, (_, index) => world.token([], { kid: `unknown-${index}` })),
+      Array.from({ length: 60 }, (_, index) => system.token([], { kid: `unknown-${index}` })),
     );
     for (const token of tokens) expect(await status(token)).toBe(401);
-    expect(world.issuer.requests.jwks - before).toBeLessThanOrEqual(12);
+    expect(system.issuer.requests.jwks - before).toBeLessThanOrEqual(12);
   });
 
   test.each(['down', '500', 'garbage'] as const)('is away (%s): tokens of known keys are served on', async (how) => {
-    const known = await another({ beside: world });
-    const token = await world.token(['fac-north']);
+    const known = await createExtraSystem({ sharing: system });
+    const token = await system.token(['fac-north']);
     expect((await known.call('GET', path, { token })).status).toBe(200);
-    world.issuer.fail(how);
-    expect((await known.call('GET', path, { token: await world.token(['fac-south']) })).status).toBe(200);
-    const unknown = await known.call('GET', path, { token: await world.token([], { kid: 'unknown' }) });
+    system.issuer.fail(how);
+    expect((await known.call('GET', path, { token: await system.token(['fac-south']) })).status).toBe(200);
+    const unknown = await known.call('GET', path, { token: await system.token([], { kid: 'unknown' }) });
     expect(unknown.status).toBe(401);
-    world.issuer.fail(undefined);
+    system.issuer.fail(undefined);
   });
 
   test.each(['down', '500', 'garbage', 'slow'] as const)(
     'was never seen (%s): 503 with Retry-After, not ready, and then recovers by itself',
     async (how) => {
-      world.issuer.fail(how);
-      const young = await another({ beside: world, issuer: { timeout: 200 } });
+      system.issuer.fail(how);
+      const young = await createExtraSystem({ sharing: system, issuer: { timeout: 200 } });
       young.jwksCache.start();
-      const token = await world.token(['fac-north']);
+      const token = await system.token(['fac-north']);
       const refused = await young.call('GET', path, { token });
       expect(refused.status).toBe(503);
-      expect(codesOf(refused)).toEqual(['ERR00503']);
+      expect(errorCodes(refused)).toEqual(['ERR00503']);
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
       const notReady = await young.call('GET', '/health/ready');
       expect(notReady.status).toBe(503);
       expect(notReady.body.checks).toMatchObject({ database: 'ok', signingKey: expect.stringContaining('key') });
       expect((await young.call('GET', '/health/live')).status).toBe(200);
-      world.issuer.fail(undefined);
+      system.issuer.fail(undefined);
       while ((await young.call('GET', '/health/ready')).status !== 200) await new Promise(setImmediate);
       expect((await young.call('GET', path, { token })).status).toBe(200);
     },
@@ -207,13 +213,13 @@ describe('the authorization server', () => {
 });
 
 test('GET /.well-known/oauth-protected-resource: RFC 9728 metadata, without a token', async () => {
-  const world = await another();
-  const { status, body, headers } = await world.call('GET', '/.well-known/oauth-protected-resource', { token: null });
+  const system = await createExtraSystem();
+  const { status, body, headers } = await system.call('GET', '/.well-known/oauth-protected-resource', { token: null });
   expect(status).toBe(200);
   expect(headers['access-control-allow-origin']).toBe('*');
   expect(body).toEqual({
     resource: baseUrl,
-    authorization_servers: [world.issuer.url],
+    authorization_servers: [system.issuer.url],
     scopes_supported: ['https://bay-booking.example/golf/bookings'],
     bearer_methods_supported: ['header'],
     resource_name: 'Bookings API',

@@ -1,20 +1,20 @@
 // POST /api/bookings. Specification, "POST /api/bookings" and "Errors"; contract section 7.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { codesOf, slot } from './support/bookings.ts';
-import { baseUrl, createWorld, type World } from './support/world.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>
-  world.call('POST', '/api/bookings', { body, headers });
+  system.call('POST', '/api/bookings', { body, headers });
 
 describe('201', () => {
   test('answers the booking with its links, its Location and its ETag', async () => {
-    const body = { ...slot(), bayId: 'bay-n1-01', externalBookingId: 'ext-1', correlationId: 'session-1' };
+    const body = { ...bookingBody(), bayId: 'bay-n1-01', externalBookingId: 'ext-1', correlationId: 'session-1' };
     const response = await post(body);
     expect(response.status).toBe(201);
     const { id, createdAt, lastUpdatedAt, ...rest } = response.body;
@@ -33,14 +33,14 @@ describe('201', () => {
     expect(response.headers.location).toBe(href);
     expect(response.headers.etag).toMatch(/^"[^"]+"$/);
     expect(response.headers['cache-control']).toBe('no-store');
-    const got = await world.call('GET', `/api/bookings/${id}`);
+    const got = await system.call('GET', `/api/bookings/${id}`);
     expect(got.body).toEqual(response.body);
     expect(got.headers.etag).toBe(response.headers.etag);
   });
 
   test('without externalBookingId and correlationId, which are then left out', async () => {
     for (const fields of [{}, { externalBookingId: null, correlationId: null }]) {
-      const { status, body } = await post(slot(fields));
+      const { status, body } = await post(bookingBody(fields));
       expect(status).toBe(201);
       expect(body).not.toHaveProperty('externalBookingId');
       expect(body).not.toHaveProperty('correlationId');
@@ -49,7 +49,7 @@ describe('201', () => {
 
   test('takes any zone and any number of digits, and answers UTC with milliseconds', async () => {
     const { status, body } = await post(
-      slot({ startDate: '2041-03-01T10:00:00.123987654321+02:00', endDate: '2041-03-01T03:30:00-05:30' }),
+      bookingBody({ startDate: '2041-03-01T10:00:00.123987654321+02:00', endDate: '2041-03-01T03:30:00-05:30' }),
     );
     expect(status).toBe(201);
     expect(body.startDate).toBe('2041-03-01T08:00:00.123Z');
@@ -58,7 +58,7 @@ describe('201', () => {
 
   test('a startDate in the past is fine as long as endDate is not', async () => {
     const { status } = await post(
-      slot({
+      bookingBody({
         bayId: 'bay-n1-09',
         startDate: '2020-01-01T00:00:00Z',
         endDate: new Date(Date.now() + 60_000).toISOString(),
@@ -68,19 +68,19 @@ describe('201', () => {
   });
 
   test('an instant, startDate = endDate', async () => {
-    const { startDate } = slot();
-    expect((await post(slot({ startDate, endDate: startDate }))).status).toBe(201);
+    const { startDate } = bookingBody();
+    expect((await post(bookingBody({ startDate, endDate: startDate }))).status).toBe(201);
   });
 
   test('back to back is no overlap', async () => {
-    const one = slot({ bayId: 'bay-n2-05' });
+    const one = bookingBody({ bayId: 'bay-n2-05' });
     const next = new Date(Date.parse(one.endDate) + 3_600_000).toISOString();
     expect((await post(one)).status).toBe(201);
     expect((await post({ ...one, startDate: one.endDate, endDate: next })).status).toBe(201);
   });
 
   test('fields that are not known are ignored', async () => {
-    const { status, body } = await post(slot({ id: 'mine', version: 7, price: { amount: 1 } }));
+    const { status, body } = await post(bookingBody({ id: 'mine', version: 7, price: { amount: 1 } }));
     expect(status).toBe(201);
     expect(body.id).not.toBe('mine');
     expect(body).not.toHaveProperty('price');
@@ -88,13 +88,13 @@ describe('201', () => {
 
   test('strings of 256 characters, whatever their alphabet', async () => {
     const userAlias = '⛳'.repeat(256);
-    const { status, body } = await post(slot({ userAlias, externalBookingId: `é'";--${'x'.repeat(250)}` }));
+    const { status, body } = await post(bookingBody({ userAlias, externalBookingId: `é'";--${'x'.repeat(250)}` }));
     expect(status).toBe(201);
     expect(body.userAlias).toBe(userAlias);
   });
 
   test('a body of JSON in application/something+json with a charset', async () => {
-    const { status } = await post(JSON.stringify(slot()), {
+    const { status } = await post(JSON.stringify(bookingBody()), {
       'Content-Type': 'application/vnd.x+json; charset="UTF-8"',
     });
     expect(status).toBe(201);
@@ -104,7 +104,7 @@ describe('201', () => {
 describe('400', () => {
   test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("ERR00001 when '%s' is missing", async (field) => {
     for (const missing of [undefined, null]) {
-      const response = await post({ ...slot(), externalBookingId: 'ext-missing', [field]: missing });
+      const response = await post({ ...bookingBody(), externalBookingId: 'ext-missing', [field]: missing });
       expect(response.status).toBe(400);
       expect(response.body).toEqual({
         errors: [
@@ -162,9 +162,9 @@ describe('400', () => {
     ['endDate', ''],
   ];
   test.each(invalid)('ERR00002 when %s is %j', async (field, value) => {
-    const response = await post({ ...slot(), [field]: value });
+    const response = await post({ ...bookingBody(), [field]: value });
     expect(response.status).toBe(400);
-    expect(codesOf(response)).toEqual(['ERR00002']);
+    expect(errorCodes(response)).toEqual(['ERR00002']);
     expect(response.body.errors[0].description).toBe(`'${field}' is invalid.`);
   });
 
@@ -178,38 +178,38 @@ describe('400', () => {
   ])('ERR00003 when the body is %s', async (_what, body) => {
     const response = await post(body);
     expect(response.status).toBe(400);
-    expect(codesOf(response)).toEqual(['ERR00003']);
+    expect(errorCodes(response)).toEqual(['ERR00003']);
     expect(response.body.errors[0].contextData).toEqual({ externalBookingId: '' });
   });
 
   test('ERR00010 when endDate is earlier than startDate', async () => {
-    const { startDate, endDate } = slot();
-    const response = await post(slot({ startDate: endDate, endDate: startDate }));
+    const { startDate, endDate } = bookingBody();
+    const response = await post(bookingBody({ startDate: endDate, endDate: startDate }));
     expect(response.status).toBe(400);
-    expect(codesOf(response)).toEqual(['ERR00010']);
+    expect(errorCodes(response)).toEqual(['ERR00010']);
     expect(response.body.errors[0].description).toBe('EndDate cannot be before StartDate.');
   });
 
   test('ERR00011 when endDate lies in the past', async () => {
     const endDate = new Date(Date.now() - 1_000).toISOString();
-    const response = await post(slot({ startDate: '2020-01-01T00:00:00Z', endDate }));
-    expect(codesOf(response)).toEqual(['ERR00011']);
+    const response = await post(bookingBody({ startDate: '2020-01-01T00:00:00Z', endDate }));
+    expect(errorCodes(response)).toEqual(['ERR00011']);
     expect(response.body.errors[0].description).toBe('EndDate cannot be in the past.');
   });
 
   test.each(['bay-nowhere', 'bay-e1-01', "bay' or ''='"])(
     'ERR00012 when bayId matches no bay that the token reaches: %s',
     async (bayId) => {
-      const response = await post(slot({ bayId }));
+      const response = await post(bookingBody({ bayId }));
       expect(response.status).toBe(400);
-      expect(codesOf(response)).toEqual(['ERR00012']);
+      expect(errorCodes(response)).toEqual(['ERR00012']);
       expect(response.body.errors[0].description).toBe('No bay found with the given id.');
     },
   );
 
   test('BOOK00001 when externalBookingId is already used by a booking', async () => {
-    expect((await post(slot({ externalBookingId: 'ext-used' }))).status).toBe(201);
-    const response = await post(slot({ externalBookingId: 'ext-used' }));
+    expect((await post(bookingBody({ externalBookingId: 'ext-used' }))).status).toBe(201);
+    const response = await post(bookingBody({ externalBookingId: 'ext-used' }));
     expect(response.status).toBe(400);
     expect(response.body.errors).toEqual([
       {
@@ -222,14 +222,14 @@ describe('400', () => {
   });
 
   test('BOOK00001 over the whole service: also for a booking of a facility that the token does not reach', async () => {
-    const east = await world.token(['fac-east']);
-    const body = slot({ bayId: 'bay-e1-01', externalBookingId: 'ext-east' });
-    expect((await world.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
-    expect(codesOf(await post(slot({ externalBookingId: 'ext-east' })))).toEqual(['BOOK00001']);
+    const east = await system.token(['fac-east']);
+    const body = bookingBody({ bayId: 'bay-e1-01', externalBookingId: 'ext-east' });
+    expect((await system.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
+    expect(errorCodes(await post(bookingBody({ externalBookingId: 'ext-east' })))).toEqual(['BOOK00001']);
   });
 
   test('BOOK00002 when the interval overlaps another booking', async () => {
-    const one = slot({ bayId: 'bay-n2-04' });
+    const one = bookingBody({ bayId: 'bay-n2-04' });
     expect((await post(one)).status).toBe(201);
     const [start, end] = [Date.parse(one.startDate), Date.parse(one.endDate)];
     for (const [from, to] of [
@@ -243,27 +243,29 @@ describe('400', () => {
     ] as const) {
       const body = { ...one, startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString() };
       const response = await post(body);
-      expect(codesOf(response)).toEqual(['BOOK00002']);
+      expect(errorCodes(response)).toEqual(['BOOK00002']);
       expect(response.body.errors[0].description).toBe('The booking time overlaps another booking.');
       expect(response.text).not.toContain(one.userAlias);
     }
   });
 
   test('BOOK00003 when the bay cannot be booked', async () => {
-    const response = await post(slot({ bayId: 'bay-n1-99' }));
+    const response = await post(bookingBody({ bayId: 'bay-n1-99' }));
     expect(response.status).toBe(400);
-    expect(codesOf(response)).toEqual(['BOOK00003']);
+    expect(errorCodes(response)).toEqual(['BOOK00003']);
     expect(response.body.errors[0].description).toBe('The bay is not available for booking.');
   });
 
   test('all faults that can be found are reported together, one entry each', async () => {
     expect(
-      codesOf(await post({ bayId: 'bay-nowhere', startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z' })),
+      errorCodes(
+        await post({ bayId: 'bay-nowhere', startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z' }),
+      ),
     ).toEqual(['ERR00001', 'ERR00010', 'ERR00011', 'ERR00012']);
-    const taken = slot({ externalBookingId: 'ext-together' });
+    const taken = bookingBody({ externalBookingId: 'ext-together' });
     expect((await post(taken)).status).toBe(201);
-    expect(codesOf(await post({ ...taken, userAlias: '' }))).toEqual(['ERR00002', 'BOOK00001', 'BOOK00002']);
-    expect(codesOf(await post({ ...taken, userAlias: undefined, bayId: 'bay-n1-99' }))).toEqual([
+    expect(errorCodes(await post({ ...taken, userAlias: '' }))).toEqual(['ERR00002', 'BOOK00001', 'BOOK00002']);
+    expect(errorCodes(await post({ ...taken, userAlias: undefined, bayId: 'bay-n1-99' }))).toEqual([
       'ERR00001',
       'BOOK00001',
       'BOOK00003',
@@ -271,25 +273,25 @@ describe('400', () => {
   });
 
   test('BOOK00001 before BOOK00002 when both hold, as in a repeated request', async () => {
-    const body = slot({ externalBookingId: 'ext-twice' });
+    const body = bookingBody({ externalBookingId: 'ext-twice' });
     expect((await post(body)).status).toBe(201);
-    expect(codesOf(await post(body))).toEqual(['BOOK00001', 'BOOK00002']);
+    expect(errorCodes(await post(body))).toEqual(['BOOK00001', 'BOOK00002']);
   });
 
   test('a refused booking leaves its externalBookingId free', async () => {
-    const one = slot();
+    const one = bookingBody();
     expect((await post(one)).status).toBe(201);
     expect((await post({ ...one, externalBookingId: 'ext-free' })).status).toBe(400);
-    expect((await post(slot({ externalBookingId: 'ext-free' }))).status).toBe(201);
+    expect((await post(bookingBody({ externalBookingId: 'ext-free' }))).status).toBe(201);
   });
 });
 
 describe('413', () => {
   test('a body over 100 kB', async () => {
-    const response = await post(slot({ note: 'x'.repeat(100_001) }));
+    const response = await post(bookingBody({ note: 'x'.repeat(100_001) }));
     expect(response.status).toBe(413);
-    expect(codesOf(response)).toEqual(['ERR00413']);
-    expect((await post(slot({ note: 'x'.repeat(90_000) }))).status).toBe(201);
+    expect(errorCodes(response)).toEqual(['ERR00413']);
+    expect((await post(bookingBody({ note: 'x'.repeat(90_000) }))).status).toBe(201);
   });
 });
 
@@ -300,13 +302,13 @@ describe('415', () => {
     'application/json; charset=utf-16',
     'multipart/form-data',
   ])('a body of %s', async (type) => {
-    const response = await post(JSON.stringify(slot()), { 'Content-Type': type });
+    const response = await post(JSON.stringify(bookingBody()), { 'Content-Type': type });
     expect(response.status).toBe(415);
-    expect(codesOf(response)).toEqual(['ERR00415']);
+    expect(errorCodes(response)).toEqual(['ERR00415']);
   });
 
   test('a body in an encoding that is not known', async () => {
-    const response = await post(JSON.stringify(slot()), { 'Content-Encoding': 'zstd-ish' });
+    const response = await post(JSON.stringify(bookingBody()), { 'Content-Encoding': 'zstd-ish' });
     expect(response.status).toBe(415);
   });
 });

@@ -1,18 +1,18 @@
 // DELETE /api/bookings/{id}. Specification, "DELETE /api/bookings/{id}"; contract section 7.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { codesOf, slot } from './support/bookings.ts';
-import { createWorld, type World } from './support/world.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const create = async (fields: Record<string, unknown> = {}) =>
-  await world.call('POST', '/api/bookings', { body: slot(fields) });
+  await system.call('POST', '/api/bookings', { body: bookingBody(fields) });
 const remove = (id: string, headers: Record<string, string> = {}) =>
-  world.call('DELETE', `/api/bookings/${id}`, { headers });
+  system.call('DELETE', `/api/bookings/${id}`, { headers });
 
 describe('204', () => {
   test('no body, and the booking is gone', async () => {
@@ -20,14 +20,14 @@ describe('204', () => {
     const response = await remove(body.id);
     expect(response.status).toBe(204);
     expect(response.text).toBe('');
-    expect((await world.call('GET', `/api/bookings/${body.id}`)).status).toBe(404);
+    expect((await system.call('GET', `/api/bookings/${body.id}`)).status).toBe(404);
   });
 
   test('frees the slot and the externalBookingId', async () => {
-    const fields = slot({ externalBookingId: 'ext-again' });
-    const { body } = await world.call('POST', '/api/bookings', { body: fields });
+    const fields = bookingBody({ externalBookingId: 'ext-again' });
+    const { body } = await system.call('POST', '/api/bookings', { body: fields });
     expect((await remove(body.id)).status).toBe(204);
-    expect((await world.call('POST', '/api/bookings', { body: fields })).status).toBe(201);
+    expect((await system.call('POST', '/api/bookings', { body: fields })).status).toBe(201);
   });
 
   test('If-Match with the current ETag', async () => {
@@ -37,7 +37,7 @@ describe('204', () => {
 
   test('a body is not looked at', async () => {
     const { body } = await create();
-    const response = await world.call('DELETE', `/api/bookings/${body.id}`, { body: '{broken' });
+    const response = await system.call('DELETE', `/api/bookings/${body.id}`, { body: '{broken' });
     expect(response.status).toBe(204);
   });
 });
@@ -46,7 +46,7 @@ describe('404', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid'])('a booking that is not there: %s', async (id) => {
     const response = await remove(id);
     expect(response.status).toBe(404);
-    expect(codesOf(response)).toEqual(['ERR00404']);
+    expect(errorCodes(response)).toEqual(['ERR00404']);
   });
 
   test('a second time', async () => {
@@ -59,9 +59,9 @@ describe('404', () => {
 describe('412', () => {
   test('If-Match names another version: the booking and its externalBookingId stay', async () => {
     const { body, headers } = await create({ externalBookingId: 'ext-stays' });
-    expect((await world.call('PUT', `/api/bookings/${body.id}`, { body: slot() })).status).toBe(200);
-    expect(codesOf(await remove(body.id, { 'If-Match': headers.etag as string }))).toEqual(['ERR00412']);
-    expect((await world.call('GET', `/api/bookings/${body.id}`)).status).toBe(200);
-    expect(codesOf(await create({ externalBookingId: 'ext-stays' }))).toEqual(['BOOK00001']);
+    expect((await system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody() })).status).toBe(200);
+    expect(errorCodes(await remove(body.id, { 'If-Match': headers.etag as string }))).toEqual(['ERR00412']);
+    expect((await system.call('GET', `/api/bookings/${body.id}`)).status).toBe(200);
+    expect(errorCodes(await create({ externalBookingId: 'ext-stays' }))).toEqual(['BOOK00001']);
   });
 });

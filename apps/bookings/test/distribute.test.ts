@@ -6,27 +6,27 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { distribution } from '../src/database/distribution.ts';
 import { migrationsDirectory } from '../src/database/migrations-directory.ts';
-import { isSpread } from './support/waiting.ts';
-import { createWorld, type World } from './support/world.ts';
+import { isDistributed } from './support/lock-waits.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const keyed = [...distribution.together, ...distribution.apart];
 
 test('every table is spread by a column of its own, or stays on the coordinator', async () => {
   const tables = await query<{ name: string }>(
-    world.db,
+    system.db,
     "select tablename as name from pg_tables where schemaname = 'public' order by 1",
   );
   const listed = [...keyed.map(({ table }) => table), ...distribution.local];
   expect(listed.toSorted()).toEqual(tables.map(({ name }) => name));
   for (const { table, by } of keyed) {
     const found = await query(
-      world.db,
+      system.db,
       'select from pg_attribute where attrelid = $1::regclass and attname = $2 and attnotnull',
       [table, by],
     );
@@ -37,7 +37,7 @@ test('every table is spread by a column of its own, or stays on the coordinator'
 test('a table comes after those that it refers to', async () => {
   const order = distribution.together.map(({ table }) => table);
   const references = await query<{ from: string; to: string }>(
-    world.db,
+    system.db,
     `select conrelid::regclass::text as from, confrelid::regclass::text as to from pg_constraint
      where contype = 'f' and connamespace = 'public'::regnamespace`,
   );
@@ -46,8 +46,8 @@ test('a table comes after those that it refers to', async () => {
 });
 
 test('once more, or where there is no Citus: nothing happens', async () => {
-  const options = { url: world.databaseUrl, directory: migrationsDirectory, distribution };
-  expect(await distribute(options)).toEqual((await isSpread(world.db)) ? [] : undefined);
+  const options = { url: system.databaseUrl, directory: migrationsDirectory, distribution };
+  expect(await distribute(options)).toEqual((await isDistributed(system.db)) ? [] : undefined);
 });
 
 test('without Citus not even the schema is looked at', async () => {

@@ -2,32 +2,32 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { catalogue } from '../src/errors.ts';
-import { createWorld, type World } from './support/world.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const checkedIn = JSON.parse(readFileSync(`${import.meta.dirname}/../openapi.json`, 'utf8'));
 
 test('GET /openapi.json is OpenAPI 3.1, without a token, with this service’s addresses', async () => {
-  const { status, body, headers } = await world.call('GET', '/openapi.json', { token: null });
+  const { status, body, headers } = await system.call('GET', '/openapi.json', { token: null });
   expect(status).toBe(200);
   expect(headers['content-type']).toBe('application/json; charset=utf-8');
   expect(body.openapi).toBe('3.1.0');
   expect(body.servers).toEqual([{ url: 'https://bookings.example', description: 'This service.' }]);
   expect(body.components.securitySchemes.clientCredentials.flows.clientCredentials.tokenUrl).toBe(
-    `${world.issuer.url}/connect/token`,
+    `${system.issuer.url}/connect/token`,
   );
 });
 
 test('the document that is checked in is the one that is served, but for the addresses', async () => {
-  const { text } = await world.call('GET', '/openapi.json', { token: null });
+  const { text } = await system.call('GET', '/openapi.json', { token: null });
   const withDemoAddresses = text
     .replaceAll('https://bookings.example', 'http://localhost:4001')
-    .replaceAll(world.issuer.url, 'http://localhost:4000');
+    .replaceAll(system.issuer.url, 'http://localhost:4000');
   // `npm run openapi -w apps/bookings` writes it anew.
   expect(JSON.parse(withDemoAddresses)).toEqual(checkedIn);
 });
@@ -58,7 +58,7 @@ test('every code of the catalogue is documented, and every reference resolves', 
 });
 
 test('GET /docs shows it to people, without a token, a script, or anything from elsewhere', async () => {
-  const { status, text, headers } = await world.call('GET', '/docs', { token: null });
+  const { status, text, headers } = await system.call('GET', '/docs', { token: null });
   expect(status).toBe(200);
   expect(headers['content-type']).toBe('text/html; charset=utf-8');
   expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; /);

@@ -1,23 +1,23 @@
 // GET and HEAD /api/bookings/{id}. Specification, "GET /api/bookings/{id}"; contract section 7.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { codesOf, slot } from './support/bookings.ts';
-import { createWorld, type World } from './support/world.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const create = async () => {
-  const { body, headers } = await world.call('POST', '/api/bookings', { body: slot() });
+  const { body, headers } = await system.call('POST', '/api/bookings', { body: bookingBody() });
   return { booking: body, path: `/api/bookings/${body.id}`, etag: headers.etag as string };
 };
 
 describe('200', () => {
   test('the booking, private and to be revalidated', async () => {
     const { booking, path, etag } = await create();
-    const response = await world.call('GET', path);
+    const response = await system.call('GET', path);
     expect(response.status).toBe(200);
     expect(response.body).toEqual(booking);
     expect(response.headers.etag).toBe(etag);
@@ -26,12 +26,12 @@ describe('200', () => {
 
   test('the id in capitals, as UUIDs may be written', async () => {
     const { booking } = await create();
-    expect((await world.call('GET', `/api/bookings/${booking.id.toUpperCase()}`)).body).toEqual(booking);
+    expect((await system.call('GET', `/api/bookings/${booking.id.toUpperCase()}`)).body).toEqual(booking);
   });
 
   test('HEAD: the same headers, no body', async () => {
     const { path, etag } = await create();
-    const [got, head] = [await world.call('GET', path), await world.call('HEAD', path)];
+    const [got, head] = [await system.call('GET', path), await system.call('HEAD', path)];
     expect(head.status).toBe(200);
     expect(head.text).toBeFalsy();
     expect(head.headers.etag).toBe(etag);
@@ -40,7 +40,7 @@ describe('200', () => {
 
   test('If-None-Match that names other versions', async () => {
     const { path } = await create();
-    expect((await world.call('GET', path, { headers: { 'If-None-Match': '"x", W/"y"' } })).status).toBe(200);
+    expect((await system.call('GET', path, { headers: { 'If-None-Match': '"x", W/"y"' } })).status).toBe(200);
   });
 });
 
@@ -49,7 +49,7 @@ describe('304', () => {
     const { path, etag } = await create();
     for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       for (const method of ['GET', 'HEAD']) {
-        const response = await world.call(method, path, { headers: { 'If-None-Match': condition } });
+        const response = await system.call(method, path, { headers: { 'If-None-Match': condition } });
         expect(response.status).toBe(304);
         expect(response.text).toBeFalsy();
         expect(response.headers.etag).toBe(etag);
@@ -59,14 +59,14 @@ describe('304', () => {
 
   test('no longer, once the booking was updated', async () => {
     const { path, etag } = await create();
-    await world.call('PUT', path, { body: slot() });
-    expect((await world.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);
+    await system.call('PUT', path, { body: bookingBody() });
+    expect((await system.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);
   });
 });
 
 describe('404', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])('%s', async (id) => {
-    const response = await world.call('GET', `/api/bookings/${id}`);
+    const response = await system.call('GET', `/api/bookings/${id}`);
     expect(response.status).toBe(404);
     expect(response.body.errors).toEqual([
       { code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: { externalBookingId: '' } },
@@ -75,7 +75,7 @@ describe('404', () => {
 });
 
 test('401 without a token where the address is no valid percent-encoding too', async () => {
-  const response = await world.call('GET', '/api/bookings/%E0%A4%A?x=%', { token: null });
+  const response = await system.call('GET', '/api/bookings/%E0%A4%A?x=%', { token: null });
   expect(response.status).toBe(401);
-  expect(codesOf(response)).toEqual(['ERR00401']);
+  expect(errorCodes(response)).toEqual(['ERR00401']);
 });

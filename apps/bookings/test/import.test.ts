@@ -7,15 +7,15 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
-import { codesOf, slot } from './support/bookings.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { places } from './support/places.ts';
-import { createWorld, type World } from './support/world.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const facility = (fields: object = {}) => ({ id: 'fac-new', name: 'New Range', timeZone: 'Europe/Oslo', ...fields });
 const bay = (fields: object = {}) => ({
@@ -27,7 +27,7 @@ const bay = (fields: object = {}) => ({
   ...fields,
 });
 const location = (fields: object = {}) => ({ id: 'loc-new', name: 'Location', bays: [bay()], ...fields });
-const load = (facilities: unknown) => importPlaces(world.db, readImport(JSON.stringify({ facilities })));
+const load = (facilities: unknown) => importPlaces(system.db, readImport(JSON.stringify({ facilities })));
 
 async function faultsOf(facilities: unknown): Promise<readonly string[]> {
   try {
@@ -41,14 +41,14 @@ async function faultsOf(facilities: unknown): Promise<readonly string[]> {
 
 async function counts(): Promise<unknown> {
   const [row] = await query(
-    world.db,
+    system.db,
     'select (select count(*) from facility) as facilities, (select count(*) from location) as locations, (select count(*) from bay) as bays',
   );
   return row;
 }
 
 describe('the command', () => {
-  const command = (argument: string, input?: string | Buffer, url = world.databaseUrl) =>
+  const command = (argument: string, input?: string | Buffer, url = system.databaseUrl) =>
     new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
       const child = spawn(process.execPath, [`${import.meta.dirname}/../src/commands/import.ts`, argument], {
         env: { DATABASE_URL: url },
@@ -122,8 +122,8 @@ describe('an upsert by id', () => {
         locations: [location({ name: 'Other', bays: [bay({ name: 'B', description: 'D', kind: 'K' })] })],
       }),
     ]);
-    const token = await world.token(['fac-new']);
-    const { body } = await world.call('GET', '/api/booking-bays', { token });
+    const token = await system.token(['fac-new']);
+    const { body } = await system.call('GET', '/api/booking-bays', { token });
     expect(body.items).toEqual([
       { id: 'bay-new', name: 'B', description: 'D', kind: 'K', location: { id: 'loc-new', name: 'Other' }, _links: {} },
     ]);
@@ -132,15 +132,15 @@ describe('an upsert by id', () => {
   test('what a file leaves out of a bay that is known stays: one that is closed is not opened', async () => {
     const at = (fields: object) =>
       load([facility({ id: 'fac-keep', locations: [{ id: 'loc-keep', name: 'L', bays: [fields] }] })]);
-    const token = await world.token(['fac-keep']);
-    const bays = async () => (await world.call('GET', '/api/booking-bays', { token })).body.items;
+    const token = await system.token(['fac-keep']);
+    const bays = async () => (await system.call('GET', '/api/booking-bays', { token })).body.items;
     await at({ id: 'bay-keep', name: 'Bay' });
     expect(await bays()).toMatchObject([{ name: 'Bay', description: '', kind: 'RangeBay' }]);
     await at({ id: 'bay-keep', name: 'Bay', description: 'D', kind: 'K', bookable: false });
     await at({ id: 'bay-keep', name: 'Renamed' });
     expect(await bays()).toMatchObject([{ name: 'Renamed', description: 'D', kind: 'K' }]);
-    const refused = await world.call('POST', '/api/bookings', { token, body: slot({ bayId: 'bay-keep' }) });
-    expect(codesOf(refused)).toEqual(['BOOK00003']);
+    const refused = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-keep' }) });
+    expect(errorCodes(refused)).toEqual(['BOOK00003']);
   });
 
   test('a bay that changes its location takes its bookings along', async () => {
@@ -154,12 +154,12 @@ describe('an upsert by id', () => {
     const totals = () =>
       Promise.all(
         ['loc-a', 'loc-b'].map(
-          async (id) => (await world.call('GET', `/api/bookings?locationIds=${id}`, { token })).body.total,
+          async (id) => (await system.call('GET', `/api/bookings?locationIds=${id}`, { token })).body.total,
         ),
       );
     await at([bay({ id: 'bay-carry' })], []);
-    const token = await world.token(['fac-carry']);
-    await world.call('POST', '/api/bookings', { token, body: slot({ bayId: 'bay-carry' }) });
+    const token = await system.token(['fac-carry']);
+    await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-carry' }) });
     expect(await totals()).toEqual([1, 0]);
     await at([], [bay({ id: 'bay-carry' })]);
     expect(await totals()).toEqual([0, 1]);
@@ -167,10 +167,10 @@ describe('an upsert by id', () => {
 
   test('beside bookings of the same bays: no deadlock', async () => {
     const booking = async (index: number) =>
-      world.call('POST', '/api/bookings', { body: slot({ bayId: `bay-n1-0${(index % 9) + 1}` }) });
+      system.call('POST', '/api/bookings', { body: bookingBody({ bayId: `bay-n1-0${(index % 9) + 1}` }) });
     const work = Array.from({ length: 40 }, (_, index) => (index % 8 === 0 ? load(places.facilities) : booking(index)));
     await Promise.all(work);
-    expect(world.databaseErrors).not.toContain('40P01');
+    expect(system.databaseErrors).not.toContain('40P01');
   });
 });
 
@@ -253,7 +253,7 @@ test('npm run migrate: safe twice and from two hosts at once', async () => {
   const migrate = () =>
     new Promise<string>((resolve, reject) => {
       const file = `${import.meta.dirname}/../src/commands/migrate.ts`;
-      execFile(process.execPath, [file], { env: { DATABASE_URL: world.databaseUrl } }, (error, stdout) =>
+      execFile(process.execPath, [file], { env: { DATABASE_URL: system.databaseUrl } }, (error, stdout) =>
         error ? reject(error) : resolve(stdout),
       );
     });

@@ -5,14 +5,14 @@ import { type Database, errorCode, query } from '@bay-booking/service/database/d
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { writes } from '../src/bookings/storage/statements.ts';
 import { createBookingStore } from '../src/bookings/storage/store.ts';
-import { slot } from './support/bookings.ts';
-import { createWorld, type World } from './support/world.ts';
+import { bookingBody } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 async function lockedBays(): Promise<string[]> {
   const locked: string[] = [];
@@ -20,7 +20,7 @@ async function lockedBays(): Promise<string[]> {
     const facility = bay.startsWith('bay-n') ? 'fac-north' : 'fac-south';
     try {
       await query(
-        world.db,
+        system.db,
         `select from bay where facility_id = '${facility}' and id = '${bay}' for no key update nowait`,
       );
     } catch (error) {
@@ -33,7 +33,7 @@ async function lockedBays(): Promise<string[]> {
 
 /** Runs `work` in a transaction, looks which bays it holds, and takes it back. */
 async function bayLocksOf(work: (trx: Database) => Promise<unknown>): Promise<string[]> {
-  const trx = await world.db.transaction();
+  const trx = await system.db.transaction();
   try {
     await work(trx);
     return await lockedBays();
@@ -43,11 +43,11 @@ async function bayLocksOf(work: (trx: Database) => Promise<unknown>): Promise<st
 }
 
 const create = async () => {
-  const response = await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-n1-02' }) });
+  const response = await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-02' }) });
   return response.body.id as string;
 };
 const wish = (bayId: string) => {
-  const { startDate, endDate } = slot();
+  const { startDate, endDate } = bookingBody();
   return { bayId, userAlias: 'Ann', startDate, endDate };
 };
 const now = new Date();

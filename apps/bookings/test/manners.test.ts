@@ -6,17 +6,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
 import { refuseUnreadable } from '../src/http/malformed-request.ts';
-import { codesOf, slot } from './support/bookings.ts';
-import { another, closeOthers, createWorld, type World } from './support/world.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 
-afterEach(closeOthers);
+afterEach(closeExtraSystems);
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
-  await world.call('GET', '/api/bookings');
+  system = await createTestSystem();
+  await system.call('GET', '/api/bookings');
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const paths = {
   '/api/bookings': ['POST', 'GET', 'HEAD'],
@@ -29,7 +29,7 @@ const paths = {
 
 describe('404', () => {
   test.each(['/', '/api', '/api/booking', '/api/bookings/a/b', '/nothing', '/%zz'])('%s', async (path) => {
-    const response = await world.call('GET', path);
+    const response = await system.call('GET', path);
     expect(response.status).toBe(404);
     expect(response.body).toEqual({
       errors: [{ code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: expect.anything() }],
@@ -40,15 +40,15 @@ describe('404', () => {
 describe.each(Object.entries(paths))('%s', (path, methods) => {
   test('405 with Allow for every other method', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => !methods.includes(method))) {
-      const response = await world.call(method, path);
+      const response = await system.call(method, path);
       expect(response.status).toBe(405);
-      expect(codesOf(response)).toEqual(['ERR00405']);
+      expect(errorCodes(response)).toEqual(['ERR00405']);
       expect(response.headers.allow).toBe([...methods, 'OPTIONS'].join(', '));
     }
   });
 
   test('OPTIONS: 204 with Allow, and a preflight for any origin without credentials or token', async () => {
-    const response = await world.call('OPTIONS', path, {
+    const response = await system.call('OPTIONS', path, {
       token: null,
       headers: { Origin: 'https://app.example', 'Access-Control-Request-Method': 'PUT' },
     });
@@ -63,7 +63,7 @@ describe.each(Object.entries(paths))('%s', (path, methods) => {
   });
 
   test('HEAD answers as GET does, without a body', async () => {
-    const [get, head] = [await world.call('GET', path), await world.call('HEAD', path)];
+    const [get, head] = [await system.call('GET', path), await system.call('HEAD', path)];
     expect(head.status).toBe(get.status);
     expect(head.headers['content-length']).toBe(get.headers['content-length']);
     expect(head.text).toBeFalsy();
@@ -74,28 +74,28 @@ test.each(['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'
   '%s: 405 with Allow for every other method than GET and HEAD',
   async (path) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      const response = await world.call(method, path, { token: null });
+      const response = await system.call(method, path, { token: null });
       expect(response.status).toBe(405);
-      expect(codesOf(response)).toEqual(['ERR00405']);
+      expect(errorCodes(response)).toEqual(['ERR00405']);
       expect(response.headers.allow).toBe('GET, HEAD, OPTIONS');
     }
     for (const method of ['GET', 'HEAD']) {
-      expect((await world.call(method, path, { token: null })).status).toBe(200);
+      expect((await system.call(method, path, { token: null })).status).toBe(200);
     }
   },
 );
 
 describe('406', () => {
   test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])('Accept: %s', async (accept) => {
-    const response = await world.call('GET', '/api/bookings', { headers: { Accept: accept } });
+    const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
     expect(response.status).toBe(406);
-    expect(codesOf(response)).toEqual(['ERR00406']);
+    expect(errorCodes(response)).toEqual(['ERR00406']);
   });
 
   test.each(['*/*', 'application/*', 'text/html, application/json;q=0.1', 'application/json; charset=utf-8'])(
     'not for Accept: %s',
     async (accept) => {
-      expect((await world.call('GET', '/api/bookings', { headers: { Accept: accept } })).status).toBe(200);
+      expect((await system.call('GET', '/api/bookings', { headers: { Accept: accept } })).status).toBe(200);
     },
   );
 });
@@ -103,10 +103,10 @@ describe('406', () => {
 describe('every answer', () => {
   test('may be read from any origin, and is not to be framed, sniffed or rendered', async () => {
     const answers = [
-      await world.call('GET', '/api/bookings'),
-      await world.call('GET', '/api/bookings', { token: null }),
-      await world.call('POST', '/api/bookings', { body: {} }),
-      await world.call('GET', '/nothing'),
+      await system.call('GET', '/api/bookings'),
+      await system.call('GET', '/api/bookings', { token: null }),
+      await system.call('POST', '/api/bookings', { body: {} }),
+      await system.call('GET', '/nothing'),
     ];
     for (const { headers } of answers) {
       expect(headers).toMatchObject({
@@ -131,15 +131,19 @@ describe('every answer', () => {
   });
 
   test('carries the X-Request-Id that came, or a new one; the log carries it and the trace, and no token', async () => {
-    const token = await world.token(['fac-north']);
+    const token = await system.token(['fac-north']);
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const headers = { 'X-Request-Id': 'my-request-1', traceparent };
-    const response = await world.call('GET', '/api/bookings?userAlias=secret-alias', { token, headers });
+    const response = await system.call('GET', '/api/bookings?userAlias=secret-alias', { token, headers });
     expect(response.headers['x-request-id']).toBe('my-request-1');
-    const line = world.logged.map((text) => JSON.parse(text)).findLast(({ requestId }) => requestId === 'my-request-1');
+    const line = system.logged
+      .map((text) => JSON.parse(text))
+      .findLast(({ requestId }) => requestId === 'my-request-1');
     expect(line).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c', route: '/api/bookings', status: 200 });
-    expect(world.logged.join('')).not.toContain(token.slice(-40));
-    const other = await world.call('GET', '/api/bookings', { headers: { 'X-Request-Id': 'bad id\u00e9'.slice(0, 6) } });
+    expect(system.logged.join('')).not.toContain(token.slice(-40));
+    const other = await system.call('GET', '/api/bookings', {
+      headers: { 'X-Request-Id': 'bad id\u00e9'.slice(0, 6) },
+    });
     expect(other.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
@@ -147,10 +151,10 @@ describe('every answer', () => {
 describe('429', () => {
   test('RATE_LIMIT_PER_MINUTE per client, over every instance, with RateLimit headers and Retry-After', async () => {
     const [one, two] = [
-      await another({ beside: world, rateLimitPerMinute: 5 }),
-      await another({ beside: world, rateLimitPerMinute: 5 }),
+      await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
+      await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
     ];
-    const token = await world.token(['fac-north'], { client_id: 'busy-client' });
+    const token = await system.token(['fac-north'], { client_id: 'busy-client' });
     const answers = [];
     for (let count = 0; count < 8; count += 1)
       answers.push(await (count % 2 ? one : two).call('GET', '/api/bookings', { token }));
@@ -172,15 +176,15 @@ describe('429', () => {
       'ratelimit-reset': expect.stringMatching(/^\d+$/),
     });
     const refused = answers.at(-1) as Response;
-    expect(codesOf(refused)).toEqual(['ERR00429']);
+    expect(errorCodes(refused)).toEqual(['ERR00429']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    const other = await world.token(['fac-north'], { client_id: 'quiet-client' });
+    const other = await system.token(['fac-north'], { client_id: 'quiet-client' });
     expect((await one.call('GET', '/api/bookings', { token: other })).status).toBe(200);
     expect((await one.call('GET', '/api/bookings', { token: null })).status).toBe(401);
   });
 
   test('off (0) unless set', async () => {
-    expect((await world.call('GET', '/api/bookings')).headers['ratelimit-limit']).toBeUndefined();
+    expect((await system.call('GET', '/api/bookings')).headers['ratelimit-limit']).toBeUndefined();
   });
 });
 
@@ -199,22 +203,22 @@ describe.each([400, 408, 413, 431] as const)(
 
 describe('503', () => {
   test('while the database is away: Retry-After, not ready, no inner detail; and 200 when it is back', async () => {
-    const alone = await another();
-    const booking = (await alone.call('POST', '/api/bookings', { body: slot() })).body;
+    const alone = await createExtraSystem();
+    const booking = (await alone.call('POST', '/api/bookings', { body: bookingBody() })).body;
     const name = new URL(alone.databaseUrl).pathname.slice(1);
-    await query(world.db, `alter database ${name} allow_connections false`);
-    await query(world.db, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+    await query(system.db, `alter database ${name} allow_connections false`);
+    await query(system.db, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
     const answers = [
       await alone.call('GET', `/api/bookings/${booking.id}`),
       await alone.call('GET', '/api/bookings'),
-      await alone.call('POST', '/api/bookings', { body: slot({ externalBookingId: 'ext-away' }) }),
-      await alone.call('PUT', `/api/bookings/${booking.id}`, { body: slot() }),
+      await alone.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) }),
+      await alone.call('PUT', `/api/bookings/${booking.id}`, { body: bookingBody() }),
       await alone.call('DELETE', `/api/bookings/${booking.id}`),
       await alone.call('GET', '/api/booking-locations'),
     ];
     for (const answer of answers) {
       expect(answer.status).toBe(503);
-      expect(codesOf(answer)).toEqual(['ERR00503']);
+      expect(errorCodes(answer)).toEqual(['ERR00503']);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect(answer.text).not.toMatch(/select|insert|postgres|connect|terminat/i);
     }
@@ -222,15 +226,15 @@ describe('503', () => {
     expect(ready.status).toBe(503);
     expect(ready.body.checks.database).not.toBe('ok');
     expect((await alone.call('GET', '/health/live')).status).toBe(200);
-    await query(world.db, `alter database ${name} allow_connections true`);
+    await query(system.db, `alter database ${name} allow_connections true`);
     expect((await alone.call('GET', `/api/bookings/${booking.id}`)).status).toBe(200);
-    expect((await alone.call('POST', '/api/bookings', { body: slot({ externalBookingId: 'ext-away' }) })).status).toBe(
-      201,
-    );
+    expect(
+      (await alone.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) })).status,
+    ).toBe(201);
   });
 
   test('GET /health/ready: not with a schema that is too old or too new', async () => {
-    const alone = await another();
+    const alone = await createExtraSystem();
     await alone.call('GET', '/api/bookings');
     expect((await alone.call('GET', '/health/ready')).status).toBe(200);
     await query(alone.db, "insert into schema_migration values (999, 'future', 'x')");
@@ -242,7 +246,7 @@ describe('503', () => {
 
 describe('500', () => {
   test('no inner detail, but in the log', async () => {
-    const alone = await another();
+    const alone = await createExtraSystem();
     await query(alone.db, 'alter table booking rename column user_alias to gone');
     const response = await alone.call('GET', '/api/bookings');
     expect(response.status).toBe(500);
@@ -261,7 +265,7 @@ describe('500', () => {
 });
 
 test('BASE_URL with a path: links carry it, and requests come with or without it', async () => {
-  const behind = await another({ beside: world, baseUrl: 'https://example.org/range/v1' });
+  const behind = await createExtraSystem({ sharing: system, baseUrl: 'https://example.org/range/v1' });
   for (const prefix of ['', '/range/v1']) {
     const { status, body } = await behind.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);
     expect(status).toBe(200);

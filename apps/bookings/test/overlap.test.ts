@@ -1,14 +1,14 @@
 // The rule of overlap, for any two intervals: what the API accepts is what half-open intervals and instants say. Contract section 7.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { codesOf } from './support/bookings.ts';
-import { createWorld, type World } from './support/world.ts';
+import { errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 interface Interval {
   readonly start: number;
@@ -35,8 +35,8 @@ test('bookings are accepted until one overlaps, and searches find exactly what o
       const kept: Interval[] = [];
       for (const interval of wanted) {
         const body = { bayId: 'bay-n1-01', userAlias: 'Ann', startDate: at(interval.start), endDate: at(interval.end) };
-        const response = await world.call('POST', '/api/bookings', { body });
-        if (kept.some((other) => overlap(other, interval))) expect(codesOf(response)).toEqual(['BOOK00002']);
+        const response = await system.call('POST', '/api/bookings', { body });
+        if (kept.some((other) => overlap(other, interval))) expect(errorCodes(response)).toEqual(['BOOK00002']);
         else {
           expect(response.status).toBe(201);
           kept.push(interval);
@@ -44,7 +44,7 @@ test('bookings are accepted until one overlaps, and searches find exactly what o
       }
       const query = `startDate=${at(asked.start)}&endDate=${at(asked.end)}`;
       const found = async (path: string) =>
-        (await world.call('GET', path)).body.items.map(({ startDate }: { startDate: string }) => startDate);
+        (await system.call('GET', path)).body.items.map(({ startDate }: { startDate: string }) => startDate);
       const starts = (select: (interval: Interval) => boolean) =>
         kept
           .filter(select)

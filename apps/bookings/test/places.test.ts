@@ -2,16 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
-import { codesOf, slot } from './support/bookings.ts';
-import { baseUrl, createWorld, type World } from './support/world.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
-const get = (path: string, token?: string) => world.call('GET', path, token ? { token } : {});
+const get = (path: string, token?: string) => system.call('GET', path, token ? { token } : {});
 const idsOf = ({ body }: { body: { items: { id: string }[] } }) => body.items.map(({ id }) => id);
 
 describe('GET /api/booking-locations', () => {
@@ -57,7 +57,7 @@ describe('GET /api/booking-locations', () => {
   test('400: ERR00002', async () => {
     const response = await get('/api/booking-locations?ids=&page=x');
     expect(response.status).toBe(400);
-    expect(codesOf(response)).toEqual(['ERR00002', 'ERR00002']);
+    expect(errorCodes(response)).toEqual(['ERR00002', 'ERR00002']);
   });
 });
 
@@ -71,7 +71,7 @@ describe('GET /api/booking-locations/{id}', () => {
   test.each(['loc-nowhere', 'loc-east-1', '%00', 'x'.repeat(300)])('404: %s', async (id) => {
     const response = await get(`/api/booking-locations/${id}`);
     expect(response.status).toBe(404);
-    expect(codesOf(response)).toEqual(['ERR00404']);
+    expect(errorCodes(response)).toEqual(['ERR00404']);
   });
 });
 
@@ -109,16 +109,16 @@ describe('GET /api/booking-bays', () => {
 
   test('400: ERR00002 for a locationId that is empty or given twice', async () => {
     for (const query of ['locationId=', 'locationId=a&locationId=b']) {
-      expect(codesOf(await get(`/api/booking-bays?${query}`))).toEqual(['ERR00002']);
+      expect(errorCodes(await get(`/api/booking-bays?${query}`))).toEqual(['ERR00002']);
     }
   });
 });
 
 describe('an import in another process', () => {
   test('is seen within seconds, and a new bay can be booked at once', async () => {
-    expect(codesOf(await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-new' }) }))).toEqual([
-      'ERR00012',
-    ]);
+    expect(errorCodes(await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) }))).toEqual(
+      ['ERR00012'],
+    );
     const places = (bookable: boolean) => [
       {
         id: 'fac-north',
@@ -128,14 +128,14 @@ describe('an import in another process', () => {
       },
     ];
     const load = (bookable: boolean) =>
-      importPlaces(world.db, readImport(JSON.stringify({ facilities: places(bookable) })));
+      importPlaces(system.db, readImport(JSON.stringify({ facilities: places(bookable) })));
     await load(true);
-    expect((await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-new' }) })).status).toBe(201);
-    const searched = await world.call('GET', '/api/bookings?locationIds=loc-new');
+    expect((await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) })).status).toBe(201);
+    const searched = await system.call('GET', '/api/bookings?locationIds=loc-new');
     expect(searched.body.total).toBe(1);
     await load(false);
-    expect(codesOf(await world.call('POST', '/api/bookings', { body: slot({ bayId: 'bay-new' }) }))).toEqual([
-      'BOOK00003',
-    ]);
+    expect(errorCodes(await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) }))).toEqual(
+      ['BOOK00003'],
+    );
   });
 });

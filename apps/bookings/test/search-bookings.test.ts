@@ -1,9 +1,9 @@
 // GET /api/bookings. Specification, "GET /api/bookings (list and search)"; contract section 7.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { codesOf } from './support/bookings.ts';
-import { baseUrl, createWorld, type World } from './support/world.ts';
+import { errorCodes } from './support/booking-requests.ts';
+import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 const now = new Date('2030-06-15T12:00:00.000Z');
 const made = new Map<string, { id: string; externalBookingId: string }>();
 
@@ -21,15 +21,15 @@ const bookings: [name: string, bayId: string, start: string, end: string, alias:
 
 beforeAll(async () => {
   let clock = new Date('2030-06-15T00:00:00Z');
-  world = await createWorld({ now: () => clock });
+  system = await createTestSystem({ now: () => clock });
   for (const [name, bayId, start, end, userAlias, correlationId] of bookings) {
     const times = { startDate: `2030-06-15T${start}:00Z`, endDate: `2030-06-15T${end}:00Z` };
     const body = { bayId, userAlias, correlationId, externalBookingId: `ext-${name}`, ...times };
-    const response = await world.call('POST', '/api/bookings', { body });
+    const response = await system.call('POST', '/api/bookings', { body });
     expect(response.status).toBe(201);
     made.set(name, response.body);
   }
-  const east = await world.token(['fac-east']);
+  const east = await system.token(['fac-east']);
   const body = {
     bayId: 'bay-e1-01',
     userAlias: 'Ann',
@@ -38,13 +38,13 @@ beforeAll(async () => {
     startDate: '2030-06-15T13:00:00Z',
     endDate: '2030-06-15T14:00:00Z',
   };
-  expect((await world.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
+  expect((await system.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
   clock = now;
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const search = (query: string, options: { body?: unknown; headers?: Record<string, string> } = {}) =>
-  world.call('GET', `/api/bookings${query}`, options);
+  system.call('GET', `/api/bookings${query}`, options);
 
 async function found(
   query: string,
@@ -188,8 +188,8 @@ describe('200', () => {
 
   test('a token without facilities finds nothing', async () => {
     for (const facilities of [[], undefined, 'fac-north', [1]]) {
-      const token = await world.token([], { facilities });
-      const { body } = await world.call('GET', '/api/bookings', { token });
+      const token = await system.token([], { facilities });
+      const { body } = await system.call('GET', '/api/bookings', { token });
       expect(body).toMatchObject({ items: [], total: 0, pageCount: 0 });
     }
   });
@@ -203,7 +203,7 @@ describe('pages', () => {
       let path: string | undefined = `/api/bookings?pageSize=${size}`;
       let page = 0;
       while (path) {
-        const { body } = await world.call('GET', path);
+        const { body } = await system.call('GET', path);
         page += 1;
         expect(body).toMatchObject({ page, pageSize: size, pageCount: Math.ceil(8 / size), total: 8 });
         expect(body._links.prev === undefined).toBe(page === 1);
@@ -274,7 +274,7 @@ describe('400', () => {
   ])('ERR00002 for %s in ?%s', async (field, query) => {
     const response = await search(`?${query}`);
     expect(response.status).toBe(400);
-    expect(codesOf(response)).toEqual(['ERR00002']);
+    expect(errorCodes(response)).toEqual(['ERR00002']);
     expect(response.body.errors[0]).toMatchObject({
       description: `'${field}' is invalid.`,
       contextData: { externalBookingId: '' },
@@ -318,8 +318,8 @@ describe('400', () => {
   });
 
   test('a JSON body whose endDate is invalid, and one that is no object', async () => {
-    expect(codesOf(await search('', { body: { endDate: 5 } }))).toEqual(['ERR00002']);
-    expect(codesOf(await search('', { body: '[1]' }))).toEqual(['ERR00003']);
+    expect(errorCodes(await search('', { body: { endDate: 5 } }))).toEqual(['ERR00002']);
+    expect(errorCodes(await search('', { body: '[1]' }))).toEqual(['ERR00003']);
     expect((await search('', { body: 'endDate=1', headers: { 'Content-Type': 'text/plain' } })).status).toBe(200);
   });
 });

@@ -1,32 +1,32 @@
 // What one facility's token learns of another's: nothing. Contract section 7, first sentence.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
-import { codesOf, slot } from './support/bookings.ts';
-import { createWorld, type World } from './support/world.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 let stranger: string;
 let foreign: { id: string; bayId: string; startDate: string; endDate: string; externalBookingId: string };
 let etag: string;
 const absent = { id: '01900000-0000-7000-8000-000000000000', bayId: 'bay-nowhere', location: 'loc-nowhere' };
 
 beforeAll(async () => {
-  world = await createWorld();
-  stranger = await world.token(['fac-east']);
-  const body = slot({
+  system = await createTestSystem();
+  stranger = await system.token(['fac-east']);
+  const body = bookingBody({
     bayId: 'bay-n1-01',
     externalBookingId: 'ext-north',
     correlationId: 'session-north',
     userAlias: 'Ann',
   });
-  const response = await world.call('POST', '/api/bookings', { body });
+  const response = await system.call('POST', '/api/bookings', { body });
   foreign = response.body;
   etag = response.headers.etag as string;
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const asStranger = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  world.call(method, path, { token: stranger, headers, ...(body !== undefined && { body }) });
+  system.call(method, path, { token: stranger, headers, ...(body !== undefined && { body }) });
 /** All that an answer tells, but for what differs between any two. */
 const told = ({ status, text, headers }: Response) => ({ status, text, etag: headers.etag, allow: headers.allow });
 
@@ -35,11 +35,11 @@ test('a foreign booking and one that is not there get the same answer, whatever 
     ['GET', undefined, {}],
     ['HEAD', undefined, {}],
     ['GET', undefined, { 'If-None-Match': '*' }],
-    ['PUT', slot({ bayId: 'bay-e1-01' }), {}],
-    ['PUT', slot({ bayId: 'bay-n1-01' }), {}],
+    ['PUT', bookingBody({ bayId: 'bay-e1-01' }), {}],
+    ['PUT', bookingBody({ bayId: 'bay-n1-01' }), {}],
     ['PUT', {}, {}],
-    ['PUT', slot({ bayId: 'bay-e1-01' }), { 'If-Match': etag }],
-    ['PUT', slot({ bayId: 'bay-e1-01' }), { 'If-Match': '"other"' }],
+    ['PUT', bookingBody({ bayId: 'bay-e1-01' }), { 'If-Match': etag }],
+    ['PUT', bookingBody({ bayId: 'bay-e1-01' }), { 'If-Match': '"other"' }],
     ['DELETE', undefined, {}],
     ['DELETE', undefined, { 'If-Match': '"other"' }],
   ];
@@ -49,15 +49,15 @@ test('a foreign booking and one that is not there get the same answer, whatever 
     expect(one.status).toBe(404);
     expect(told(one)).toEqual(told(other));
   }
-  expect((await world.call('GET', `/api/bookings/${foreign.id}`)).headers.etag).toBe(etag);
+  expect((await system.call('GET', `/api/bookings/${foreign.id}`)).headers.etag).toBe(etag);
 });
 
 test('a foreign bay is ERR00012, taken or not, bookable or not', async () => {
   for (const bayId of [foreign.bayId, 'bay-n1-02', 'bay-n1-99', absent.bayId]) {
     const { startDate, endDate } = foreign;
     const body = { bayId, userAlias: 'Eve', startDate, endDate };
-    expect(codesOf(await asStranger('POST', '/api/bookings', body))).toEqual(['ERR00012']);
-    expect(codesOf(await asStranger('POST', '/api/bookings', { ...body, userAlias: 7 }))).toEqual([
+    expect(errorCodes(await asStranger('POST', '/api/bookings', body))).toEqual(['ERR00012']);
+    expect(errorCodes(await asStranger('POST', '/api/bookings', { ...body, userAlias: 7 }))).toEqual([
       'ERR00002',
       'ERR00012',
     ]);
@@ -95,14 +95,16 @@ test('a foreign location and the upcoming bookings of a foreign bay answer like 
 });
 
 test('a booking cannot be moved to a foreign bay, nor a foreign one fetched by its Idempotency-Key', async () => {
-  const mine = await asStranger('POST', '/api/bookings', slot({ bayId: 'bay-e1-02' }), { 'Idempotency-Key': 'key-1' });
+  const mine = await asStranger('POST', '/api/bookings', bookingBody({ bayId: 'bay-e1-02' }), {
+    'Idempotency-Key': 'key-1',
+  });
   expect(mine.status).toBe(201);
-  expect(codesOf(await asStranger('PUT', `/api/bookings/${mine.body.id}`, slot({ bayId: 'bay-n1-03' })))).toEqual([
-    'ERR00012',
-  ]);
-  const other = await world.token(['fac-north'], { client_id: 'another-client' });
-  const body = slot({ bayId: 'bay-n1-04' });
-  const answer = await world.call('POST', '/api/bookings', {
+  expect(
+    errorCodes(await asStranger('PUT', `/api/bookings/${mine.body.id}`, bookingBody({ bayId: 'bay-n1-03' }))),
+  ).toEqual(['ERR00012']);
+  const other = await system.token(['fac-north'], { client_id: 'another-client' });
+  const body = bookingBody({ bayId: 'bay-n1-04' });
+  const answer = await system.call('POST', '/api/bookings', {
     token: other,
     body,
     headers: { 'Idempotency-Key': 'key-1' },
@@ -112,17 +114,17 @@ test('a booking cannot be moved to a foreign bay, nor a foreign one fetched by i
 });
 
 test('a token that lost a facility does not get its booking from a kept answer', async () => {
-  const body = slot({ bayId: 'bay-n1-05' });
+  const body = bookingBody({ bayId: 'bay-n1-05' });
   const headers = { 'Idempotency-Key': 'key-2' };
-  expect((await world.call('POST', '/api/bookings', { body, headers })).status).toBe(201);
-  expect(codesOf(await asStranger('POST', '/api/bookings', body, headers))).toEqual(['ERR00012']);
+  expect((await system.call('POST', '/api/bookings', { body, headers })).status).toBe(201);
+  expect(errorCodes(await asStranger('POST', '/api/bookings', body, headers))).toEqual(['ERR00012']);
 });
 
 test('externalBookingId is unique over the service: BOOK00001 tells that, and nothing else', async () => {
   const response = await asStranger(
     'POST',
     '/api/bookings',
-    slot({ bayId: 'bay-e1-03', externalBookingId: 'ext-north' }),
+    bookingBody({ bayId: 'bay-e1-03', externalBookingId: 'ext-north' }),
   );
   expect(response.body.errors).toEqual([
     {

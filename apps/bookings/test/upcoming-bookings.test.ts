@@ -2,26 +2,28 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
-import { codesOf } from './support/bookings.ts';
-import { baseUrl, createWorld, type World } from './support/world.ts';
+import { errorCodes } from './support/booking-requests.ts';
+import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 let now = new Date('2030-01-01T00:00:00Z');
 beforeAll(async () => {
-  world = await createWorld({ now: () => now });
+  system = await createTestSystem({ now: () => now });
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 beforeEach(() => {
   now = new Date('2030-01-01T00:00:00Z');
 });
 
 const book = async (bayId: string, startDate: string, endDate: string): Promise<string> => {
-  const response = await world.call('POST', '/api/bookings', { body: { bayId, userAlias: 'Ann', startDate, endDate } });
+  const response = await system.call('POST', '/api/bookings', {
+    body: { bayId, userAlias: 'Ann', startDate, endDate },
+  });
   expect(response.status).toBe(201);
   return response.body.id;
 };
 const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
-  const response = await world.call('GET', `/api/bays/${bayId}/upcoming-bookings${query}`);
+  const response = await system.call('GET', `/api/bays/${bayId}/upcoming-bookings${query}`);
   expect(response.status).toBe(200);
   return response.body.items.map(({ id }: { id: string }) => id);
 };
@@ -53,7 +55,7 @@ describe('200', () => {
       const digits = String(hour).padStart(2, '0');
       await book('bay-n1-04', `2030-06-15T${digits}:00:00Z`, `2030-06-15T${digits}:30:00Z`);
     }
-    const first = await world.call('GET', '/api/bays/bay-n1-04/upcoming-bookings');
+    const first = await system.call('GET', '/api/bays/bay-n1-04/upcoming-bookings');
     expect(first.body).toMatchObject({ page: 1, pageSize: 10, pageCount: 2, total: 12 });
     expect(first.body.items).toHaveLength(10);
     for (const { id, _links } of first.body.items) {
@@ -61,7 +63,7 @@ describe('200', () => {
     }
     now = new Date('2030-06-15T00:00:00Z');
     const path = '/api/bays/bay-n1-04/upcoming-bookings?todayOnly=true&page=2&pageSize=5';
-    const second = await world.call('GET', path);
+    const second = await system.call('GET', path);
     expect(second.body).toMatchObject({ page: 2, pageSize: 5, pageCount: 3, total: 12 });
     expect(second.body._links.self.href).toBe(`${baseUrl}${path}`);
     expect(second.body._links.next.href).toBe(`${baseUrl}${path.replace('page=2', 'page=3')}`);
@@ -98,21 +100,21 @@ describe('todayOnly=true: the time zone of the facility', () => {
   const placed = (timeZone: string) => {
     const bays = [{ id: 'bay-zone', name: 'Bay' }];
     const facility = { id: 'fac-zone', name: 'Range', timeZone, locations: [{ id: 'loc-zone', name: 'Range', bays }] };
-    return importPlaces(world.db, readImport(JSON.stringify({ facilities: [facility] })));
+    return importPlaces(system.db, readImport(JSON.stringify({ facilities: [facility] })));
   };
   let token: string;
   beforeAll(async () => {
     await placed('UTC');
-    token = await world.token(['fac-zone']);
+    token = await system.token(['fac-zone']);
   });
   const instant = async (startDate: string): Promise<string> => {
     const body = { bayId: 'bay-zone', userAlias: 'Ann', startDate, endDate: startDate };
-    const response = await world.call('POST', '/api/bookings', { token, body });
+    const response = await system.call('POST', '/api/bookings', { token, body });
     expect(response.status).toBe(201);
     return response.body.id;
   };
   const today = async (): Promise<string[]> => {
-    const { body } = await world.call('GET', '/api/bays/bay-zone/upcoming-bookings?todayOnly=true', { token });
+    const { body } = await system.call('GET', '/api/bays/bay-zone/upcoming-bookings?todayOnly=true', { token });
     return body.items.map(({ id }: { id: string }) => id);
   };
 
@@ -152,16 +154,16 @@ describe('todayOnly=true: the time zone of the facility', () => {
 
 describe('400', () => {
   test.each(['todayOnly=1', 'todayOnly=', 'page=0', 'pageSize=x'])('ERR00002 for ?%s', async (query) => {
-    const response = await world.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
+    const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
     expect(response.status).toBe(400);
-    expect(codesOf(response)).toEqual(['ERR00002']);
+    expect(errorCodes(response)).toEqual(['ERR00002']);
   });
 });
 
 describe('404', () => {
   test.each(['bay-nowhere', 'bay-e1-01', '%00'])('a bay that the token does not reach: %s', async (id) => {
-    const response = await world.call('GET', `/api/bays/${id}/upcoming-bookings`);
+    const response = await system.call('GET', `/api/bays/${id}/upcoming-bookings`);
     expect(response.status).toBe(404);
-    expect(codesOf(response)).toEqual(['ERR00404']);
+    expect(errorCodes(response)).toEqual(['ERR00404']);
   });
 });

@@ -1,44 +1,44 @@
 // PUT /api/bookings/{id}. Specification, "PUT /api/bookings/{id}" and "Errors"; contract section 7.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { codesOf, slot } from './support/bookings.ts';
-import { createWorld, type World } from './support/world.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-let world: World;
+let system: TestSystem;
 beforeAll(async () => {
-  world = await createWorld();
+  system = await createTestSystem();
 });
-afterAll(() => world.close());
+afterAll(() => system.close());
 
 const create = async (fields: Record<string, unknown> = {}) => {
-  const response = await world.call('POST', '/api/bookings', { body: slot(fields) });
+  const response = await system.call('POST', '/api/bookings', { body: bookingBody(fields) });
   expect(response.status).toBe(201);
   return { ...response.body, etag: response.headers.etag as string };
 };
 const put = (id: string, body: unknown, headers: Record<string, string> = {}) =>
-  world.call('PUT', `/api/bookings/${id}`, { body, headers });
+  system.call('PUT', `/api/bookings/${id}`, { body, headers });
 
 describe('200', () => {
   test('answers the booking with its new fields, lastUpdatedAt and ETag', async () => {
     const booking = await create({ externalBookingId: 'ext-1', correlationId: 'session-1' });
-    const change = slot({ bayId: 'bay-n1-02', userAlias: 'Bob' });
+    const change = bookingBody({ bayId: 'bay-n1-02', userAlias: 'Bob' });
     const response = await put(booking.id, change);
     expect(response.status).toBe(200);
     const { etag, ...before } = booking;
     expect(response.body).toEqual({ ...before, ...change, lastUpdatedAt: response.body.lastUpdatedAt });
     expect(Date.parse(response.body.lastUpdatedAt)).toBeGreaterThanOrEqual(Date.parse(booking.lastUpdatedAt));
     expect(response.headers.etag).not.toBe(etag);
-    const got = await world.call('GET', `/api/bookings/${booking.id}`);
+    const got = await system.call('GET', `/api/bookings/${booking.id}`);
     expect(got.body).toEqual(response.body);
     expect(got.headers.etag).toBe(response.headers.etag);
   });
 
   test('externalBookingId and correlationId cannot be changed and are ignored', async () => {
     const booking = await create({ externalBookingId: 'ext-2', correlationId: 'session-2' });
-    const { body } = await put(booking.id, { ...slot(), externalBookingId: 'other', correlationId: 7 });
+    const { body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'other', correlationId: 7 });
     expect(body).toMatchObject({ externalBookingId: 'ext-2', correlationId: 'session-2' });
-    expect((await world.call('POST', '/api/bookings', { body: slot({ externalBookingId: 'other' }) })).status).toBe(
-      201,
-    );
+    expect(
+      (await system.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'other' }) })).status,
+    ).toBe(201);
   });
 
   test('the same bay and times: a booking does not overlap itself', async () => {
@@ -50,7 +50,7 @@ describe('200', () => {
 
   test('to a bay of another facility of the token, keeping id and references', async () => {
     const booking = await create({ externalBookingId: 'ext-move' });
-    const change = slot({ bayId: 'bay-s1-01' });
+    const change = bookingBody({ bayId: 'bay-s1-01' });
     const moved = await put(booking.id, change);
     expect(moved.status).toBe(200);
     expect(moved.body).toMatchObject({
@@ -59,37 +59,39 @@ describe('200', () => {
       createdAt: booking.createdAt,
       ...change,
     });
-    expect((await world.call('GET', `/api/bookings/${booking.id}`)).body).toEqual(moved.body);
-    const north = await world.token(['fac-north']);
-    expect((await world.call('GET', `/api/bookings/${booking.id}`, { token: north })).status).toBe(404);
-    const south = await world.token(['fac-south']);
-    expect((await world.call('GET', `/api/bookings/${booking.id}`, { token: south })).status).toBe(200);
-    const found = await world.call('GET', '/api/bookings?externalBookingIds=ext-move');
+    expect((await system.call('GET', `/api/bookings/${booking.id}`)).body).toEqual(moved.body);
+    const north = await system.token(['fac-north']);
+    expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: north })).status).toBe(404);
+    const south = await system.token(['fac-south']);
+    expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: south })).status).toBe(200);
+    const found = await system.call('GET', '/api/bookings?externalBookingIds=ext-move');
     expect(found.body.items).toHaveLength(1);
-    const again = await world.call('POST', '/api/bookings', { body: slot({ externalBookingId: 'ext-move' }) });
-    expect(codesOf(again)).toEqual(['BOOK00001']);
-    const back = await put(booking.id, slot({ bayId: 'bay-n1-03' }), { 'If-Match': moved.headers.etag as string });
+    const again = await system.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-move' }) });
+    expect(errorCodes(again)).toEqual(['BOOK00001']);
+    const back = await put(booking.id, bookingBody({ bayId: 'bay-n1-03' }), {
+      'If-Match': moved.headers.etag as string,
+    });
     expect(back.status).toBe(200);
-    expect((await world.call('DELETE', `/api/bookings/${booking.id}`)).status).toBe(204);
-    expect((await world.call('POST', '/api/bookings', { body: slot({ externalBookingId: 'ext-move' }) })).status).toBe(
-      201,
-    );
+    expect((await system.call('DELETE', `/api/bookings/${booking.id}`)).status).toBe(204);
+    expect(
+      (await system.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-move' }) })).status,
+    ).toBe(201);
   });
 
   test('If-Match with the current ETag, one of several, or *', async () => {
     const { id, etag } = await create();
-    const first = await put(id, slot(), { 'If-Match': etag });
+    const first = await put(id, bookingBody(), { 'If-Match': etag });
     expect(first.status).toBe(200);
-    const second = await put(id, slot(), { 'If-Match': `"other", ${first.headers.etag}` });
+    const second = await put(id, bookingBody(), { 'If-Match': `"other", ${first.headers.etag}` });
     expect(second.status).toBe(200);
-    expect((await put(id, slot(), { 'If-Match': '*' })).status).toBe(200);
+    expect((await put(id, bookingBody(), { 'If-Match': '*' })).status).toBe(200);
   });
 });
 
 describe('400', () => {
   test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("ERR00001 when '%s' is missing", async (field) => {
     const { id } = await create({ externalBookingId: `ext-missing-${field}` });
-    const response = await put(id, { ...slot(), [field]: undefined });
+    const response = await put(id, { ...bookingBody(), [field]: undefined });
     expect(response.status).toBe(400);
     expect(response.body.errors).toEqual([
       {
@@ -103,19 +105,19 @@ describe('400', () => {
 
   test('ERR00002 when a field has a wrong type or format', async () => {
     const { id } = await create();
-    const response = await put(id, slot({ userAlias: 5, startDate: 'tomorrow' }));
-    expect(codesOf(response)).toEqual(['ERR00002', 'ERR00002']);
+    const response = await put(id, bookingBody({ userAlias: 5, startDate: 'tomorrow' }));
+    expect(errorCodes(response)).toEqual(['ERR00002', 'ERR00002']);
   });
 
   test('ERR00003 when the body is no JSON object', async () => {
     const { id } = await create();
-    expect(codesOf(await put(id, '[1]'))).toEqual(['ERR00003']);
+    expect(errorCodes(await put(id, '[1]'))).toEqual(['ERR00003']);
   });
 
   test('ERR00010, ERR00011 and ERR00012 together', async () => {
     const { id } = await create();
     const change = { startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z', bayId: 'bay-e1-01' };
-    expect(codesOf(await put(id, slot(change)))).toEqual(['ERR00010', 'ERR00011', 'ERR00012']);
+    expect(errorCodes(await put(id, bookingBody(change)))).toEqual(['ERR00010', 'ERR00011', 'ERR00012']);
   });
 
   test.each(['bay-n1-04', 'bay-s1-02'])(
@@ -126,24 +128,24 @@ describe('400', () => {
       const change = { bayId, userAlias: 'Ann', startDate: other.startDate, endDate: other.endDate };
       const response = await put(mine.id, change);
       expect(response.status).toBe(400);
-      expect(codesOf(response)).toEqual(['BOOK00002']);
+      expect(errorCodes(response)).toEqual(['BOOK00002']);
       expect(response.body.errors[0].contextData).toEqual({ externalBookingId: `ext-overlap-${bayId}` });
       const { etag, ...unchanged } = mine;
-      expect((await world.call('GET', `/api/bookings/${mine.id}`)).body).toEqual(unchanged);
-      expect(etag).toBe((await world.call('GET', `/api/bookings/${mine.id}`)).headers.etag);
+      expect((await system.call('GET', `/api/bookings/${mine.id}`)).body).toEqual(unchanged);
+      expect(etag).toBe((await system.call('GET', `/api/bookings/${mine.id}`)).headers.etag);
     },
   );
 
   test('BOOK00003 when the bay cannot be booked, beside BOOK00002 when it is taken too', async () => {
     const { id } = await create();
-    expect(codesOf(await put(id, slot({ bayId: 'bay-n1-99' })))).toEqual(['BOOK00003']);
+    expect(errorCodes(await put(id, bookingBody({ bayId: 'bay-n1-99' })))).toEqual(['BOOK00003']);
   });
 
   test('all faults that can be found: a missing field beside an overlap', async () => {
     const other = await create();
     const { id } = await create();
     const { bayId, startDate, endDate } = other;
-    expect(codesOf(await put(id, { bayId, startDate, endDate }))).toEqual(['ERR00001', 'BOOK00002']);
+    expect(errorCodes(await put(id, { bayId, startDate, endDate }))).toEqual(['ERR00001', 'BOOK00002']);
   });
 });
 
@@ -151,9 +153,9 @@ describe('404', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', '%00'])(
     'a booking that is not there: %s',
     async (id) => {
-      const response = await put(id, slot());
+      const response = await put(id, bookingBody());
       expect(response.status).toBe(404);
-      expect(codesOf(response)).toEqual(['ERR00404']);
+      expect(errorCodes(response)).toEqual(['ERR00404']);
       expect((await put(id, {})).status).toBe(404);
     },
   );
@@ -162,14 +164,14 @@ describe('404', () => {
 describe('412', () => {
   test('If-Match names another version, a weak one, or none', async () => {
     const { id, etag } = await create({ externalBookingId: 'ext-412' });
-    expect((await put(id, slot())).status).toBe(200);
+    expect((await put(id, bookingBody())).status).toBe(200);
     for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {
-      const response = await put(id, slot(), { 'If-Match': condition });
+      const response = await put(id, bookingBody(), { 'If-Match': condition });
       expect(response.status).toBe(412);
       expect(response.body.errors).toEqual([
         expect.objectContaining({ code: 'ERR00412', contextData: { externalBookingId: 'ext-412' } }),
       ]);
     }
-    expect((await put(id, slot({ bayId: 'bay-s1-03' }), { 'If-Match': etag })).status).toBe(412);
+    expect((await put(id, bookingBody({ bayId: 'bay-s1-03' }), { 'If-Match': etag })).status).toBe(412);
   });
 });

@@ -1,5 +1,4 @@
-// The places of the tests: the demo's two facilities, and a third that most tokens do not name.
-
+// Test data: the two facilities of the demo, and a third one that the default token of the tests does not name.
 import type { Database } from '@bay-booking/service/database/database';
 import { readImport } from '../../src/places/import-document.ts';
 import { importPlaces } from '../../src/places/import-store.ts';

@@ -1,5 +1,4 @@
-// Everything a test needs: a database of its own with the places in it, an issuer, and the real application listening on a port.
-// `call` checks every answer against the OpenAPI document.
+// Starts the real application on a port, with its own database, which contains the test places, and its own token issuer.
 import { connectDatabase, type Database } from '@bay-booking/service/database/database';
 import { type Listening, listen } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
@@ -11,18 +10,19 @@ import { createApp } from '../../src/app.ts';
 import { createJwksCache, type JwksCache } from '../../src/auth/jwks-cache.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
-import { checkAnswer } from './check-answer.ts';
+import { checkResponse } from './check-response.ts';
 import { importTestPlaces } from './places.ts';
 
 export const baseUrl = 'https://bookings.example';
 
 interface CallOptions {
+  /** By default a token for fac-north and fac-south. `null` sends no token. */
   readonly token?: string | null;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface World {
+export interface TestSystem {
   readonly url: string;
   readonly databaseUrl: string;
   readonly db: Database;
@@ -31,33 +31,34 @@ export interface World {
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
   readonly databaseErrors: string[];
-  /** A token for these facilities; that of `call` unless told otherwise names fac-north and fac-south. */
+  /** An access token for these facilities. */
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
+  /** Sends a request and checks the response against openapi.json. */
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
   close(): Promise<void>;
 }
 
-export interface WorldOptions {
+export interface TestSystemOptions {
   readonly now?: () => Date;
   readonly rateLimitPerMinute?: number;
   readonly baseUrl?: string;
   readonly poolMax?: number;
   readonly issuer?: { readonly timeout?: number; readonly refreshEvery?: number; readonly slowMilliseconds?: number };
-  /** Share another world's database and issuer, as a second instance does. */
-  readonly beside?: World;
+  /** Uses the database and the issuer of this system, as a second instance of the service does. */
+  readonly sharing?: TestSystem;
 }
 
-export async function createWorld(options: WorldOptions = {}): Promise<World> {
-  const { beside } = options;
-  const database = beside ? undefined : await createTestDatabase({ migrations: migrationsDirectory, distribution });
-  const databaseUrl = beside?.databaseUrl ?? (database?.url as string);
+export async function createTestSystem(options: TestSystemOptions = {}): Promise<TestSystem> {
+  const { sharing } = options;
+  const database = sharing ? undefined : await createTestDatabase({ migrations: migrationsDirectory, distribution });
+  const databaseUrl = sharing?.databaseUrl ?? (database?.url as string);
   const issuer =
-    beside?.issuer ??
+    sharing?.issuer ??
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
   const db = connectDatabase({ url: databaseUrl, applicationName: 'test', poolMax: options.poolMax ?? 10 });
   const databaseErrors: string[] = [];
   db.on('query-error', (error: { code?: string }) => databaseErrors.push(String(error.code)));
-  if (!beside) await importTestPlaces(db);
+  if (!sharing) await importTestPlaces(db);
   const logged: string[] = [];
   const logger = createLogger({
     service: 'bookings',
@@ -83,11 +84,11 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
   });
   const listening: Listening = await listen(app, 0);
   const url = `http://127.0.0.1:${listening.port}`;
-  // Good for as long as a test may turn its clock.
+  // Tests change the clock of the service, so the default expiry of a token would be too early.
   const exp = Math.floor(Date.UTC(2099, 0) / 1000);
   const token = (facilities: readonly string[], claims: TokenOptions = {}) =>
     issuer.token({ facilities, exp, ...claims });
-  const ordinary = await token(['fac-north', 'fac-south']);
+  const defaultToken = await token(['fac-north', 'fac-south']);
   return {
     url,
     databaseUrl,
@@ -97,7 +98,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     logged,
     databaseErrors,
     token,
-    call: async (method, path, { token = ordinary, body, headers = {} } = {}) => {
+    call: async (method, path, { token = defaultToken, body, headers = {} } = {}) => {
       const request = supertest(url)[method.toLowerCase() as 'get'](path).redirects(0);
       if (token !== null) request.set('Authorization', `Bearer ${token}`);
       for (const [name, value] of Object.entries(headers)) request.set(name, value);
@@ -108,29 +109,29 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
         } else request.send(body as object);
       }
       const response = await request;
-      checkAnswer(method, path, response);
+      checkResponse(method, path, response);
       return response;
     },
     close: async () => {
       jwksCache.close();
       await listening.drain();
       await db.destroy();
-      if (beside) return;
+      if (sharing) return;
       await issuer.close();
       await database?.drop();
     },
   };
 }
 
-const others: World[] = [];
+const extraSystems: TestSystem[] = [];
 
-/** A world for one test, which `closeOthers` closes however the test ends. */
-export async function another(options: WorldOptions = {}): Promise<World> {
-  const world = await createWorld(options);
-  others.push(world);
-  return world;
+/** Creates a system for a single test. `closeExtraSystems` closes it, even if the test fails. */
+export async function createExtraSystem(options: TestSystemOptions = {}): Promise<TestSystem> {
+  const system = await createTestSystem(options);
+  extraSystems.push(system);
+  return system;
 }
 
-export async function closeOthers(): Promise<void> {
-  await Promise.all(others.splice(0).map((world) => world.close()));
+export async function closeExtraSystems(): Promise<void> {
+  await Promise.all(extraSystems.splice(0).map((system) => system.close()));
 }

@@ -1,0 +1,28 @@
+// Creates request bodies for bookings, and reads the error codes of responses.
+import type { Response } from 'supertest';
+
+let count = 0;
+const firstStart = Date.UTC(2040, 0, 1);
+
+export interface BookingBody {
+  readonly bayId: string;
+  readonly userAlias: string;
+  readonly startDate: string;
+  readonly endDate: string;
+}
+
+/** The body of a valid request to create or update a booking. Each body has its own hour, so that they do not overlap. */
+export function bookingBody(fields: Readonly<Record<string, unknown>> = {}): BookingBody {
+  const start = firstStart + count++ * 7_200_000;
+  return {
+    bayId: 'bay-n1-10',
+    userAlias: 'Ann',
+    startDate: new Date(start).toISOString(),
+    endDate: new Date(start + 3_600_000).toISOString(),
+    ...fields,
+  };
+}
+
+export function errorCodes(response: Response): string[] {
+  return (response.body.errors as { code: string }[]).map(({ code }) => code);
+}

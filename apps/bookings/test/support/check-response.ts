@@ -1,0 +1,65 @@
+// Checks responses against openapi.json: the status is documented, its headers are present, and the body matches its schema.
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Response } from 'supertest';
+import { isDateTime } from '../../src/bookings/date-times.ts';
+
+interface Operation {
+  readonly responses: Readonly<
+    Record<string, { headers?: object; content?: { 'application/json'?: { schema: object } } }>
+  >;
+}
+
+const document = JSON.parse(readFileSync(`${import.meta.dirname}/../../openapi.json`, 'utf8')) as {
+  paths: Record<string, Record<string, Operation>>;
+};
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+// Requests may use other forms of date-times. Responses always have milliseconds and Z.
+ajv.addFormat('date-time', (text) => isDateTime(text) && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text));
+ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+ajv.addFormat('uri', URL.canParse);
+ajv.addSchema(document, 'openapi');
+const validators = new Map<string, ValidateFunction>();
+
+const templates = Object.keys(document.paths).map((template) => ({
+  template,
+  pattern: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}/?$`),
+}));
+
+/** @throws {Error} if the document describes the operation, but not this response */
+export function checkResponse(method: string, url: string, response: Response): void {
+  const path = url.split('?')[0] as string;
+  const template = templates.find(({ pattern }) => pattern.test(path))?.template;
+  if (!template) return;
+  const documentedMethod = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const operation = document.paths[template]?.[documentedMethod];
+  if (!operation) return;
+  const label = `${method} ${template} ${response.status}`;
+  const documented = operation.responses[response.status];
+  if (!documented) throw new Error(`${label} is not in the document`);
+  for (const name of Object.keys(documented.headers ?? {})) {
+    // Link is left out if it would be too long.
+    if (name === 'Link' || response.headers[name.toLowerCase()] !== undefined) continue;
+    throw new Error(`${label} lacks the header ${name}`);
+  }
+  const schema = documented.content?.['application/json']?.schema;
+  if (!schema || method === 'HEAD') {
+    if (response.text) throw new Error(`${label} has a body`);
+    return;
+  }
+  if (response.headers['content-type'] !== 'application/json; charset=utf-8') {
+    throw new Error(`${label} has the content type ${response.headers['content-type']}`);
+  }
+  const operationPointer = `openapi#/paths/${encodePointer(template)}/${documentedMethod}`;
+  const pointer = `${operationPointer}/responses/${response.status}/content/application~1json/schema`;
+  let validate = validators.get(pointer);
+  if (!validate) {
+    validate = ajv.compile({ $ref: pointer });
+    validators.set(pointer, validate);
+  }
+  if (!validate(response.body)) throw new Error(`${label}: ${ajv.errorsText(validate.errors)} in ${response.text}`);
+}
+
+function encodePointer(path: string): string {
+  return encodeURIComponent(path.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
