@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
 import { nodeFlags as flagsOf } from '@bay-booking/service/node-flags';
-import { openFormBrowser } from '../../apps/auth/test/form-browser.ts';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { baseUrl, scope, scopeBase } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
 

@@ -1,7 +1,8 @@
 // Contract section 5, "your account": sessions, consents and linked providers, each revocable; a recent sign-in where a secret changes.
+
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
-import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
 let server: AuthServer;
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 // Specification, "Authorization code flow" step 2 and "Scopes" rule 3; contract sections 5 and 6: what people see and decide.
+
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
-import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
 let server: AuthServer;
 beforeAll(async () => {

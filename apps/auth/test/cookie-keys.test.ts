@@ -1,8 +1,9 @@
 // Does COOKIE_KEYS rotate unnoticed, as docs/operations/configure.md ("Rotation of secrets") has it, while instances with the keys before and after a
 // step serve the same browser?
+
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, startAuthServer } from './auth-server.ts';
-import { openFormBrowser } from './form-browser.ts';
 
 const before = 'before-'.padEnd(40, 'b');
 const after = 'after-'.padEnd(40, 'a');

@@ -1,6 +1,7 @@
 // The flows with a person in them, as a client and a browser play them together.
+
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import type { AuthServer } from './auth-server.ts';
-import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
 export const player = { username: 'player@example.com', password: 'demo-player-pass' };
 export const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };

@@ -1,8 +1,9 @@
 // Contract section 6: repeated failed sign-ins slow down and then lock out, per account and per address, over every instance, for the
 // pages and for the `password` grant alike; the answer never says whether the account exists.
+
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
-import { openFormBrowser } from './form-browser.ts';
 
 let server: AuthServer;
 let elsewhere: { readonly origin: string };

@@ -1,12 +1,12 @@
 // Contract section 6, "Signing keys": encrypted in the database, rotated with no restart and no failed request.
 import { createDecipheriv } from 'node:crypto';
 import { connectDatabase } from '@bay-booking/service/database/database';
+import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { createKeyStore, WrongEncryptionKey } from '../src/signing-keys/store.ts';
 import { type AuthServer, audience, encryptionKey, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, passThrough, webCallback } from './flows.ts';
-import { type FormBrowser, openFormBrowser } from './form-browser.ts';
 
 const secret = Buffer.from(encryptionKey, 'base64');
 let server: AuthServer;

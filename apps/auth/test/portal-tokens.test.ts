@@ -2,9 +2,9 @@
 // client_secret; contract section 5.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from './auth-server.ts';
-import type { FormBrowser, Page } from './form-browser.ts';
 import {
   fieldOf,
   filled,

@@ -1,9 +1,10 @@
 // The portal as its users meet it: an authorization server with two facilities and their people, a mail server, and a browser without
 // scripts for each visitor.
+
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
 import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
-import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
 export const password = 'demo-person-pass';
 

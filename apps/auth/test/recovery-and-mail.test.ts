@@ -1,11 +1,11 @@
 // Contract section 5: mail for a registration and a password reset, by SMTP, once and for a while; what is waiting survives a server
 // that is away.
 
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createExpiredRowsStore } from '../src/accounts/expired-rows-store.ts';
 import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
-import { type FormBrowser, openFormBrowser, type Page } from './form-browser.ts';
 
 let smtp: SmtpSink;
 let server: AuthServer;

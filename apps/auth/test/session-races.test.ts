@@ -1,9 +1,10 @@
 // Two requests of one browser at once, as two tabs and a page that renews its tokens silently make them: neither takes back what the other
 // did to their session. OpenID Connect Core section 3.1.2.1 (prompt=none), RP-Initiated Logout 1.0; contract section 6.
+
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player } from './flows.ts';
-import type { FormBrowser, Page } from './form-browser.ts';
 
 let server: AuthServer;
 beforeAll(async () => {

@@ -1,11 +1,12 @@
 // Userinfo, introspection and revocation; sign-out started by a client. OpenID Connect Core section 5.3, RFC 7662, RFC 7009,
 // RP-Initiated Logout 1.0; contract section 6.
+
+import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
 import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, passThrough, webCallback } from './flows.ts';
-import type { FormBrowser } from './form-browser.ts';
 
 let server: AuthServer;
 beforeAll(async () => {

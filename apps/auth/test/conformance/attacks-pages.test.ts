@@ -1,9 +1,10 @@
 // The authorization server attacked from outside, in the browser: framing, scripts, cookies, forged forms, sessions that outlive their end,
 // redirects to elsewhere, and what an answer tells about an account. RFC 9700 sections 4.11 and 4.16; OWASP ASVS 5 chapters V3, V6, V7.
+
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, player, webCallback } from '../flows.ts';
-import type { FormBrowser, Page } from '../form-browser.ts';
 import { startForRelyingParty } from './relying-party.ts';
 
 let server: AuthServer;

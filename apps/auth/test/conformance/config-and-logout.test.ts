@@ -1,9 +1,10 @@
 // The OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3) and "RP-initiated logout" (OpenID Connect RP-Initiated
 // Logout 1.0), module by module under the suite's names; docs/conformance.md is the table.
+
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
 import type { AuthServer } from '../auth-server.ts';
-import type { FormBrowser, Page } from '../form-browser.ts';
 import {
   createRelyingParty,
   newBrowser,

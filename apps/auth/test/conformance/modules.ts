@@ -1,8 +1,9 @@
 // The modules of the OpenID conformance plans "basic", "implicit" and "form post", by the suite's own names: each is what the suite's
 // public description of that name demands. docs/conformance.md says which plan runs which, and with what result.
+
+import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
-import type { FormBrowser } from '../form-browser.ts';
 import { type Answer, newBrowser, type RelyingParty, redirectUri, secondClient, type Tokens } from './relying-party.ts';
 
 type Module = (rp: RelyingParty) => Promise<void>;

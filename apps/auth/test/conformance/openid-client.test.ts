@@ -3,12 +3,12 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
 import { type AuthServer, scopes } from '../auth-server.ts';
 import { openBrowser, passThrough } from '../flows.ts';
-import { openFormBrowser } from '../form-browser.ts';
 import { codeClient, postLogoutRedirectUri, redirectUri, startForRelyingParty } from './relying-party.ts';
 
 let social: SocialProviders;

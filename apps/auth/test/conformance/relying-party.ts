@@ -1,10 +1,10 @@
 // The relying party of the OpenID conformance plans, re-implemented from their public descriptions: registered as static clients, it
 // sends an end user in a browser through the authorization endpoint and judges every answer as OpenID Connect Core asks it to.
 import { createHash, randomBytes } from 'node:crypto';
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { type AuthServer, answerOf, basic, scopes, startAuthServer } from '../auth-server.ts';
-import { type FormBrowser, openFormBrowser, type Page } from '../form-browser.ts';
 
 export interface Variant {
   readonly responseType: 'code' | 'id_token' | 'id_token token';
