@@ -402,7 +402,7 @@ export interface operations {
                 endDate?: string;
                 /** @description Page to return, from 1; 1 if left out. */
                 page?: number;
-                /** @description Size of each page; 200 if left out. */
+                /** @description Size of each page; 200 if left out, 50 with locationIds. */
                 pageSize?: number;
             };
             header?: never;

@@ -1,7 +1,7 @@
-// How is a long list cut into pages? The list envelope of the specification and contract section 7: `page` from 1, `pageSize` up to
-// 1000, absolute links that keep every filter, `next` and `prev` only where those pages exist.
+// Pages of a list: page arithmetic, and the list envelope with its links, as a value and as JSON Schema (specification, "Pagination").
 import { type Link, linkSchema } from './links.ts';
 
+/** Pages are numbered from 1. */
 export interface PageRequest {
   readonly page: number;
   readonly pageSize: number;
@@ -16,22 +16,27 @@ export interface ListEnvelope<Item> {
   readonly total: number;
 }
 
-export const maxPageSize = 1000;
-
 export function pageCountOf(total: number, pageSize: number): number {
   return Math.ceil(total / pageSize);
 }
 
+/** The number of items on the pages before this one. */
 export function offsetOf({ page, pageSize }: PageRequest): number {
   return (page - 1) * pageSize;
 }
 
-/** The total beside a page that shows so many after `offset` others, though it was counted a moment later, when some had come or gone. */
+/**
+ * Makes a total consistent with the page it is returned with. The page and the total are read by two statements, and items can be
+ * created or deleted between them. `shown` is the number of items on the page, `offset` the number of items before it.
+ */
 export function reconcileTotal(shown: number, offset: number, counted: number): number {
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
 }
 
-/** `hrefOf` writes the list's own address with another page; the last page of an empty list is page 1. */
+/**
+ * Wraps the items of one page. `hrefOf` returns the URL of another page of the same list. `next` and `prev` are present only if those
+ * pages exist. An empty list has `pageCount` 0, and `last` is page 1.
+ */
 export function listEnvelope<Item>(
   items: readonly Item[],
   total: number,
@@ -57,7 +62,7 @@ export function listEnvelope<Item>(
   };
 }
 
-export function listEnvelopeSchema<const Item>(item: Item) {
+export function listEnvelopeSchema<const Item>(item: Item, maxPageSize: number) {
   return {
     type: 'object',
     required: ['items', '_links', 'page', 'pageSize', 'pageCount', 'total'],

@@ -1,5 +1,7 @@
 // What do requests and answers look like? The examples of the OpenAPI document, on the demo's places.
 
+import { defaultPageSizes } from '../http/pagination.ts';
+
 export const createExample = {
   externalBookingId: 'web-2026-000042',
   correlationId: 'session-7',
@@ -31,12 +33,15 @@ export function bookingExample(baseUrl: string) {
 
 export function bookingListExample(baseUrl: string) {
   const booking = bookingExample(baseUrl);
-  const page = { method: 'GET', href: `${baseUrl}/api/bookings?bayIds=bay-n1-01&page=1&pageSize=200` };
+  const page = {
+    method: 'GET',
+    href: `${baseUrl}/api/bookings?bayIds=bay-n1-01&page=1&pageSize=${defaultPageSizes.bookings}`,
+  };
   return {
     items: [{ ...booking, _links: { self: booking._links.self } }],
     _links: { self: page, first: page, last: page },
     page: 1,
-    pageSize: 200,
+    pageSize: defaultPageSizes.bookings,
     pageCount: 1,
     total: 1,
   };

@@ -5,7 +5,7 @@ import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { listResponseFromJson } from '../http/pagination.ts';
+import { defaultPageSizes, listResponseFromJson, pageRequest } from '../http/pagination.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { bookingItemWriter } from './resource.ts';
@@ -24,9 +24,9 @@ const nothing: Found = { bookings: [], total: 0 };
 
 export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
   const writeItem = bookingItemWriter(link);
-  const answer = ({ bookings, total }: Found, path: string, filters: object, page: PageRequest): EndpointResponse => {
+  const answer = ({ bookings, total }: Found, path: string, query: object, page: PageRequest): EndpointResponse => {
     const items = bookings.map(writeItem);
-    return listResponseFromJson({ path, filters: { ...filters }, page }, items, total, link);
+    return listResponseFromJson({ path, query: { ...query }, page }, items, total, link);
   };
 
   const search = async (
@@ -53,22 +53,22 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
 
   const upcoming = async (
     bayId: string,
-    { todayOnly, page = 1, pageSize = 10 }: { todayOnly?: boolean; page?: number; pageSize?: number },
+    query: { readonly todayOnly?: boolean; readonly page?: number; readonly pageSize?: number },
     { facilities }: Caller,
   ): Promise<EndpointResponse> => {
     const place = isText(bayId) ? await catalogue.findBay(facilities, bayId) : undefined;
     if (!place) throw apiError('ERR00404', { context: { externalBookingId: '' } });
-    const request = { page, pageSize };
+    const page = pageRequest(query, defaultPageSizes.upcomingBookings);
     const found = await searches.search(
       {
         facilities: [place.facilityId],
         bayIds: [bayId],
-        upcoming: { todayOnly: todayOnly === true },
+        upcoming: { todayOnly: query.todayOnly === true },
         now: now(),
       },
-      request,
+      page,
     );
-    return answer(found, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, { todayOnly }, request);
+    return answer(found, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
   };
 
   return { search, upcoming };

@@ -1,7 +1,7 @@
 // What does a booking consist of, and what may be asked for? The JSON Schemas that type, document and check (specification, "Booking").
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { pageQuerySchema } from '../http/pagination.ts';
+import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
 const dateTime = { type: 'string', format: 'date-time' } as const;
@@ -71,7 +71,7 @@ export const bookingItemSchema = {
   },
 } as const;
 
-export const bookingListSchema = listEnvelopeSchema(bookingItemSchema);
+export const bookingListSchema = listEnvelopeSchema(bookingItemSchema, maxPageSize);
 
 export const searchQuerySchema = {
   type: 'object',
@@ -89,7 +89,7 @@ export const searchQuerySchema = {
         'With locationIds: bookings that start and end within startDate to endDate, and both are needed. Without: bookings that overlap the interval, which one date alone leaves open at the other end.',
     },
     endDate: { ...dateTime, description: 'See startDate. May come in a JSON body instead.' },
-    ...pageQuerySchema(200),
+    ...pageQuerySchema(defaultPageSizes.bookings, `, ${defaultPageSizes.bookingsOfLocations} with locationIds`),
   },
 } as const;
 
@@ -106,6 +106,6 @@ export const upcomingQuerySchema = {
       type: 'boolean',
       description: "true: only bookings of the current day in the time zone of the bay's facility.",
     },
-    ...pageQuerySchema(10),
+    ...pageQuerySchema(defaultPageSizes.upcomingBookings),
   },
 } as const;

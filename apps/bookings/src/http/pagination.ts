@@ -1,28 +1,45 @@
-// How does a list endpoint answer a page? The list envelope, mirrored in the Link header (RFC 8288). Contract section 7.
+// Pages of a list response: page sizes, the query parameters, the list envelope and its copy in the Link header (RFC 8288).
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { listEnvelope, maxPageSize, type PageRequest } from '@bay-booking/common/page';
+import { listEnvelope, type PageRequest } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
-export function pageQuerySchema(pageSize: number) {
+export const maxPageSize = 1000;
+
+/** Items per page of each list if the request has no `pageSize`. */
+export const defaultPageSizes = {
+  bookings: 200,
+  /** `GET /api/bookings` with `locationIds`. */
+  bookingsOfLocations: 50,
+  upcomingBookings: 10,
+  locations: 500,
+  bays: 1000,
+} as const;
+
+/** `note` adds to the description of the default, where the default depends on other parameters. */
+export function pageQuerySchema(defaultPageSize: number, note = '') {
   return {
     page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
     pageSize: {
       type: 'integer',
       minimum: 1,
       maximum: maxPageSize,
-      description: `Size of each page; ${pageSize} if left out.`,
+      description: `Size of each page; ${defaultPageSize} if left out${note}.`,
     },
   } as const;
 }
 
-/** Clients' header limits are low: links that carry hundreds of ids stand in the body alone. */
-const linkHeaderAtMost = 4_096;
+export function pageRequest(query: Partial<PageRequest>, defaultPageSize: number): PageRequest {
+  return { page: query.page ?? 1, pageSize: query.pageSize ?? defaultPageSize };
+}
+
+/** Bytes. Many clients limit the size of a response header, so links with hundreds of ids are only in the body. */
+const maxLinkHeader = 4_096;
 
 export interface ListRequest {
   readonly path: string;
-  /** Every filter of the request, for the links. */
-  readonly filters: Readonly<Record<string, unknown>>;
+  /** The query of the request. The links repeat its filters. */
+  readonly query: Readonly<Record<string, unknown>>;
   readonly page: PageRequest;
 }
 
@@ -32,28 +49,29 @@ export function listResponse<Item>(
   total: number,
   link: MakeLink,
 ): EndpointResponse {
-  const { body, headers } = emptyPage(request, total, link);
-  return { status: 200, body: { items, ...body }, headers };
+  const { envelope, headers } = emptyPage(request, total, link);
+  return { status: 200, body: { items, ...envelope }, headers };
 }
 
-/** Where an item is written as JSON already: objects of a thousand items would be made only to be written. */
+/** Like `listResponse`, for items that are JSON text already. Up to 1000 items need not become objects first. */
 export function listResponseFromJson(
   request: ListRequest,
   items: readonly string[],
   total: number,
   link: MakeLink,
 ): EndpointResponse {
-  const { body, headers } = emptyPage(request, total, link);
-  return { status: 200, json: `{"items":[${items.join(',')}],${JSON.stringify(body).slice(1)}`, headers };
+  const { envelope, headers } = emptyPage(request, total, link);
+  return { status: 200, json: `{"items":[${items.join(',')}],${JSON.stringify(envelope).slice(1)}`, headers };
 }
 
-function emptyPage({ path, filters, page }: ListRequest, total: number, link: MakeLink) {
+function emptyPage({ path, query, page }: ListRequest, total: number, link: MakeLink) {
+  const { page: _page, pageSize: _pageSize, ...filters } = query;
   const hrefOf = (target: number): string =>
     link('GET', `${path}${writeQueryString({ ...filters, page: target, pageSize: page.pageSize })}`).href;
-  const { items: _, ...body } = listEnvelope([], total, page, hrefOf);
-  const header = Object.entries(body._links)
+  const { items: _, ...envelope } = listEnvelope([], total, page, hrefOf);
+  const linkHeader = Object.entries(envelope._links)
     .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
     .join(', ');
-  const headers: Record<string, string> = header.length <= linkHeaderAtMost ? { Link: header } : {};
-  return { body, headers };
+  const headers: Record<string, string> = linkHeader.length <= maxLinkHeader ? { Link: linkHeader } : {};
+  return { envelope, headers };
 }

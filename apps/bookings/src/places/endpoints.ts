@@ -4,7 +4,7 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { offsetOf } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
-import { listResponse } from '../http/pagination.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { isText, textSchema } from '../http/text.ts';
 import { bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
@@ -35,14 +35,13 @@ export function createPlacesEndpoints({
       success: { status: 200, description: 'A page of locations.', schema: locationListSchema, headers: linkHeader },
       problems: ['ERR00002'],
       handle: async ({ query, caller }) => {
-        const { page: number = 1, pageSize = 500, ...filters } = query;
-        const page = { page: number, pageSize };
-        const { rows, total } = await store.locations(caller.facilities, filters, {
-          limit: pageSize,
+        const page = pageRequest(query, defaultPageSizes.locations);
+        const { rows, total } = await store.locations(caller.facilities, query, {
+          limit: page.pageSize,
           offset: offsetOf(page),
         });
         const items = rows.map((row) => locationResource(row, link));
-        return listResponse({ path: '/api/booking-locations', filters, page }, items, total, link);
+        return listResponse({ path: '/api/booking-locations', query, page }, items, total, link);
       },
     }),
     describe({
@@ -73,13 +72,12 @@ export function createPlacesEndpoints({
       success: { status: 200, description: 'A page of bays.', schema: bayListSchema, headers: linkHeader },
       problems: ['ERR00002'],
       handle: async ({ query, caller }) => {
-        const { page: number = 1, pageSize = 1000, ...filters } = query;
-        const page = { page: number, pageSize };
-        const { rows, total } = await store.bays(caller.facilities, filters.locationId, {
-          limit: pageSize,
+        const page = pageRequest(query, defaultPageSizes.bays);
+        const { rows, total } = await store.bays(caller.facilities, query.locationId, {
+          limit: page.pageSize,
           offset: offsetOf(page),
         });
-        return listResponse({ path: '/api/booking-bays', filters, page }, rows.map(bayResource), total, link);
+        return listResponse({ path: '/api/booking-bays', query, page }, rows.map(bayResource), total, link);
       },
     }),
   ];

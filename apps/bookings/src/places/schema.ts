@@ -1,7 +1,7 @@
 // What do locations and bays consist of? The JSON Schemas that type, document and check them.
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { pageQuerySchema } from '../http/pagination.ts';
+import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
 export const locationSchema = {
@@ -40,15 +40,15 @@ export const baySchema = {
   },
 } as const;
 
-export const locationListSchema = listEnvelopeSchema(locationSchema);
-export const bayListSchema = listEnvelopeSchema(baySchema);
+export const locationListSchema = listEnvelopeSchema(locationSchema, maxPageSize);
+export const bayListSchema = listEnvelopeSchema(baySchema, maxPageSize);
 
 export const locationQuerySchema = {
   type: 'object',
   properties: {
     ids: idsSchema('Location IDs.'),
     facilityIds: idsSchema('Facility IDs.'),
-    ...pageQuerySchema(500),
+    ...pageQuerySchema(defaultPageSizes.locations),
   },
 } as const;
 
@@ -56,6 +56,6 @@ export const bayQuerySchema = {
   type: 'object',
   properties: {
     locationId: { ...textSchema, description: "The location ID; without it, every bay of the token's facilities." },
-    ...pageQuerySchema(1000),
+    ...pageQuerySchema(defaultPageSizes.bays),
   },
 } as const;

@@ -3,6 +3,7 @@
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
+import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isBookingId } from '../booking-id.ts';
 import { parseDateTime } from '../date-times.ts';
 import type { searchQuerySchema } from '../schema.ts';
@@ -32,21 +33,18 @@ export interface Search {
   readonly validationErrors: readonly ValidationError[];
 }
 
-const sizeOfLocationListing = 50;
-const sizeOfSearch = 200;
-
 export function mergeSearch(
   query: SearchQuery,
   body: { readonly endDate?: string },
   found: readonly ValidationError[] = [],
 ): Search {
-  const { page = 1, pageSize, startDate, endDate: endDateInQuery, ...filters } = query;
+  const listing = query.locationIds !== undefined;
+  const { startDate, endDate: endDateInQuery, ...filters } = query;
   const endDate = endDateInQuery ?? body.endDate;
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = filters;
   const [start, end] = [parsed(startDate), parsed(endDate)];
   const validationErrors = [...found];
   const isInvalid = (name: string): boolean => found.some(({ field }) => field === name);
-  const listing = locationIds !== undefined;
   if (listing && start && !end && !isInvalid('endDate'))
     validationErrors.push({ field: 'endDate', kind: 'missing', hint: '' });
   if (listing && end && !start && !isInvalid('startDate'))
@@ -70,7 +68,7 @@ export function mergeSearch(
       isActive,
       time,
     },
-    page: { page, pageSize: pageSize ?? (listing ? sizeOfLocationListing : sizeOfSearch) },
+    page: pageRequest(query, defaultPageSizes[listing ? 'bookingsOfLocations' : 'bookings']),
     given: { ...filters, startDate, endDate },
     validationErrors,
   };
