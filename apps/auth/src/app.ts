@@ -10,7 +10,6 @@ import { createAccountServices } from './accounts/account-services.ts';
 import { createExpiredRowsStore } from './accounts/expired-rows-store.ts';
 import { createAudit } from './audit/audit.ts';
 import { startCleanUp } from './cleanup-job.ts';
-import { providerMetadata } from './clients/metadata.ts';
 import { type ActiveClient, createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFacilityStore } from './facilities/store.ts';
@@ -23,14 +22,19 @@ import { createProviderPages } from './interaction/provider-pages.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { claimsOf } from './oidc/claims.ts';
+import { providerMetadata } from './oidc/client-metadata.ts';
+import { createConsentGrants } from './oidc/consent-grants.ts';
+import { createBrowserCookies } from './oidc/cookies.ts';
 import { answerPlainTokenRequests } from './oidc/endpoints/plain-client-credentials.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
+import { createInteractions } from './oidc/interactions.ts';
 import { machinePaths, protocolPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider, lifetimes } from './oidc/provider.ts';
 import { hostProvider } from './oidc/provider-manager.ts';
 import { createResource } from './oidc/resource-server.ts';
 import { createScopeTable } from './oidc/scopes.ts';
+import { createProviderSessions } from './oidc/sessions.ts';
 import { createArtifactStore } from './oidc/storage/adapter.ts';
 import { createRaces } from './oidc/storage/concurrent-use.ts';
 import { createRefreshStore, presentedRefreshToken } from './oidc/storage/refresh-tokens.ts';
@@ -86,20 +90,23 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
 
   const accountServices = createAccountServices({ db, config, logger, audit });
   const { accounts } = accountServices;
+  const resource = createResource({ scopes, audience: config.bookingsAudience });
+  const provider = () => host.provider();
   const userPages = createUserPages({
     db,
     config,
     logger,
     audit,
-    provider: () => host.provider(),
+    cookies: createBrowserCookies(provider),
+    providerSessions: createProviderSessions(provider, artifacts),
+    interactions: createInteractions(provider),
+    grants: createConsentGrants(provider, resource),
     accountServices,
-    artifacts,
     facilities,
     scopes,
   });
   const pages = createProviderPages(userPages.site.signedInFrame);
 
-  const resource = createResource({ scopes, audience: config.bookingsAudience });
   const limit = createMinuteLimit(config.rateLimitPerMinute);
   const host = await hostProvider({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
@@ -120,8 +127,6 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           verifyNativeToken: userPages.verifyNativeToken,
           findOrCreateBySocial: accounts.findOrCreateBySocial,
           isSocialProvider: userPages.isSocialProvider,
-          policy: userPages.policy,
-          loadExistingGrant: userPages.loadExistingGrant,
           pages,
           audit,
           logger,

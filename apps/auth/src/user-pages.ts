@@ -2,7 +2,6 @@
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type RequestHandler, Router } from 'express';
-import type { Provider } from 'oidc-provider';
 import { accountRoutes } from './account/routes.ts';
 import type { AccountServices } from './accounts/account-services.ts';
 import type { Audit } from './audit/audit.ts';
@@ -18,14 +17,15 @@ import { createBrowserSessions } from './interaction/browser-session.ts';
 import { createConsent } from './interaction/consent.ts';
 import { createConsentStore } from './interaction/consent-store.ts';
 import { ownRoutes } from './interaction/own-routes.ts';
-import { createInteractionPolicy } from './interaction/policy.ts';
 import { recoveryRoutes } from './interaction/recovery-routes.ts';
 import { interactionRoutes } from './interaction/routes.ts';
 import { createSessionStore } from './interaction/session-store.ts';
 import { createSignInPages } from './interaction/sign-in-pages.ts';
-import { idpParameter } from './oidc/authorization-request.ts';
+import type { ConsentGrants } from './oidc/consent-grants.ts';
+import type { BrowserCookies } from './oidc/cookies.ts';
+import type { Interactions } from './oidc/interactions.ts';
 import type { ScopeTable } from './oidc/scopes.ts';
-import type { ArtifactStore } from './oidc/storage/adapter.ts';
+import type { ProviderSessions } from './oidc/sessions.ts';
 import { createAuthorizationFlow } from './social/authorization-flow.ts';
 import { connectProviders } from './social/connections.ts';
 import { createNativeTokenVerifier } from './social/native-token.ts';
@@ -37,31 +37,29 @@ export interface UserPagesOptions {
   readonly config: AuthConfig;
   readonly logger: Logger;
   readonly audit: Audit;
-  readonly provider: () => Provider;
+  readonly cookies: BrowserCookies;
+  readonly providerSessions: ProviderSessions;
+  readonly interactions: Interactions;
+  readonly grants: ConsentGrants;
   readonly accountServices: AccountServices;
-  readonly artifacts: ArtifactStore;
   readonly facilities: FacilityStore;
   readonly scopes: ScopeTable;
 }
 
 export function createUserPages(options: UserPagesOptions) {
-  const { db, config, logger, audit, provider, artifacts, facilities, scopes } = options;
+  const { db, config, logger, audit, cookies, interactions, facilities, scopes } = options;
   const { accounts, count, signIn, resetFailures, links, emails } = options.accountServices;
   const window = 3600;
   const registrations = createUsageLimit(count, { name: 'register', limit: 200, window }, addressKey);
   const resets = createUsageLimit(count, { name: 'reset', limit: 100, window }, addressKey);
 
   const sessionStore = createSessionStore({ db });
-  const sessions = createBrowserSessions({
-    provider,
-    accounts,
-    store: sessionStore,
-    revokeGrant: artifacts.revokeGrant,
-  });
-  const tokens = createFormTokens({ provider, keys: config.cookieKeys, origin: config.issuer });
+  const { providerSessions } = options;
+  const sessions = createBrowserSessions({ providerSessions, accounts, store: sessionStore });
+  const tokens = createFormTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
   const site = createSite({ sessions, tokens });
   const consents = createConsentStore({ db });
-  const consent = createConsent({ provider, consents, scopes, audience: config.bookingsAudience });
+  const consent = createConsent({ grants: options.grants, consents });
   const providers = config.socialProviders;
   const connect = connectProviders(providers);
   const providerLinks = (base: string, query: string) =>
@@ -82,7 +80,8 @@ export function createUserPages(options: UserPagesOptions) {
     issuer: config.issuer,
   });
   const social = createSocialRoutes({
-    provider,
+    cookies,
+    interactions,
     providers,
     authorizationFlow,
     site,
@@ -96,9 +95,7 @@ export function createUserPages(options: UserPagesOptions) {
   const router = Router();
   router.use(assetRoutes(assets));
   router.use(social.router);
-  router.use(
-    interactionRoutes({ provider, site, pages, decide: consent.decide, scopes, idpParameter, providerLinks, audit }),
-  );
+  router.use(interactionRoutes({ interactions, site, pages, decide: consent.decide, scopes, providerLinks, audit }));
   router.use(ownRoutes({ site, sessions, pages, providerLinks, audit }));
   router.use(
     recoveryRoutes({
@@ -133,8 +130,6 @@ export function createUserPages(options: UserPagesOptions) {
     sessions,
     verifyNativeToken,
     isSocialProvider: (name: string): boolean => providers.has(name),
-    policy: createInteractionPolicy(idpParameter),
-    loadExistingGrant: consent.load,
     routes: router as RequestHandler,
   };
 }

@@ -2,7 +2,7 @@
 // what the form belongs to (an interaction, a session). Other sites' posts are refused by the browser's own words, too.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Provider } from 'oidc-provider';
+import type { BrowserCookies } from '../oidc/cookies.ts';
 
 const cookieName = '_form';
 
@@ -13,27 +13,23 @@ export interface FormTokens {
 }
 
 export interface FormTokenOptions {
-  readonly provider: () => Provider;
+  readonly cookies: BrowserCookies;
   /** The first makes tokens, all are accepted: so keys rotate without breaking an open form. */
   readonly keys: readonly string[];
   readonly origin: string;
 }
 
-export function createFormTokens({ provider, keys, origin }: FormTokenOptions): FormTokens {
+export function createFormTokens({ cookies, keys, origin }: FormTokenOptions): FormTokens {
   const sign = (key: string, browser: string, csrfContext: string): Buffer =>
     createHmac('sha256', key).update(`form\0${browser}\0${csrfContext}`).digest();
   const issued = new WeakMap<IncomingMessage, string>();
 
-  const cookiesOf = (request: IncomingMessage, response: ServerResponse) =>
-    provider().createContext(request, response).cookies;
-
   return {
     issue(request, response, csrfContext) {
-      const cookies = cookiesOf(request, response);
-      let browser = cookies.get(cookieName, { signed: false }) ?? issued.get(request);
+      let browser = cookies.get(request, response, cookieName) ?? issued.get(request);
       if (!browser) {
         browser = randomBytes(24).toString('base64url');
-        cookies.set(cookieName, browser, { httpOnly: true, sameSite: 'lax', signed: false, path: '/' });
+        cookies.set(request, response, { name: cookieName, value: browser });
         issued.set(request, browser);
       }
       return sign(keys[0] as string, browser, csrfContext).toString('base64url');
@@ -43,7 +39,7 @@ export function createFormTokens({ provider, keys, origin }: FormTokenOptions): 
       const site = request.headers['sec-fetch-site'];
       if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
       if (request.headers.origin !== undefined && request.headers.origin !== origin) return false;
-      const browser = cookiesOf(request, response).get(cookieName, { signed: false });
+      const browser = cookies.get(request, response, cookieName);
       if (!browser || typeof token !== 'string') return false;
       const given = Buffer.from(token, 'base64url');
       return keys.some((key) => {

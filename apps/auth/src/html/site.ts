@@ -134,7 +134,7 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
       const status = away ? 503 : (error.status ?? error.statusCode ?? 500);
       if (status >= 500 && !away) response.locals.logger?.error({ err: error }, 'page failed');
       if (away) response.setHeader('Retry-After', '5');
-      const expired = error.name === 'SessionNotFound';
+      const expired = error.name === 'InteractionExpired';
       const message = expired
         ? {
             title: 'This sign-in has expired',

@@ -2,7 +2,7 @@
 // time, the same file twice changes nothing (contract section 2).
 import type { Database } from '@bay-booking/service/database/database';
 import { type ClientToStore, findClientFaults, readClient } from '../clients/imported-client.ts';
-import { providerMetadata } from '../clients/metadata.ts';
+import { providerMetadata } from '../oidc/client-metadata.ts';
 import type { ClientCheck } from '../oidc/client-validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import { type ImportDocument, ImportError, type ImportedAccount } from './document.ts';

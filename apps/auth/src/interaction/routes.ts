@@ -2,68 +2,60 @@
 // provider sends the browser here with a cookie for this one interaction and takes it back when the decision is made.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import type { Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
 import { field, fields } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { ownMetadataOf } from '../oidc/registered-client.ts';
-import { offlineAccess, type ScopeTable, splitScope } from '../oidc/scopes.ts';
+import { type Interaction, InteractionExpired, type Interactions } from '../oidc/interactions.ts';
+import { offlineAccess, type ScopeTable } from '../oidc/scopes.ts';
 import type { Decision } from './consent.ts';
 import { describeScopes } from './consent.ts';
-import { findInteraction, finishInteraction, type Interaction, interactionOver } from './finish.ts';
 import type { ProviderLink, SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
 export interface InteractionOptions {
-  readonly provider: () => Provider;
+  readonly interactions: Interactions;
   readonly site: Site;
   readonly pages: SignInPages;
   readonly decide: (decision: Decision) => Promise<string>;
   readonly scopes: ScopeTable;
-  readonly idpParameter: string;
   readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
   readonly audit: Audit;
 }
 
 export function interactionRoutes(options: InteractionOptions): Router {
-  const { provider, site, pages, scopes, audit } = options;
-
-  const interactionOf = (request: Request, response: Response): Promise<Interaction> =>
-    findInteraction(provider(), request, response);
-  const clientOf = (interaction: Interaction) => provider().Client.find(String(interaction.params.client_id));
+  const { interactions, site, pages, scopes, audit } = options;
 
   const contextOf = async (interaction: Interaction): Promise<SignInContext> => {
     const base = `/interaction/${interaction.uid}`;
-    const client = await clientOf(interaction);
+    const client = await interaction.findClient();
     return {
       signIn: `${base}/sign-in`,
       register: `${base}/register`,
       cancel: `${base}/cancel`,
-      clientName: client?.clientName ?? client?.clientId,
+      clientName: client?.name,
       providers: options.providerLinks(base, ''),
       csrfContext: interaction.uid,
       allowExternalFormTargets: true,
-      hint: typeof interaction.params.login_hint === 'string' ? interaction.params.login_hint : undefined,
-      finish: (answer) => (done) => finishInteraction(answer, interaction, done),
+      hint: interaction.loginHint,
+      finish: (answer) => (done) => interaction.signIn(answer, done),
     };
   };
   const findContext = async (request: Request, response: Response): Promise<SignInContext> =>
-    contextOf(await interactionOf(request, response));
+    contextOf(await interactions.find(request, response));
 
   const showConsent = async (request: Request, response: Response, interaction: Interaction): Promise<void> => {
-    const client = await clientOf(interaction);
-    if (!client) throw interactionOver('the client is gone');
-    const requested = splitScope(String(interaction.params.scope ?? ''));
-    const clientName = client.clientName ?? client.clientId;
+    const client = await interaction.findClient();
+    if (!client) throw new InteractionExpired('the client no longer exists');
+    const clientName = client.name;
     await site.show(
       request,
       response,
       'consent',
       {
         clientName,
-        scopes: describeScopes(requested, scopes, ownMetadataOf(client).kind),
+        scopes: describeScopes(interaction.requestedScopes, scopes, client.kind),
         action: `/interaction/${interaction.uid}/consent`,
-        destination: destinationOf(interaction.params.redirect_uri, clientName),
+        destination: destinationOf(interaction.redirectUri, clientName),
         policyUri: client.policyUri,
         tosUri: client.tosUri,
       },
@@ -75,31 +67,22 @@ export function interactionRoutes(options: InteractionOptions): Router {
     );
   };
 
-  const refuse = (request: Request, response: Response, description: string): Promise<void> =>
-    provider().interactionFinished(
-      request,
-      response,
-      { error: 'access_denied', error_description: description },
-      { mergeWithLastSubmission: false },
-    );
-
   const submitConsent = async (request: Request, response: Response): Promise<void> => {
-    const interaction = await interactionOf(request, response);
-    const accountId = interaction.session?.accountId;
-    const client = await clientOf(interaction);
-    if (interaction.prompt.name !== 'consent' || !accountId || !client) {
-      throw interactionOver('nothing to consent to');
+    const interaction = await interactions.find(request, response);
+    const { accountId, requestedScopes: requested } = interaction;
+    const client = await interaction.findClient();
+    if (interaction.prompt !== 'consent' || !accountId || !client) {
+      throw new InteractionExpired('there is nothing to consent to');
     }
-    const requested = splitScope(String(interaction.params.scope ?? ''));
     const ticked = fields(request, 'scope');
-    const granted = describeScopes(requested, scopes, ownMetadataOf(client).kind)
+    const granted = describeScopes(requested, scopes, client.kind)
       .filter((scope) => scope.needed || ticked.includes(scope.name))
       .map((scope) => scope.name);
     const event = { accountId, clientId: client.clientId, address: request.ip };
     // Staying connected to nothing is nothing.
     if (field(request, 'decision') !== 'allow' || granted.every((scope) => scope === offlineAccess)) {
       audit.record({ kind: 'consent.denied', ...event, detail: { requested } });
-      return refuse(request, response, 'the resource owner denied the request');
+      return interaction.deny(response, 'the resource owner denied the request');
     }
     const grantId = await options.decide({
       accountId,
@@ -109,12 +92,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
       grantId: interaction.grantId,
     });
     audit.record({ kind: 'consent.given', ...event, detail: { requested, granted } });
-    await provider().interactionFinished(
-      request,
-      response,
-      { consent: { grantId } },
-      { mergeWithLastSubmission: true },
-    );
+    await interaction.consent(response, grantId);
   };
 
   const router = Router();
@@ -123,10 +101,10 @@ export function interactionRoutes(options: InteractionOptions): Router {
     pages.routes(findContext, (request) => String(request.params.uid)),
   );
   router.get('/interaction/:uid', async (request, response) => {
-    const interaction = await interactionOf(request, response);
-    if (interaction.prompt.name === 'consent') return showConsent(request, response, interaction);
-    const idp = interaction.params[options.idpParameter];
-    if (typeof idp === 'string') return response.redirect(303, `/interaction/${interaction.uid}/social/${idp}`);
+    const interaction = await interactions.find(request, response);
+    if (interaction.prompt === 'consent') return showConsent(request, response, interaction);
+    const idp = interaction.socialProvider;
+    if (idp !== undefined) return response.redirect(303, `/interaction/${interaction.uid}/social/${idp}`);
     return pages.showSignIn(request, response, await contextOf(interaction));
   });
   const csrfContext = (request: Request): string => String(request.params.uid);
@@ -134,15 +112,15 @@ export function interactionRoutes(options: InteractionOptions): Router {
   router.post(
     '/interaction/:uid/cancel',
     ...site.form(csrfContext, async (request, response) => {
-      await interactionOf(request, response);
-      await refuse(request, response, 'the sign-in was cancelled');
+      const interaction = await interactions.find(request, response);
+      await interaction.deny(response, 'the sign-in was cancelled');
     }),
   );
   router.use('/interaction', site.showFailure);
   return router;
 }
 
-function destinationOf(redirectUri: unknown, clientName: string): string {
-  const url = typeof redirectUri === 'string' ? URL.parse(redirectUri) : null;
+function destinationOf(redirectUri: string | undefined, clientName: string): string {
+  const url = URL.parse(redirectUri ?? '');
   return url && (url.protocol === 'https:' || url.protocol === 'http:') ? url.host : clientName;
 }

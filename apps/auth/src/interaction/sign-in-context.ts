@@ -1,6 +1,7 @@
 // Where does somebody sign in, and what comes after? Within an authorization request, or at this server's own pages with a way back.
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
+import type { SignInResult } from '../oidc/interactions.ts';
 
 export interface ProviderLink {
   readonly name: string;
@@ -22,14 +23,7 @@ export interface SignInContext {
   readonly hint?: string | undefined;
   /** Somebody is signed in but should say so again. */
   readonly again?: Account | undefined;
-  readonly finish: (response: Response) => (done: FinishedSignIn) => Promise<void>;
-}
-
-export interface FinishedSignIn {
-  readonly account: Account;
-  readonly signedInAt: number;
-  readonly acr?: string | undefined;
-  readonly amr: readonly string[];
+  readonly finish: (response: Response) => (done: SignInResult) => Promise<void>;
 }
 
 /** Undefined when the request has been answered. */

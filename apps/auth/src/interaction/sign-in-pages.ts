@@ -10,9 +10,10 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
+import type { SignInResult } from '../oidc/interactions.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { isEmailAddress } from './email-address.ts';
-import type { FindSignInContext, FinishedSignIn, SignInContext } from './sign-in-context.ts';
+import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
 
 export interface SignInPagesOptions {
   readonly site: Site;
@@ -28,7 +29,7 @@ export interface ProvenSignIn {
   readonly account: Account;
   readonly acr?: string;
   readonly amr: readonly string[];
-  readonly next: (done: FinishedSignIn) => Promise<void>;
+  readonly next: (done: SignInResult) => Promise<void>;
 }
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
@@ -85,7 +86,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     const { signedInAt } = await sessions.start(request, response, { account, acr, amr });
     const detail = { method: acr ?? amr.join(' ') };
     audit.record({ kind: 'sign-in.succeeded', accountId: account.id, address: request.ip, detail });
-    await next({ account, signedInAt, acr, amr });
+    await next({ accountId: account.id, signedInAt, acr, amr });
   };
 
   const submitSignIn = async (request: Request, response: Response, context: SignInContext): Promise<void> => {

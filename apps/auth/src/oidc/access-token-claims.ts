@@ -2,10 +2,10 @@
 // to, and the grant that userinfo looks up. Contract section 6.
 import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { FacilityStore } from '../facilities/store.ts';
-import { orUnavailable } from '../http/unavailable.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
 import { notesOf } from './request-state.ts';
 import { findScopeFault, isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { orUnavailable } from './unavailable.ts';
 
 /** So many fit into a header; a subject of more names some with the token parameter `facility`. */
 export const facilitiesAtMost = 200;

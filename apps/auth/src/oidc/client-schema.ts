@@ -1,8 +1,8 @@
 // What may a client be registered for? The part of oidc-provider's configuration that its client schema reads; shared by the running
 // provider and by the check of an import.
 import type { Configuration } from 'oidc-provider';
-import { ownMetadata } from '../clients/metadata.ts';
 import { signingAlgorithms } from '../signing-keys/store.ts';
+import { ownMetadata } from './client-metadata.ts';
 import { claimsOfScopes, offlineAccess } from './scopes.ts';
 
 /** Grants of ours; `client_credentials` takes the place of the library's. */

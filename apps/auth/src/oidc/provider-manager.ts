@@ -3,8 +3,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';
-import { retryAfter, unavailable } from '../http/unavailable.ts';
+import { retryAfter } from '../http/unavailable.ts';
 import { type KeyRow, type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
+import { unavailable } from './unavailable.ts';
 
 export interface ProviderHostOptions {
   readonly keys: KeyStore;

@@ -1,12 +1,10 @@
 // How is oidc-provider configured? The one place. Everything it can do is either switched on with its rules here or off, so that
 // discovery tells the truth. An instance holds one set of signing keys; provider-host.ts swaps instances when keys rotate.
 import type { Logger } from '@bay-booking/service/logging';
-import { type Configuration, errors, type interactionPolicy, type JWK, Provider } from 'oidc-provider';
+import { type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
-import { orUnavailable } from '../http/unavailable.ts';
-import { sessionTtl } from '../interaction/browser-session.ts';
 import { createAccessTokenRules } from './access-token-claims.ts';
 import {
   createRequestCheck,
@@ -17,21 +15,25 @@ import {
 import { claimsOf, type ProviderAccount } from './claims.ts';
 import { registerClientRules } from './client-policy.ts';
 import { clientSettings, switches } from './client-schema.ts';
+import { loadExistingGrant } from './consent-grants.ts';
 import { mayInspect, registerTokenStatus } from './endpoints/introspection.ts';
 import { registerEvents } from './event-listeners.ts';
 import { registerClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
 import { isImplicitToken, registerImplicit } from './implicit-flow.ts';
+import { createInteractionPolicy } from './interaction-policy.ts';
 import { type ProviderPages, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
 import type { Resource } from './resource-server.ts';
 import { registerAnswers } from './response-middleware.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { sessionTtl } from './sessions.ts';
 import { signerOf } from './signer.ts';
 import type { ArtifactStore } from './storage/adapter.ts';
 import { accountAhead } from './storage/refresh-tokens.ts';
+import { orUnavailable } from './unavailable.ts';
 
 /** Seconds. */
 export const lifetimes = {
@@ -62,8 +64,6 @@ export interface ProviderDependencies {
   readonly verifyNativeToken: SocialGrantOptions['verifyNativeToken'];
   readonly findOrCreateBySocial: SocialGrantOptions['findOrCreateBySocial'];
   readonly isSocialProvider: (name: string) => boolean;
-  readonly policy: interactionPolicy.DefaultPolicy;
-  readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
   readonly pages: ProviderPages;
   readonly audit: Audit;
   readonly logger: Logger;
@@ -110,8 +110,8 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       }
       return { accountId: account.id, claims: () => claimsOf(account) };
     },
-    loadExistingGrant: dependencies.loadExistingGrant,
-    interactions: { policy: dependencies.policy, url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
+    loadExistingGrant,
+    interactions: { policy: createInteractionPolicy(), url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
     extraParams: {
       [idpParameter]: createRequestCheck(dependencies.isSocialProvider),
     },

@@ -1,6 +1,6 @@
 // What did we register about this client? Our own metadata and the few of the standard, read off oidc-provider's client object.
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { OwnMetadata } from '../clients/metadata.ts';
+import type { OwnMetadata } from './client-metadata.ts';
 import { offlineAccess, splitScope } from './scopes.ts';
 
 export type RegisteredClient = NonNullable<KoaContextWithOIDC['oidc']['client']>;

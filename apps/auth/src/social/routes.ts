@@ -1,15 +1,15 @@
 // The pages around a social sign-in: off to the provider, from an authorization request or from a page of ours, and back. The account is
 // made if none exists (specification, "Social identity provider login"); when the provider says no, a page says so and how to go on.
 import { type Request, type Response, Router } from 'express';
-import type { Provider } from 'oidc-provider';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { queryText } from '../html/form-body.ts';
 import { localPath, signInAndBack } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
-import { findInteraction, finishInteraction, interactionOver } from '../interaction/finish.ts';
 import type { SignInPages } from '../interaction/sign-in-pages.ts';
+import type { BrowserCookies } from '../oidc/cookies.ts';
+import type { Interactions } from '../oidc/interactions.ts';
 import { type AuthorizationFlow, newBrowserSecret, type Origin } from './authorization-flow.ts';
 import type { SocialProviders } from './settings.ts';
 import type { Attempt } from './store.ts';
@@ -17,7 +17,8 @@ import type { Attempt } from './store.ts';
 const cookieName = '_social';
 
 export interface SocialRoutesOptions {
-  readonly provider: () => Provider;
+  readonly cookies: BrowserCookies;
+  readonly interactions: Interactions;
   readonly providers: SocialProviders;
   readonly authorizationFlow: AuthorizationFlow;
   readonly site: Site;
@@ -30,9 +31,8 @@ export interface SocialRoutesOptions {
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
 export function createSocialRoutes(options: SocialRoutesOptions) {
-  const { provider, providers, authorizationFlow, site, sessions, pages, accounts, audit } = options;
+  const { cookies, interactions, providers, authorizationFlow, site, sessions, pages, accounts, audit } = options;
   const titleOf = (name: string): string => providers.get(name)?.title ?? name;
-  const cookiesOf = (request: Request, response: Response) => provider().createContext(request, response).cookies;
 
   const retryOf = ({ provider: name, interactionUid, returnTo, linkAccountId }: Attempt) =>
     interactionUid
@@ -72,8 +72,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
 
   /** Sends the browser off; with a form, the page that had it must allow the provider's origin. */
   const begin = async (request: Request, response: Response, name: string, origin: Origin): Promise<void> => {
-    const cookies = cookiesOf(request, response);
-    const browser = cookies.get(cookieName, { signed: false }) ?? newBrowserSecret();
+    const browser = cookies.get(request, response, cookieName) ?? newBrowserSecret();
     const attempt = { ...origin, provider: name, nonce: '', codeVerifier: '' };
     let address: URL | undefined;
     try {
@@ -91,7 +90,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         links: [{ href: retryOf(attempt).otherwise, text: 'Sign in' }],
       });
     }
-    cookies.set(cookieName, browser, { path: '/', httpOnly: true, sameSite: 'lax', signed: false, maxAge: 3600_000 });
+    cookies.set(request, response, { name: cookieName, value: browser, maxAge: 3600 });
     response.redirect(303, address.href);
   };
 
@@ -123,7 +122,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
 
   const router = Router();
   router.get('/interaction/:uid/social/:name', async (request, response) => {
-    const interaction = await findInteraction(provider(), request, response);
+    const interaction = await interactions.find(request, response);
     const origin = { interactionUid: interaction.uid, returnTo: null, linkAccountId: null };
     await begin(request, response, request.params.name, origin);
   });
@@ -133,7 +132,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   });
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
-    const browser = cookiesOf(request, response).get(cookieName, { signed: false }) ?? '';
+    const browser = cookies.get(request, response, cookieName) ?? '';
     const query = new URL(request.originalUrl, 'http://here.invalid').search;
     const result = providers.has(name) ? await authorizationFlow.callback(name, browser, query) : undefined;
     if (!result) {
@@ -166,15 +165,14 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       });
       return showRefusal(request, response, attempt, 'denied');
     }
-    const interaction = attempt.interactionUid ? await provider().Interaction.find(attempt.interactionUid) : undefined;
-    if (attempt.interactionUid && !interaction) throw interactionOver('the interaction is over');
+    const interaction = attempt.interactionUid ? await interactions.findByUid(attempt.interactionUid) : undefined;
     await pages.finish(request, response, {
       account,
       acr: `idp:${name}`,
       amr: ['fed'],
       next: (done) =>
         interaction
-          ? finishInteraction(response, interaction, done)
+          ? interaction.signIn(response, done)
           : Promise.resolve(response.redirect(303, attempt.returnTo ?? '/account')),
     });
   });

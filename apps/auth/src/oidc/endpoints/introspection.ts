@@ -1,13 +1,13 @@
 // Is this JWT access token good, and can it be revoked? The library serves opaque tokens and refuses JWTs at both endpoints; once it has
 // authenticated the client, JWTs of ours are answered here. RFC 7662, RFC 7009.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { orUnavailable } from '../../http/unavailable.ts';
 import { createTokenVerifier, type OwnToken } from '../access-token-verifier.ts';
 import type { ProviderAccount } from '../claims.ts';
 import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
 import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ArtifactStore } from '../storage/adapter.ts';
+import { orUnavailable } from '../unavailable.ts';
 
 export interface TokenStatusOptions {
   readonly artifacts: ArtifactStore;

@@ -2,7 +2,7 @@
 // that guessing here is no easier than there.
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
-import { unavailable } from '../../http/unavailable.ts';
+import { unavailable } from '../unavailable.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {

@@ -2,8 +2,8 @@
 // exchange"). Believed only when the provider itself says that it is live and was issued to one of our apps (contract section 4).
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/store.ts';
-import { unavailable } from '../../http/unavailable.ts';
 import type { NativeTokenVerifier } from '../../social/native-token.ts';
+import { unavailable } from '../unavailable.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
 
 export interface SocialGrantOptions extends IssueOptions {

@@ -3,9 +3,9 @@
 import { type Database, query } from '@bay-booking/service/database/database';
 import { jsonText } from '@bay-booking/service/database/json';
 import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
-import { orUnavailable } from '../../http/unavailable.ts';
 import { hashSecret } from '../../secrets.ts';
 import { type FoundSession, notesNow } from '../request-state.ts';
+import { orUnavailable } from '../unavailable.ts';
 import { type ArtifactRow, answeredAt, payloadOf, withoutSecrets } from './artifact-row.ts';
 import type { Races } from './concurrent-use.ts';
 import { type RefreshStore, takeAhead } from './refresh-tokens.ts';

@@ -1,0 +1,57 @@
+// Converts a stored client to the metadata that oidc-provider reads: the registered metadata plus members of our own.
+import type { ClientMetadata } from 'oidc-provider';
+import type { ClientKind, PkcePolicy, StoredClient } from '../clients/metadata.ts';
+
+/** The library drops members that it does not know, unless `extraClientMetadata` lists them. */
+export const ownMetadata = ['kind', 'pkce', 'allowed_scope', 'account_id', 'facility_ids', 'secret_hashes'] as const;
+
+export interface OwnMetadata {
+  readonly kind: ClientKind;
+  readonly pkce: PkcePolicy;
+  /** Every scope that the client may request, space-separated. */
+  readonly allowed_scope: string;
+  readonly account_id?: string;
+  /** The current facilities of the account; the client is read from the database for every request. */
+  readonly facility_ids?: readonly string[];
+  readonly secret_hashes: readonly string[];
+}
+
+const personalAccessToken = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'] };
+
+export function providerMetadata(
+  client: StoredClient & { readonly facilityIds?: readonly string[] | null },
+  bookingsScope: string,
+): ClientMetadata {
+  const isPersonalAccessToken = client.kind === 'personal-access-token';
+  const metadata = isPersonalAccessToken ? { ...personalAccessToken, ...nameOf(client.metadata) } : client.metadata;
+  const responseTypes = Array.isArray(metadata.response_types)
+    ? metadata.response_types.map((type) => providerResponseType(String(type)))
+    : undefined;
+  // The library adds this grant type itself, but only after it has checked the redirect URIs, whose rules depend on it.
+  const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
+  const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
+  const isPublic = metadata.token_endpoint_auth_method === 'none';
+  const own: OwnMetadata = {
+    kind: client.kind,
+    pkce: client.pkce,
+    allowed_scope: isPersonalAccessToken ? bookingsScope : client.scope,
+    ...(client.accountId !== null && { account_id: client.accountId, facility_ids: client.facilityIds ?? [] }),
+    secret_hashes: client.secretHashes,
+  };
+  return {
+    ...metadata,
+    ...(responseTypes && { response_types: responseTypes as never }),
+    ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
+    client_id: client.id,
+    // The library requires a secret, but we compare presented secrets with hashes only (client-policy.ts). No symmetric algorithm is
+    // enabled, so this constant is never used as a key.
+    ...(!isPublic && { client_secret: 'kept-as-a-hash' }),
+    ...own,
+  };
+}
+
+/** The library has no response type `token`; implicit-flow.ts serves it as `code token`. */
+const providerResponseType = (type: string): string => (type === 'token' ? 'code token' : type);
+
+const nameOf = ({ client_name }: Readonly<Record<string, unknown>>) =>
+  typeof client_name === 'string' ? { client_name } : {};

@@ -1,0 +1,122 @@
+// Reads and completes interactions: the part of an authorization request that a user spends on our sign-in and consent pages.
+// oidc-provider stores the interaction and gives the browser a cookie for it. When a page has a result, the browser returns to the
+// authorization endpoint, which reads that result.
+import type { Request, Response } from 'express';
+import { errors, type Provider } from 'oidc-provider';
+import { idpParameter } from './authorization-request.ts';
+import { ownMetadataOf } from './registered-client.ts';
+import { splitScope } from './scopes.ts';
+
+/** The interaction is over, or belongs to another browser. Pages show it as an expired sign-in. */
+export class InteractionExpired extends Error {
+  override readonly name = 'InteractionExpired';
+  readonly status = 400;
+}
+
+export interface SignInResult {
+  readonly accountId: string;
+  /** Seconds since 1970. */
+  readonly signedInAt: number;
+  readonly acr?: string | undefined;
+  readonly amr: readonly string[];
+}
+
+export interface InteractionClient {
+  readonly clientId: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly policyUri: string | undefined;
+  readonly tosUri: string | undefined;
+}
+
+export interface Interaction {
+  readonly uid: string;
+  readonly prompt: string;
+  readonly requestedScopes: readonly string[];
+  readonly redirectUri: string | undefined;
+  readonly loginHint: string | undefined;
+  /** The social provider that the request chose with `acr_values=idp:NAME`. */
+  readonly socialProvider: string | undefined;
+  /** The account that is signed in. */
+  readonly accountId: string | undefined;
+  readonly grantId: string | undefined;
+  /** Returns undefined when the client was removed or disabled since the request began. */
+  readonly findClient: () => Promise<InteractionClient | undefined>;
+  // Each of the following stores a result and redirects the browser back to the authorization endpoint.
+  readonly signIn: (response: Response, result: SignInResult) => Promise<void>;
+  readonly consent: (response: Response, grantId: string) => Promise<void>;
+  readonly deny: (response: Response, description: string) => Promise<void>;
+}
+
+export type Interactions = ReturnType<typeof createInteractions>;
+
+export function createInteractions(provider: () => Provider) {
+  return {
+    /**
+     * Finds the interaction named by the route parameter `uid`.
+     * @throws {InteractionExpired} also when the browser does not have the cookie of this interaction
+     */
+    async find(request: Request, response: Response): Promise<Interaction> {
+      const found = await provider()
+        .interactionDetails(request, response)
+        .catch((error: Error) => {
+          throw error instanceof errors.SessionNotFound ? new InteractionExpired(error.message) : error;
+        });
+      if (found.uid !== request.params.uid) throw new InteractionExpired('the cookie belongs to another interaction');
+      return describe(provider(), found);
+    },
+
+    /**
+     * Finds an interaction without its cookie, which browsers send only to the path of the interaction. The caller must know by other
+     * means that the interaction belongs to this browser. @throws {InteractionExpired}
+     */
+    async findByUid(uid: string): Promise<Interaction> {
+      const found = await provider().Interaction.find(uid);
+      if (!found) throw new InteractionExpired('the interaction is over');
+      return describe(provider(), found);
+    },
+  };
+}
+
+type StoredInteraction = Awaited<ReturnType<Provider['interactionDetails']>>;
+
+function describe(provider: Provider, stored: StoredInteraction): Interaction {
+  const parameter = (name: string): string | undefined => {
+    const value = stored.params[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const finish = async (response: Response, result: NonNullable<StoredInteraction['result']>): Promise<void> => {
+    stored.result = result;
+    await stored.save(stored.exp - Math.floor(Date.now() / 1000));
+    response.redirect(303, stored.returnTo);
+  };
+  return {
+    uid: stored.uid,
+    prompt: stored.prompt.name,
+    requestedScopes: splitScope(parameter('scope')),
+    redirectUri: parameter('redirect_uri'),
+    loginHint: parameter('login_hint'),
+    socialProvider: parameter(idpParameter),
+    accountId: stored.session?.accountId,
+    grantId: stored.grantId,
+    async findClient() {
+      const client = await provider.Client.find(String(stored.params.client_id));
+      return (
+        client && {
+          clientId: client.clientId,
+          name: client.clientName ?? client.clientId,
+          kind: ownMetadataOf(client).kind,
+          policyUri: client.policyUri,
+          tosUri: client.tosUri,
+        }
+      );
+    },
+    signIn: (response, { accountId, signedInAt, acr, amr }) =>
+      finish(response, {
+        ...stored.lastSubmission,
+        login: { accountId, ts: signedInAt, amr: [...amr], ...(acr && { acr }) },
+      }),
+    consent: (response, grantId) => finish(response, { ...stored.lastSubmission, consent: { grantId } }),
+    deny: (response, description) => finish(response, { error: 'access_denied', error_description: description }),
+  };
+}

@@ -1,0 +1,91 @@
+// Finds, starts and ends the sign-in session that oidc-provider keeps for a browser.
+// Our own pages use the same session as the authorization endpoint, so signing in or out in one place applies to both.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Provider } from 'oidc-provider';
+
+/** Seconds. A session ends after `unused` without a request, and after `absolute` in any case. */
+const limits = { unused: 14 * 24 * 3600, absolute: 30 * 24 * 3600 };
+
+const now = (): number => Math.floor(Date.now() / 1000);
+
+/** `ttl.Session` of the configuration: every use extends the session, up to the absolute limit. */
+export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number | undefined }): number {
+  const age = session.loginTs === undefined ? 0 : now() - session.loginTs;
+  return Math.max(1, Math.min(limits.unused, limits.absolute - age));
+}
+
+export interface ProviderSession {
+  /** Stays the same for the whole session; the value of the cookie changes at every sign-in. */
+  readonly uid: string;
+  readonly accountId: string;
+  /** Seconds since 1970. */
+  readonly signedInAt: number;
+}
+
+export interface ProvenIdentity {
+  readonly accountId: string;
+  /** `idp:NAME` after a social sign-in. */
+  readonly acr?: string | undefined;
+  readonly amr: readonly string[];
+}
+
+export type ProviderSessions = ReturnType<typeof createProviderSessions>;
+
+export function createProviderSessions(
+  provider: () => Provider,
+  { revokeGrant }: { revokeGrant: (grantId: string) => Promise<void> },
+) {
+  const contextOf = (request: IncomingMessage, response: ServerResponse) => provider().createContext(request, response);
+  const sessionOf = (request: IncomingMessage, response: ServerResponse) =>
+    provider().Session.get(contextOf(request, response) as never);
+
+  /** Revokes the grants that end with the session, as the library does when a user signs out through a client. */
+  const revokeSessionGrants = async (authorizations: object | undefined): Promise<void> => {
+    const entries = Object.values(authorizations ?? {}) as { grantId?: string; persistsLogout?: boolean }[];
+    await Promise.all(
+      entries.map(({ grantId, persistsLogout }) => (grantId && !persistsLogout ? revokeGrant(grantId) : undefined)),
+    );
+  };
+
+  return {
+    /** Returns undefined when nobody is signed in. */
+    async find(request: IncomingMessage, response: ServerResponse): Promise<ProviderSession | undefined> {
+      const { accountId, loginTs, uid } = await sessionOf(request, response);
+      return accountId && loginTs !== undefined ? { uid, accountId, signedInAt: loginTs } : undefined;
+    },
+
+    /** Signs the account in. If another account was signed in, its session and its grants end. */
+    async start(
+      request: IncomingMessage,
+      response: ServerResponse,
+      { accountId, acr, amr }: ProvenIdentity,
+    ): Promise<ProviderSession> {
+      const session = await sessionOf(request, response);
+      if (session.accountId && session.accountId !== accountId) {
+        await revokeSessionGrants(session.authorizations);
+        session.authorizations = undefined;
+      }
+      const signedInAt = now();
+      session.loginAccount({ accountId, loginTs: signedInAt, acr, amr: [...amr] });
+      // A new cookie value at every sign-in prevents session fixation.
+      session.resetIdentifier();
+      await session.save(sessionTtl(undefined, session));
+      contextOf(request, response).cookies.set(provider().cookieName('session'), session.jti, {
+        httpOnly: true,
+        sameSite: 'lax',
+        signed: true,
+        maxAge: limits.unused * 1000,
+      });
+      return { uid: session.uid, accountId, signedInAt };
+    },
+
+    /** Signs out and revokes the grants of the session. */
+    async end(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }> {
+      const session = await sessionOf(request, response);
+      await revokeSessionGrants(session.authorizations);
+      if (session.accountId) await session.destroy();
+      contextOf(request, response).cookies.set(provider().cookieName('session'), null, { signed: true });
+      return { uid: session.uid };
+    },
+  };
+}
