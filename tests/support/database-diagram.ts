@@ -1,0 +1,60 @@
+// Draws a mermaid ER diagram of a database from PostgreSQL's catalogue.
+import pg from 'pg';
+
+interface Column {
+  readonly table: string;
+  readonly name: string;
+  readonly type: string;
+  readonly required: boolean;
+  readonly primaryKey: boolean;
+}
+
+interface ForeignKey {
+  readonly child: string;
+  readonly parent: string;
+  readonly columns: string;
+}
+
+/** The tables of migrations and locks say nothing about the domain. */
+const leftOut = ['schema_migration', 'import_lock'];
+
+const columnsOf = `select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type, a.attnotnull as required,
+    coalesce(a.attnum = any (k.conkey), false) as "primaryKey"
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  left join pg_constraint k on k.conrelid = c.oid and k.contype = 'p'
+  where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and c.relname <> all ($1)
+  order by c.relname, a.attnum`;
+
+const foreignKeysOf = `select k.conrelid::regclass::text as child, k.confrelid::regclass::text as parent,
+    (select string_agg(a.attname, ', ' order by position) from unnest(k.conkey) with ordinality key (attnum, position)
+       join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.attnum) as columns
+  from pg_constraint k where k.contype = 'f' and k.connamespace = 'public'::regnamespace order by 1, 2, 3`;
+
+export async function drawDatabase(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  await client.connect();
+  try {
+    const columns = (await client.query<Column>(columnsOf, [leftOut])).rows;
+    const foreignKeys = (await client.query<ForeignKey>(foreignKeysOf)).rows;
+    const tables = [...Map.groupBy(columns, (column) => column.table)].flatMap(([table, ofTable]) => [
+      `  ${table} {`,
+      ...ofTable.map(
+        ({ name, type, required, primaryKey }) =>
+          `    ${wordOf(type)} ${name}${primaryKey ? ' PK' : ''}${required ? '' : ' "optional"'}`,
+      ),
+      '  }',
+    ]);
+    const lines = foreignKeys.map(({ child, parent, columns: key }) => `  ${parent} ||--o{ ${child} : "${key}"`);
+    return ['erDiagram', ...tables, ...lines].join('\n');
+  } finally {
+    await client.end();
+  }
+}
+
+/** Mermaid accepts one word for a type. */
+function wordOf(type: string): string {
+  return type
+    .replace('timestamp with time zone', 'timestamptz')
+    .replace('character varying', 'varchar')
+    .replaceAll(' ', '_');
+}
