@@ -1,7 +1,7 @@
 // Which errors does the API name, with which status and text? The catalogue of the specification ("Errors") and contract section 7.
 
 import type { ValueDescription } from '@bay-booking/common/endpoint';
-import { ApiError, type Problem, problem } from '@bay-booking/common/errors';
+import { ApiError, type Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 
 interface Entry {
@@ -61,7 +61,8 @@ export type Code = keyof typeof catalogue;
 type Context = Readonly<Record<string, unknown>>;
 
 export function problemOf(code: Code, context: Context = {}, moreInfo = '', fieldName = ''): Problem {
-  return problem(code, catalogue[code].description.replace('{fieldName}', fieldName), context, moreInfo);
+  const description = catalogue[code].description.replace('{fieldName}', fieldName);
+  return { code, description, moreInfo, contextData: context };
 }
 
 /** The failure of one code, with its status. */

@@ -1,12 +1,14 @@
-// What is an endpoint? One description as data, from which requests are validated, answers are checked in tests and the OpenAPI
-// document is made: authorize → validate → handle → send. Whoever serves it (Express, a test) brings the rest.
+// An HTTP endpoint as data: its method, path, schemas, documentation and handler.
+//
+// One description serves three purposes. The router validates requests by it, the OpenAPI document is generated from
+// it, and the tests check responses against that document. This module does not depend on an HTTP framework.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Of a header, or of a parameter in the path. */
+/** Describes a header or a path parameter. */
 export interface ValueDescription {
   readonly description: string;
   readonly schema: Schema;
@@ -15,8 +17,9 @@ export interface ValueDescription {
 
 export interface EndpointResponse {
   readonly status: number;
-  /** A value to be written as JSON, or JSON already written. */
+  /** A value that is sent as JSON. */
   readonly body?: unknown;
+  /** The body as JSON text. It replaces `body`. */
   readonly json?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -25,7 +28,7 @@ export interface EndpointRequest<Query, Body, Caller> {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** What validation found; empty unless the endpoint says `reportsValidationErrors`. */
+  /** Always empty unless the endpoint sets `reportsValidationErrors`. */
   readonly validationErrors: readonly ValidationError[];
   readonly header: (name: string) => string | undefined;
   readonly caller: Caller;
@@ -39,7 +42,7 @@ export interface SuccessDescription {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
 }
 
-/** An endpoint whose types have been forgotten, as the router and the document see it. */
+/** An endpoint as the router and the OpenAPI document see it, without the types of its query and body. */
 export interface Endpoint<Caller = unknown> {
   readonly operationId: string;
   readonly method: Method;
@@ -55,36 +58,45 @@ export interface Endpoint<Caller = unknown> {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   readonly body?: Schema;
   readonly bodyExample?: unknown;
-  /** `optional`: a body is read only if the query lacks one of the body's properties. */
+  /** `optional`: the body is read only if the query lacks one of the body's properties. Default: `required`. */
   readonly bodyUse?: 'required' | 'optional';
   readonly success: SuccessDescription;
+  /** Whether the endpoint can respond with 304. */
   readonly notModified?: boolean;
-  /** Codes of the catalogue, beside those that every endpoint shares. */
-  readonly problems: readonly string[];
-  /** What `contextData` holds where the server knows nothing better. */
+  /** Error codes of this endpoint. The codes that all endpoints share are not listed. */
+  readonly errorCodes: readonly string[];
+  /** `contextData` of an error whose handler provides none. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
-  /** The handler gets the valid fields and the validation errors, to report them with what it finds itself. */
+  /**
+   * The router calls `handle` even if the request has validation errors. `handle` gets the valid fields and the
+   * validation errors, so that one response can report them together with the errors that `handle` finds. Without this
+   * flag the router responds with 400.
+   */
   readonly reportsValidationErrors?: boolean;
   readonly handle: (request: EndpointRequest<never, never, Caller>) => Promise<EndpointResponse>;
 }
 
-type Read<S> = S extends JSONSchema ? FromSchema<S> : Record<string, never>;
+type TypeOf<S> = S extends JSONSchema ? FromSchema<S> : Record<string, never>;
 
-type Described<Q, B, Caller> = Omit<Endpoint<Caller>, 'query' | 'body' | 'handle'> & {
-  readonly query?: Q;
-  readonly body?: B;
+type TypedEndpoint<Query, Body, Caller> = Omit<Endpoint<Caller>, 'query' | 'body' | 'handle'> & {
+  readonly query?: Query;
+  readonly body?: Body;
   readonly handle: (
     request: EndpointRequest<
-      Q extends Schema ? Partial<Read<Q>> : unknown,
-      B extends Schema ? Partial<Read<B>> : unknown,
+      Query extends Schema ? Partial<TypeOf<Query>> : unknown,
+      Body extends Schema ? Partial<TypeOf<Body>> : unknown,
       Caller
     >,
   ) => Promise<EndpointResponse>;
 };
 
-/** Gives `handle` the types of the schemas. Fields are partial where the endpoint reports validation errors itself. */
-export function endpoint<Caller>() {
-  return <const Q extends Schema | undefined = undefined, const B extends Schema | undefined = undefined>(
-    description: Described<Q, B, Caller>,
-  ): Endpoint<Caller> => description as unknown as Endpoint<Caller>;
+/**
+ * Returns a function that defines one endpoint. It derives the types of `query` and `body` in `handle` from their
+ * schemas. All fields are optional there, because a field with a validation error is left out. Two steps are needed
+ * because TypeScript infers either all type parameters of a call or none.
+ */
+export function endpointDefiner<Caller>() {
+  return <const Query extends Schema | undefined = undefined, const Body extends Schema | undefined = undefined>(
+    endpoint: TypedEndpoint<Query, Body, Caller>,
+  ): Endpoint<Caller> => endpoint as unknown as Endpoint<Caller>;
 }

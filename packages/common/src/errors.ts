@@ -1,5 +1,6 @@
-// What does a failure look like on the wire? The error envelope of the specification ("Error envelope"), as value and as JSON Schema.
+// The error envelope of every error response, as a value and as JSON Schema (specification, "Error envelope").
 
+/** One entry of the error envelope. */
 export interface Problem {
   readonly code: string;
   readonly description: string;
@@ -11,7 +12,10 @@ export interface ErrorEnvelope {
   readonly errors: readonly Problem[];
 }
 
-/** A failure that the client is to see: one HTTP status, one entry per fault. `message` is for the log alone. */
+/**
+ * An error that becomes a response: its HTTP status, headers and problems. `message` and `cause` only appear in the
+ * log.
+ */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -23,20 +27,11 @@ export class ApiError extends Error {
     problems: readonly Problem[],
     options: { headers?: Record<string, string>; cause?: unknown } = {},
   ) {
-    super(problems.map((problem) => `${problem.code} ${problem.description}`).join('; '), { cause: options.cause });
+    super(problems.map(({ code, description }) => `${code} ${description}`).join('; '), { cause: options.cause });
     this.status = status;
     this.problems = problems;
     this.headers = options.headers ?? {};
   }
-}
-
-export function problem(
-  code: string,
-  description: string,
-  contextData: Record<string, unknown> = {},
-  moreInfo = '',
-): Problem {
-  return { code, description, moreInfo, contextData };
 }
 
 export function errorEnvelope(problems: readonly Problem[]): ErrorEnvelope {

@@ -1,4 +1,5 @@
-// How does a resource say where one can go from it? The link object of the specification: an HTTP method and an absolute URL.
+// Links of a resource: an HTTP method and an absolute URL, as a value and as JSON Schema (specification, "Link
+// object").
 
 export interface Link {
   readonly method: string;
@@ -7,9 +8,9 @@ export interface Link {
 
 export type MakeLink = (method: string, path: string) => Link;
 
-/** Builds links below one public base address; `base` may carry a path and an ending slash. */
-export function linksBelow(base: string): MakeLink {
-  const root = base.replace(/\/+$/, '');
+/** Returns a function that makes links below a public base URL. The base URL may have a path and a trailing slash. */
+export function linksBelow(baseUrl: string): MakeLink {
+  const root = baseUrl.replace(/\/+$/, '');
   return (method, path) => ({ method, href: `${root}${path}` });
 }
 

@@ -1,6 +1,6 @@
-// Endpoints as OpenAPI 3.1: names are referred to, codes grouped by status.
+// Tests the OpenAPI document that is generated from one endpoint.
 import { expect, test } from '@jest/globals';
-import { endpoint } from './endpoint.ts';
+import { endpointDefiner } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
 
 const thing = { type: 'object', properties: { id: { type: 'string' } } } as const;
@@ -8,14 +8,14 @@ const query = {
   type: 'object',
   properties: { ids: { type: 'array', items: { type: 'string' }, description: 'Which.' } },
 } as const;
-const describe = endpoint<undefined>();
+const defineEndpoint = endpointDefiner<undefined>();
 
 const document = openApiDocument({
   info: { title: 'Things', version: '1' },
   servers: [{ url: 'https://things.example' }],
   tags: [{ name: 'Things' }],
   endpoints: [
-    describe({
+    defineEndpoint({
       operationId: 'makeThing',
       method: 'POST',
       path: '/things/{id}',
@@ -26,14 +26,14 @@ const document = openApiDocument({
       query,
       body: thing,
       success: { status: 201, description: 'Made.', schema: { type: 'array', items: thing } },
-      problems: ['A', 'B'],
+      errorCodes: ['A', 'B'],
       errorContext: { thing: '' },
       handle: async () => ({ status: 201 }),
     }),
   ],
   schemas: { Thing: thing, Errors: { type: 'object' } },
   errorSchema: 'Errors',
-  problems: {
+  errors: {
     A: { status: 400, description: "'{fieldName}' is bad." },
     B: { status: 400, description: 'Worse.' },
     C: {
@@ -43,7 +43,7 @@ const document = openApiDocument({
     },
     D: { status: 415, description: 'Type.' },
   },
-  sharedProblems: { always: ['C'], withBody: ['D'] },
+  sharedErrorCodes: { always: ['C'], withBody: ['D'] },
   securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
   security: [{ bearer: [] }],
 }) as { paths: Record<string, Record<string, Record<string, never>>>; components: { schemas: object } };
@@ -54,7 +54,7 @@ const operation = document.paths['/things/{id}']?.post as unknown as {
   responses: Record<string, { description: string; content: Record<string, object> }>;
 };
 
-test('a schema that components name is referred to wherever it occurs', () => {
+test('a schema that is a component becomes a reference wherever it occurs', () => {
   const reference = { $ref: '#/components/schemas/Thing' };
   expect(operation.requestBody).toEqual({ required: true, content: { 'application/json': { schema: reference } } });
   expect(operation.responses[201]?.content['application/json']).toEqual({
@@ -63,7 +63,7 @@ test('a schema that components name is referred to wherever it occurs', () => {
   expect(document.components.schemas).toEqual({ Thing: thing, Errors: { type: 'object' } });
 });
 
-test('parameters stand in path and query, arrays exploded', () => {
+test('the document describes path and query parameters, with arrays exploded', () => {
   expect(operation.parameters).toEqual([
     { name: 'id', in: 'path', required: true, description: 'The id.', schema: { type: 'string' } },
     {
@@ -78,7 +78,7 @@ test('parameters stand in path and query, arrays exploded', () => {
   ]);
 });
 
-test('codes are grouped by status, with an example each and the headers of any', () => {
+test('errors are grouped by status, with one example per code and the headers of all codes', () => {
   expect(Object.keys(operation.responses)).toEqual(['201', '400', '415', '503']);
   expect(operation.responses[400]?.description).toBe("A: '{fieldName}' is bad. | B: Worse.");
   expect(operation.responses[400]?.content['application/json']).toMatchObject({

@@ -1,8 +1,9 @@
-// How does a client's author read our endpoints? As OpenAPI 3.1, made from the very descriptions and schemas that requests are
-// validated by. A schema that `components` names is referred to, wherever it occurs.
+// Generates an OpenAPI 3.1 document from endpoints.
+//
+// The document is generated from the schemas that validate the requests, so the two cannot differ.
 import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
 
-export interface DocumentedProblem {
+export interface DocumentedError {
   readonly status: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
@@ -13,29 +14,38 @@ export interface DocumentOptions {
   readonly servers: readonly Schema[];
   readonly tags: readonly Schema[];
   readonly endpoints: readonly Endpoint<never>[];
+  /** The components by name. A schema that occurs elsewhere, as the same object, becomes a `$ref` to its component. */
   readonly schemas: Readonly<Record<string, Schema>>;
+  /** The name of the component that is the body of every error response. */
   readonly errorSchema: string;
-  readonly problems: Readonly<Record<string, DocumentedProblem>>;
-  /** Codes that every endpoint may answer, and those that every endpoint with a body may. */
-  readonly sharedProblems: { readonly always: readonly string[]; readonly withBody: readonly string[] };
+  /** The errors by code. */
+  readonly errors: Readonly<Record<string, DocumentedError>>;
+  /** Codes of the errors of every endpoint, and of every endpoint with a body. */
+  readonly sharedErrorCodes: { readonly always: readonly string[]; readonly withBody: readonly string[] };
   readonly securitySchemes: Schema;
   readonly security: readonly Schema[];
 }
 
-export function openApiDocument(options: DocumentOptions): Record<string, unknown> {
-  const names = new Map(Object.entries(options.schemas).map(([name, schema]) => [schema as unknown, name]));
-  const refer = (value: unknown, top = false): unknown => {
-    if (Array.isArray(value)) return value.map((entry) => refer(entry));
+type Json = Record<string, unknown>;
+/** Replaces each schema that is a component by a reference. */
+type WithReferences = (schema: unknown) => unknown;
+
+export function openApiDocument(options: DocumentOptions): Json {
+  const componentNames = new Map<unknown, string>(
+    Object.entries(options.schemas).map(([name, schema]) => [schema, name]),
+  );
+  const withReferences: WithReferences = (value) => {
     if (typeof value !== 'object' || value === null) return value;
-    const name = names.get(value);
-    if (name && !top) return { $ref: `#/components/schemas/${name}` };
-    return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, refer(entry)]));
+    const name = componentNames.get(value);
+    return name ? { $ref: `#/components/schemas/${name}` } : withReferencesBelow(value);
   };
-  const paths: Record<string, Record<string, unknown>> = {};
+  const withReferencesBelow = (value: object): unknown =>
+    Array.isArray(value) ? value.map(withReferences) : mapValues(value, withReferences);
+
+  const paths: Record<string, Json> = {};
   for (const endpoint of options.endpoints) {
-    const operations = paths[endpoint.path] ?? {};
-    operations[endpoint.method.toLowerCase()] = operation(endpoint, options, refer);
-    paths[endpoint.path] = operations;
+    const operation = operationOf(endpoint, options, withReferences);
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation };
   }
   return {
     openapi: '3.1.0',
@@ -46,113 +56,117 @@ export function openApiDocument(options: DocumentOptions): Record<string, unknow
     paths,
     components: {
       securitySchemes: options.securitySchemes,
-      schemas: Object.fromEntries(Object.entries(options.schemas).map(([name, schema]) => [name, refer(schema, true)])),
+      schemas: mapValues(options.schemas, withReferencesBelow),
     },
   };
 }
 
-type Refer = (schema: unknown) => unknown;
-
-function operation(endpoint: Endpoint<never>, options: DocumentOptions, refer: Refer): Record<string, unknown> {
+function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withReferences: WithReferences): Json {
   const { operationId, tag, summary, description, body, bodyUse, bodyExample } = endpoint;
   return {
     operationId,
     tags: [tag],
     summary,
     description,
-    parameters: parametersOf(endpoint, refer),
+    parameters: parametersOf(endpoint, withReferences),
     ...(body && {
       requestBody: {
         required: bodyUse !== 'optional',
-        content: {
-          'application/json': { schema: refer(body), ...(bodyExample !== undefined && { example: bodyExample }) },
-        },
+        content: jsonContent(withReferences(body), bodyExample),
       },
     }),
     responses: {
-      ...successOf(endpoint, refer),
-      ...failuresOf(endpoint, options),
+      ...successResponses(endpoint, withReferences),
+      ...errorResponses(endpoint, options),
     },
   };
 }
 
-function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>, refer: Refer): unknown[] {
+function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>, withReferences: WithReferences) {
   const required = new Set((query?.required as readonly string[] | undefined) ?? []);
+  const queryProperties = (query?.properties as Record<string, Schema> | undefined) ?? {};
   return [
     ...Object.entries(params ?? {}).map(([name, { description, schema, example }]) => ({
       name,
       in: 'path',
       required: true,
       description,
-      schema: refer(schema),
-      ...(example !== undefined && { example }),
+      schema: withReferences(schema),
+      ...exampleOf(example),
     })),
-    ...Object.entries((query?.properties as Record<string, Schema> | undefined) ?? {}).map(([name, schema]) => {
-      const { description, ...rest } = schema;
-      return {
-        name,
-        in: 'query',
-        required: required.has(name),
-        description,
-        ...(schema.type === 'array' && { style: 'form', explode: true }),
-        schema: refer(rest),
-        ...(queryExamples?.[name] !== undefined && { example: queryExamples[name] }),
-      };
-    }),
+    ...Object.entries(queryProperties).map(([name, { description, ...schema }]) => ({
+      name,
+      in: 'query',
+      required: required.has(name),
+      description,
+      ...(schema.type === 'array' && { style: 'form', explode: true }),
+      schema: withReferences(schema),
+      ...exampleOf(queryExamples?.[name]),
+    })),
     ...Object.entries(headers ?? {}).map(([name, { description, schema, example }]) => ({
       name,
       in: 'header',
       required: false,
       description,
       schema,
-      ...(example !== undefined && { example }),
+      ...exampleOf(example),
     })),
   ];
 }
 
-function successOf({ success, notModified }: Endpoint<never>, refer: Refer): Record<string, unknown> {
+function successResponses({ success, notModified }: Endpoint<never>, withReferences: WithReferences): Json {
   const { status, description, schema, example, headers } = success;
   return {
     [status]: {
       description,
       ...(headers && { headers }),
-      ...(schema && {
-        content: { 'application/json': { schema: refer(schema), ...(example !== undefined && { example }) } },
-      }),
+      ...(schema && { content: jsonContent(withReferences(schema), example) }),
     },
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
   };
 }
 
-function failuresOf(endpoint: Endpoint<never>, options: DocumentOptions): Record<string, unknown> {
-  const { problems, sharedProblems, errorSchema } = options;
-  const codes = [...endpoint.problems, ...(endpoint.body ? sharedProblems.withBody : []), ...sharedProblems.always];
-  const byStatus = new Map<number, string[]>();
-  for (const code of new Set(codes)) {
-    const { status } = problems[code] as DocumentedProblem;
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
-  return Object.fromEntries(
-    [...byStatus].map(([status, known]) => {
-      const headers = Object.assign({}, ...known.map((code) => problems[code]?.headers ?? {}));
-      return [
-        status,
-        {
-          description: known.map((code) => `${code}: ${problems[code]?.description}`).join(' | '),
-          ...(Object.keys(headers).length > 0 && { headers }),
-          content: {
-            'application/json': {
-              schema: { $ref: `#/components/schemas/${errorSchema}` },
-              examples: Object.fromEntries(known.map((code) => [code, { value: exampleOf(code, endpoint, problems) }])),
-            },
-          },
+/** OpenAPI has one response per status, so the errors of one status share it, with one example each. */
+function errorResponses(endpoint: Endpoint<never>, options: DocumentOptions): Json {
+  const { sharedErrorCodes, errorSchema } = options;
+  const codes = new Set([
+    ...endpoint.errorCodes,
+    ...(endpoint.body ? sharedErrorCodes.withBody : []),
+    ...sharedErrorCodes.always,
+  ]);
+  const errors = [...codes].map((code) => ({ code, ...(options.errors[code] as DocumentedError) }));
+  const responses: Json = {};
+  for (const [status, group] of Map.groupBy(errors, (error) => error.status)) {
+    const headers = Object.assign({}, ...group.map((error) => error.headers ?? {}));
+    responses[status] = {
+      description: group.map(({ code, description }) => `${code}: ${description}`).join(' | '),
+      ...(Object.keys(headers).length > 0 && { headers }),
+      content: {
+        'application/json': {
+          schema: { $ref: `#/components/schemas/${errorSchema}` },
+          examples: Object.fromEntries(
+            group.map(({ code, description }) => [code, { value: errorExample(code, description, endpoint) }]),
+          ),
         },
-      ];
-    }),
-  );
+      },
+    };
+  }
+  return responses;
 }
 
-function exampleOf(code: string, { errorContext = {} }: Endpoint<never>, problems: DocumentOptions['problems']) {
-  const description = problems[code]?.description.replace('{fieldName}', 'bayId');
-  return { errors: [{ code, description, moreInfo: '', contextData: errorContext }] };
+function errorExample(code: string, description: string, { errorContext = {} }: Endpoint<never>): Json {
+  const problem = { code, description: description.replace('{fieldName}', 'bayId'), moreInfo: '' };
+  return { errors: [{ ...problem, contextData: errorContext }] };
+}
+
+function jsonContent(schema: unknown, example: unknown): Json {
+  return { 'application/json': { schema, ...exampleOf(example) } };
+}
+
+function exampleOf(example: unknown): { example?: unknown } {
+  return example === undefined ? {} : { example };
+}
+
+function mapValues(object: object, change: (value: never) => unknown): Json {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value as never)]));
 }

@@ -1,16 +1,17 @@
+// Tests page arithmetic and the list envelope.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { listEnvelope, offsetOf, pageCountOf, reconcileTotal } from './page.ts';
 
 const hrefOf = (page: number) => `https://bookings.example/api/bookings?page=${page}`;
-const cut = (all: readonly number[], page: number, pageSize: number) =>
+const pageOf = (all: readonly number[], page: number, pageSize: number) =>
   all.slice(offsetOf({ page, pageSize }), offsetOf({ page, pageSize }) + pageSize);
 
-test('the pages of a list, put together, are the list: nothing repeated, nothing lost', () => {
+test('the pages of a list, put together, are the list', () => {
   fc.assert(
     fc.property(fc.array(fc.integer(), { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (all, pageSize) => {
       const pages = Array.from({ length: pageCountOf(all.length, pageSize) }, (_, index) =>
-        cut(all, index + 1, pageSize),
+        pageOf(all, index + 1, pageSize),
       );
       expect(pages.flat()).toEqual(all);
       expect(pages.every((page) => page.length > 0)).toBe(true);
@@ -18,7 +19,7 @@ test('the pages of a list, put together, are the list: nothing repeated, nothing
   );
 });
 
-test('following next from first visits every page once and ends at last; prev leads back', () => {
+test('following next from the first page visits every page once and ends at last; prev leads back', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 50 }), (total, pageSize) => {
       const seen: string[] = [];
@@ -37,14 +38,14 @@ test('following next from first visits every page once and ends at last; prev le
   );
 });
 
-test('a page past the end leads back to the last page', () => {
+test('prev of a page past the end is the last page', () => {
   const { _links: links, pageCount } = listEnvelope([], 5, { page: 9, pageSize: 2 }, hrefOf);
   expect(pageCount).toBe(3);
   expect(links.prev?.href).toBe(hrefOf(3));
   expect(links).not.toHaveProperty('next');
 });
 
-test('a total that was counted when some had come or gone still fits the page', () => {
+test('a total that was counted after items were created or deleted is made consistent with the page', () => {
   expect(reconcileTotal(5, 10, 12)).toBe(15);
   expect(reconcileTotal(5, 10, 99)).toBe(99);
   expect(reconcileTotal(0, 10, 12)).toBe(10);

@@ -1,4 +1,5 @@
-// Pages of a list: page arithmetic, and the list envelope with its links, as a value and as JSON Schema (specification, "Pagination").
+// Pages of a list: page arithmetic, and the list envelope with its links, as a value and as JSON Schema (specification,
+// "Pagination").
 import { type Link, linkSchema } from './links.ts';
 
 /** Pages are numbered from 1. */
@@ -26,16 +27,17 @@ export function offsetOf({ page, pageSize }: PageRequest): number {
 }
 
 /**
- * Makes a total consistent with the page it is returned with. The page and the total are read by two statements, and items can be
- * created or deleted between them. `shown` is the number of items on the page, `offset` the number of items before it.
+ * Makes a total consistent with the page it is returned with. The page and the total are read by two statements, and
+ * items can be created or deleted between them. `shown` is the number of items on the page, `offset` the number of
+ * items before it.
  */
 export function reconcileTotal(shown: number, offset: number, counted: number): number {
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
 }
 
 /**
- * Wraps the items of one page. `hrefOf` returns the URL of another page of the same list. `next` and `prev` are present only if those
- * pages exist. An empty list has `pageCount` 0, and `last` is page 1.
+ * Wraps the items of one page. `hrefOf` returns the URL of another page of the same list. `next` and `prev` are present
+ * only if those pages exist. An empty list has `pageCount` 0, and `last` is page 1.
  */
 export function listEnvelope<Item>(
   items: readonly Item[],

@@ -1,4 +1,4 @@
-// Query strings read and written: the three spellings of arrays, and links that ask for the same again. Contract section 7.
+// Tests reading and writing query strings (docs/behaviour.md, "Query parameters").
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { readQueryString, writeQueryString } from './query-string.ts';
@@ -19,22 +19,22 @@ describe('readQueryString', () => {
     ['comma-separated, encoded', 'ids=a%2Cb', ['a', 'b']],
     ['mixed', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e']],
     ['empty', 'ids=', ['']],
-  ])('an array %s', (_how, text, ids) => expect(read(text)).toEqual({ ids }));
+  ])('reads an array that is %s', (_form, text, ids) => expect(read(text)).toEqual({ ids }));
 
-  test('converts what fits and leaves what does not to validation', () => {
+  test('converts a value that fits the type of its property and leaves any other value as it is', () => {
     expect(read('page=2&isActive=false&name=2')).toEqual({ page: 2, isActive: false, name: '2' });
     expect(read('page=2.0&isActive=0')).toEqual({ page: '2.0', isActive: '0' });
     expect(read('page=1&page=2&name=')).toEqual({ page: ['1', '2'], name: '' });
     expect(read(`page=${'9'.repeat(50)}`)).toEqual({ page: Number.MAX_SAFE_INTEGER });
   });
 
-  test('ignores what is not known, the prototype’s names among it', () => {
+  test('ignores parameters that the schema does not name, including names of the object prototype', () => {
     expect(read('colour=red&__proto__=x&toString=y&page[]=1')).toEqual({});
     expect(read('')).toEqual({});
   });
 });
 
-test('what is written is read back the same', () => {
+test('reading what was written gives the same values', () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1 });
   fc.assert(
     fc.property(
@@ -54,6 +54,6 @@ test('what is written is read back the same', () => {
   );
 });
 
-test('nothing to write is nothing', () => {
+test('without any value the query string is empty', () => {
   expect(writeQueryString({ ids: undefined })).toBe('');
 });

@@ -1,4 +1,4 @@
-// Faults of a request's fields, by name and kind.
+// Tests the validation of the fields of a request.
 import { describe, expect, test } from '@jest/globals';
 import { createValidator } from './validation.ts';
 
@@ -13,11 +13,11 @@ const validate = createValidator({ even: { test: (text) => text.length % 2 === 0
 });
 
 describe('createValidator', () => {
-  test('valid fields without validation errors; unknown ones left out; null is as good as nothing', () => {
+  test('returns the valid fields; leaves out unknown fields and fields that are null', () => {
     expect(validate({ a: 'xx', b: 1, c: null, d: 4 })).toEqual({ value: { a: 'xx', b: 1 }, validationErrors: [] });
   });
 
-  test('each field at fault once, and the valid ones kept', () => {
+  test('reports each invalid field once and returns the valid fields', () => {
     const { value, validationErrors } = validate({ a: 'x', c: ['\u0000', 1, 'x'] });
     expect(value).toEqual({});
     expect(validationErrors.map(({ field, kind }) => [field, kind]).sort()).toEqual([
@@ -31,7 +31,7 @@ describe('createValidator', () => {
     });
   });
 
-  test('an own property named like one of the prototype is data, not a field', () => {
+  test('ignores an own property that has the name of a prototype property', () => {
     expect(validate(JSON.parse('{"a":"xx","b":1,"__proto__":{"c":["y"]}}'))).toEqual({
       value: { a: 'xx', b: 1 },
       validationErrors: [],

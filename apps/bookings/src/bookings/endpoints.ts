@@ -1,5 +1,5 @@
 // What can be done with bookings over HTTP? The six endpoints of the specification, each as data; the doing is in create, change, list.
-import { endpoint } from '@bay-booking/common/endpoint';
+import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { createBookingCreator } from './create.ts';
 import { bookingExample, bookingListExample, createExample, exampleId, updateExample } from './examples.ts';
@@ -17,7 +17,7 @@ import {
 import type { ChangeServices } from './update.ts';
 import { createBookingChanger, createBookingFinder } from './update.ts';
 
-const describe = endpoint<Caller>();
+const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Bookings';
 const errorContext = { externalBookingId: '' };
@@ -41,7 +41,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
   const { link } = services;
 
   return [
-    describe({
+    defineEndpoint({
       operationId: 'createBooking',
       method: 'POST',
       path: '/api/bookings',
@@ -66,7 +66,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
         example,
         headers: { ...etag, Location: { description: "The booking's address.", schema: string } },
       },
-      problems: [
+      errorCodes: [
         'ERR00001',
         'ERR00002',
         'ERR00010',
@@ -83,7 +83,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       handle: ({ body, validationErrors, caller, header }) =>
         create({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
     }),
-    describe({
+    defineEndpoint({
       operationId: 'searchBookings',
       method: 'GET',
       path: '/api/bookings',
@@ -102,12 +102,12 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
         example: listExample,
         headers: linkHeader,
       },
-      problems: ['ERR00001', 'ERR00002'],
+      errorCodes: ['ERR00001', 'ERR00002'],
       errorContext,
       reportsValidationErrors: true,
       handle: ({ query, body, validationErrors, caller }) => search(query, body, validationErrors, caller),
     }),
-    describe({
+    defineEndpoint({
       operationId: 'getBooking',
       method: 'GET',
       path: '/api/bookings/{id}',
@@ -118,11 +118,11 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       headers: ifNoneMatch,
       success: { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag },
       notModified: true,
-      problems: ['ERR00404'],
+      errorCodes: ['ERR00404'],
       errorContext,
       handle: async ({ params: { id = '' }, caller }) => bookingResponse(200, await find(id, caller), link),
     }),
-    describe({
+    defineEndpoint({
       operationId: 'updateBooking',
       method: 'PUT',
       path: '/api/bookings/{id}',
@@ -134,7 +134,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       body: updateBookingSchema,
       bodyExample: updateExample,
       success: { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag },
-      problems: [
+      errorCodes: [
         'ERR00001',
         'ERR00002',
         'ERR00010',
@@ -150,7 +150,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         update({ id, caller, ifMatch: header('if-match'), body, validationErrors }),
     }),
-    describe({
+    defineEndpoint({
       operationId: 'deleteBooking',
       method: 'DELETE',
       path: '/api/bookings/{id}',
@@ -160,11 +160,11 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       params,
       headers: ifMatch,
       success: { status: 204, description: 'Deleted.' },
-      problems: ['ERR00404', 'ERR00412'],
+      errorCodes: ['ERR00404', 'ERR00412'],
       errorContext,
       handle: ({ params: { id = '' }, caller, header }) => remove({ id, caller, ifMatch: header('if-match') }),
     }),
-    describe({
+    defineEndpoint({
       operationId: 'listUpcomingBookings',
       method: 'GET',
       path: '/api/bays/{id}/upcoming-bookings',
@@ -180,7 +180,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
         example: listExample,
         headers: linkHeader,
       },
-      problems: ['ERR00002', 'ERR00404'],
+      errorCodes: ['ERR00002', 'ERR00404'],
       errorContext,
       handle: ({ params: { id = '' }, query, caller }) => upcoming(id, query, caller),
     }),

@@ -56,8 +56,8 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
       Errors: errorEnvelopeSchema,
     },
     errorSchema: 'Errors',
-    problems: catalogue,
-    sharedProblems: {
+    errors: catalogue,
+    sharedErrorCodes: {
       always: [
         'ERR00400',
         'ERR00401',

@@ -1,5 +1,5 @@
 // Which places can a client see? GET /api/booking-locations, GET /api/booking-locations/{id} and GET /api/booking-bays.
-import { endpoint } from '@bay-booking/common/endpoint';
+import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { offsetOf } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
@@ -10,7 +10,7 @@ import { bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
 import type { PlacesStore } from './store.ts';
 
-const describe = endpoint<Caller>();
+const defineEndpoint = endpointDefiner<Caller>();
 const linkHeader = {
   Link: { description: 'The links of the list (RFC 8288).', schema: { type: 'string' } },
 } as const;
@@ -23,7 +23,7 @@ export function createPlacesEndpoints({
   readonly link: MakeLink;
 }) {
   return [
-    describe({
+    defineEndpoint({
       operationId: 'listBookingLocations',
       method: 'GET',
       path: '/api/booking-locations',
@@ -33,7 +33,7 @@ export function createPlacesEndpoints({
       query: locationQuerySchema,
       queryExamples: { ids: ['loc-north-1'], facilityIds: ['fac-north'] },
       success: { status: 200, description: 'A page of locations.', schema: locationListSchema, headers: linkHeader },
-      problems: ['ERR00002'],
+      errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.locations);
         const { rows, total } = await store.locations(caller.facilities, query, {
@@ -44,7 +44,7 @@ export function createPlacesEndpoints({
         return listResponse({ path: '/api/booking-locations', query, page }, items, total, link);
       },
     }),
-    describe({
+    defineEndpoint({
       operationId: 'getBookingLocation',
       method: 'GET',
       path: '/api/booking-locations/{id}',
@@ -53,14 +53,14 @@ export function createPlacesEndpoints({
       description: "A location of one of the token's facilities.",
       params: { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } },
       success: { status: 200, description: 'The location.', schema: locationSchema },
-      problems: ['ERR00404'],
+      errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => {
         const row = isText(id) ? await store.location(caller.facilities, id) : undefined;
         if (!row) throw apiError('ERR00404');
         return { status: 200, body: locationResource(row, link) };
       },
     }),
-    describe({
+    defineEndpoint({
       operationId: 'listBookingBays',
       method: 'GET',
       path: '/api/booking-bays',
@@ -70,7 +70,7 @@ export function createPlacesEndpoints({
       query: bayQuerySchema,
       queryExamples: { locationId: 'loc-north-1' },
       success: { status: 200, description: 'A page of bays.', schema: bayListSchema, headers: linkHeader },
-      problems: ['ERR00002'],
+      errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.bays);
         const { rows, total } = await store.bays(caller.facilities, query.locationId, {
