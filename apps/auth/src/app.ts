@@ -14,10 +14,10 @@ import { type ActiveClient, createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFacilityStore } from './facilities/store.ts';
 import { allowPublicDocuments } from './http/cors.ts';
-import { answerFailure } from './http/error-handler.ts';
-import { readAsCanonical } from './http/normalised-path.ts';
-import { createMinuteLimit } from './http/rate-limit.ts';
-import { pinPublicAddress } from './http/trusted-host.ts';
+import { handleError } from './http/error-handler.ts';
+import { normalisePath } from './http/normalised-path.ts';
+import { createRateLimit } from './http/rate-limit.ts';
+import { trustIssuerHost } from './http/trusted-host.ts';
 import { createProviderPages } from './interaction/provider-pages.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
@@ -31,8 +31,8 @@ import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import { createInteractions } from './oidc/interactions.ts';
 import { machinePaths, protocolPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider, lifetimes } from './oidc/provider.ts';
-import { hostProvider } from './oidc/provider-manager.ts';
-import { createResource } from './oidc/resource-server.ts';
+import { createProviderManager } from './oidc/provider-manager.ts';
+import { createResourceServer } from './oidc/resource-server.ts';
 import { createScopeTable } from './oidc/scopes.ts';
 import { createProviderSessions } from './oidc/sessions.ts';
 import { createArtifactStore } from './oidc/storage/adapter.ts';
@@ -90,7 +90,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
 
   const accountServices = createAccountServices({ db, config, logger, audit });
   const { accounts } = accountServices;
-  const resource = createResource({ scopes, audience: config.bookingsAudience });
+  const resource = createResourceServer({ scopes, audience: config.bookingsAudience });
   const provider = () => host.provider();
   const userPages = createUserPages({
     db,
@@ -107,8 +107,8 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   });
   const pages = createProviderPages(userPages.site.signedInFrame);
 
-  const limit = createMinuteLimit(config.rateLimitPerMinute);
-  const host = await hostProvider({
+  const limit = createRateLimit(config.rateLimitPerMinute);
+  const host = await createProviderManager({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
     longestTtl: Math.max(config.accessTokenTtl, lifetimes.idToken),
     logger,
@@ -149,8 +149,8 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       },
     }),
   });
-  app.use(pinPublicAddress(config.issuer));
-  app.use(readAsCanonical(protocolPaths));
+  app.use(trustIssuerHost(config.issuer));
+  app.use(normalisePath(protocolPaths));
   app.use(
     answerPlainTokenRequests({
       path: routes.token,
@@ -186,7 +186,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   app.use(userPages.routes);
   app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...accountServices, ...userPages }));
   app.use(askProvider);
-  app.use(answerFailure);
+  app.use(handleError);
 
   return {
     app,

@@ -5,7 +5,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { readAuthConfig } from './config.ts';
-import { refuseUnreadable } from './http/malformed-request.ts';
+import { malformedRequest } from './http/malformed-request.ts';
 
 runService(async () => {
   const config = readAuthConfig(process.env);
@@ -15,7 +15,7 @@ runService(async () => {
   const { app, close } = await createApp({ config, logger, metrics });
   await serve({
     listeners: [
-      { name: 'http', handler: app, port: config.port, refuse: refuseUnreadable, messages: messagesOf(app) },
+      { name: 'http', handler: app, port: config.port, refuse: malformedRequest, messages: messagesOf(app) },
       ...(config.metricsPort === undefined
         ? []
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),

@@ -11,7 +11,7 @@ export const serverError = {
 } as const;
 
 /** Last of the application; pages have an answer of their own before. */
-export const answerFailure: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {
+export const handleError: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {
   const { status } = error;
   const away = isUnavailable(error) || status === 503;
   const refused = status !== undefined && status >= 400 && status < 500;

@@ -3,7 +3,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Refuse } from '@bay-booking/service/http/malformed-request';
 
-export const refuseUnreadable: Refuse = (status) => ({
+export const malformedRequest: Refuse = (status) => ({
   headers: {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': 'no-store',

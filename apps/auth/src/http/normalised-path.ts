@@ -2,7 +2,7 @@
 // this, half of them would not hold there. So an endpoint's path in other letters, or with a slash at its end, is read as the endpoint's.
 import type { RequestHandler } from 'express';
 
-export function readAsCanonical(paths: Iterable<string>): RequestHandler {
+export function normalisePath(paths: Iterable<string>): RequestHandler {
   const byReading = new Map([...paths].map((path) => [path.toLowerCase(), path]));
   return (request, _response, next) => {
     const [written = '', ...query] = request.url.split('?');

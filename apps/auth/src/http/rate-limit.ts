@@ -3,7 +3,7 @@
 const namesAtMost = 10_000;
 
 /** Answers 0, or the seconds to wait. `perMinute` 0 is no limit. */
-export function createMinuteLimit(perMinute: number, now: () => number = Date.now): (name: string) => number {
+export function createRateLimit(perMinute: number, now: () => number = Date.now): (name: string) => number {
   let window = 0;
   let counts = new Map<string, number>();
   return (name) => {

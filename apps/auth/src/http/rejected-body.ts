@@ -2,15 +2,15 @@
 // kind of answer that the route gives, and without inner detail.
 import type { ErrorRequestHandler, Request, Response } from 'express';
 
-export interface RefusedBody {
+export interface RejectedBody {
   readonly status: number;
   readonly error: 'invalid_request';
   readonly description: string;
 }
 
 /** Last of a router that parses bodies. */
-export const refuseBody = (
-  answer: (request: Request, response: Response, refused: RefusedBody) => unknown,
+export const handleRejectedBody = (
+  answer: (request: Request, response: Response, refused: RejectedBody) => unknown,
 ): ErrorRequestHandler =>
   function answerUnreadable(error: { status?: number; type?: string }, request, response, next) {
     const { status } = error;

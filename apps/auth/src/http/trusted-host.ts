@@ -2,7 +2,7 @@
 // redirect can be steered by them. The client's address is the one that TRUST_PROXY says to believe.
 import type { RequestHandler } from 'express';
 
-export function pinPublicAddress(issuer: string): RequestHandler {
+export function trustIssuerHost(issuer: string): RequestHandler {
   const { host, protocol } = new URL(issuer);
   return (request, response, next) => {
     const address = request.ip;

@@ -3,12 +3,12 @@
 import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { FacilityStore } from '../facilities/store.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
-import { notesOf } from './request-state.ts';
-import { findScopeFault, isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
+import { requestState } from './request-state.ts';
+import { findScopeError, isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { orUnavailable } from './unavailable.ts';
 
 /** So many fit into a header; a subject of more names some with the token parameter `facility`. */
-export const facilitiesAtMost = 200;
+export const maxFacilities = 200;
 
 export type AccessTokenRules = ReturnType<typeof createAccessTokenRules>;
 
@@ -16,13 +16,13 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
   const idsOf = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
     const own = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
     if (own?.account_id === accountId && own.facility_ids) return own.facility_ids;
-    const noted = notesOf(ctx).facilities;
+    const noted = requestState(ctx).facilities;
     return noted?.accountId === accountId ? noted.ids : facilities.facilityIdsOf(accountId);
   };
 
   /** The ids that the claim will hold; looked up once a request, so that a fault can show before a code or token is used up. */
   const facilitiesFor = (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
-    const notes = notesOf(ctx);
+    const notes = requestState(ctx);
     notes.chosenFacilities ??= orUnavailable(() => idsOf(ctx, accountId)).then((ids) =>
       selectFacilities(ids, namedFacilities(ctx)),
     );
@@ -46,7 +46,7 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
     token.scope = kept.join(' ');
     const narrowed = splitScope(ctx.oidc.params?.scope as string | undefined);
     if (narrowed.length === 0) return;
-    const fault = findScopeFault(scopes, { requested: narrowed, allowed, issuesIdToken: true });
+    const fault = findScopeError(scopes, { requested: narrowed, allowed, issuesIdToken: true });
     if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
   };
 
@@ -100,9 +100,9 @@ function namedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
 
 function selectFacilities(ids: readonly string[], named: readonly string[]): readonly string[] {
   const chosen = named.length === 0 ? ids : named;
-  if (chosen.length > facilitiesAtMost) {
+  if (chosen.length > maxFacilities) {
     throw new errors.InvalidRequest(
-      `a token holds ${facilitiesAtMost} facilities at most; name the wanted ones with the parameter facility, repeated`,
+      `a token holds ${maxFacilities} facilities at most; name the wanted ones with the parameter facility, repeated`,
     );
   }
   const foreign = named.filter((id) => !ids.includes(id));

@@ -1,7 +1,7 @@
 // Is this JWT an access token that we issued and that has not expired? RFC 9068 section 4.
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 
-export interface OwnToken {
+export interface VerifiedAccessToken {
   readonly claims: JWTPayload;
   readonly clientId: string;
   readonly subject: string;
@@ -12,12 +12,12 @@ export interface OwnToken {
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi'] as const;
 
 /** `keys` may be private JWKs; their public part is used. */
-export function createTokenVerifier({ issuer, keys }: { issuer: string; keys: readonly object[] }) {
+export function createAccessTokenVerifier({ issuer, keys }: { issuer: string; keys: readonly object[] }) {
   const publicKeys = keys.map((key) =>
     Object.fromEntries(Object.entries(key).filter(([member]) => !privateMembers.includes(member as never))),
   );
   const keySet = createLocalJWKSet({ keys: publicKeys as never });
-  return async (token: string): Promise<OwnToken | undefined> => {
+  return async (token: string): Promise<VerifiedAccessToken | undefined> => {
     try {
       const { payload } = await jwtVerify(token, keySet, { issuer, typ: 'at+jwt', algorithms: ['ES256'] });
       const { sub, client_id: clientId, scope, grant_id: grantId } = payload;

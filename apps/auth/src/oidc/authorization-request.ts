@@ -4,7 +4,7 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { isImplicitToken, rewriteTokenRequest } from './implicit-flow.ts';
 import type { Next } from './middleware-types.ts';
 import { allowedScopes, effectiveScopes, type RegisteredClient } from './registered-client.ts';
-import { findScopeFault, type ScopeTable, splitScope } from './scopes.ts';
+import { findScopeError, type ScopeTable, splitScope } from './scopes.ts';
 
 /** The parameter, ours alone, that carries the social provider asked for by `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
@@ -58,7 +58,7 @@ export function registerScopeRules(provider: Provider, scopes: ScopeTable): void
     if (ctx?.oidc?.route !== 'authorization') return allowed;
     // RFC 6749 sections 4.1.2.1 and 4.2.2.1; the library would say invalid_request.
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
-    const fault = findScopeFault(scopes, {
+    const fault = findScopeError(scopes, {
       requested: effectiveFor(this, type, ctx.oidc.params?.scope as string | undefined),
       allowed: allowedScopes(this),
       issuesIdToken: type === 'code' || (type.includes('id_token') && !isImplicitToken(type)),

@@ -5,7 +5,7 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../clients/secret.ts';
 import { isLoopback } from '../http/loopback.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
-import { notesOf } from './request-state.ts';
+import { requestState } from './request-state.ts';
 
 export interface ClientRuleOptions {
   readonly development: boolean;
@@ -34,7 +34,7 @@ export function registerClientRules(provider: Provider, { development, limit }: 
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
     if (ctx?.oidc?.route !== 'token' || ctx.oidc.params?.grant_type !== type) return allowed;
-    const notes = notesOf(ctx);
+    const notes = requestState(ctx);
     if (notes.grantTypeAsked) return allowed;
     notes.grantTypeAsked = true;
     const wait = limit(this.clientAuthMethod === 'none' ? `${this.clientId} ${ctx.ip}` : this.clientId);

@@ -1,7 +1,7 @@
 // Stores what a user allowed and declined for one client as a grant of oidc-provider, and reads it back.
 // Declined scopes are stored too: the library would otherwise ask for them again on the next request.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { Resource } from './resource-server.ts';
+import type { ResourceServer } from './resource-server.ts';
 import { splitScope } from './scopes.ts';
 
 export interface GrantOwner {
@@ -16,7 +16,7 @@ export interface DecidedScopes {
 
 export type ConsentGrants = ReturnType<typeof createConsentGrants>;
 
-export function createConsentGrants(provider: () => Provider, { audience, isCustom }: Resource) {
+export function createConsentGrants(provider: () => Provider, { audience, isCustom }: ResourceServer) {
   return {
     /** Returns undefined when there is no such grant, or when it belongs to another account or client. */
     async find(grantId: string | undefined, owner: GrantOwner): Promise<DecidedScopes | undefined> {

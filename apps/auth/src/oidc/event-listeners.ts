@@ -9,7 +9,10 @@ import { dropCode } from './implicit-flow.ts';
 import { ownMetadataOf } from './registered-client.ts';
 import { splitScope } from './scopes.ts';
 
-export function registerEvents(provider: Provider, { audience, audit }: { audience: string; audit: Audit }): void {
+export function registerEventListeners(
+  provider: Provider,
+  { audience, audit }: { audience: string; audit: Audit },
+): void {
   /** Of the scopes asked for, those that the grant holds now. */
   const granted = (ctx: KoaContextWithOIDC, requested: string | undefined): string | undefined => {
     const grant = ctx.oidc.grant;

@@ -4,14 +4,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { pageHeaders } from '../html/response-headers.ts';
 
-export interface ErrorFacts {
+export interface ErrorPage {
   readonly status: number;
   readonly error: string;
   readonly description: string;
 }
 
 export interface ProviderPages {
-  readonly error: (facts: ErrorFacts, request: IncomingMessage, response: ServerResponse) => Promise<string>;
+  readonly error: (facts: ErrorPage, request: IncomingMessage, response: ServerResponse) => Promise<string>;
   /** `form` is the library's form (id `op.logoutForm`), to which the page adds its buttons: `name=logout value=yes` signs out. */
   readonly confirmSignOut: (facts: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: (

@@ -7,7 +7,7 @@ import { retryAfter } from '../http/unavailable.ts';
 import { type KeyRow, type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
 
-export interface ProviderHostOptions {
+export interface ProviderManagerOptions {
   readonly keys: KeyStore;
   readonly build: (keys: readonly JWK[]) => Provider;
   /** Seconds: the longest life of a token that this instance signs. */
@@ -16,7 +16,7 @@ export interface ProviderHostOptions {
   readonly pollInterval?: number;
 }
 
-export interface ProviderHost {
+export interface ProviderManager {
   readonly provider: () => Provider;
   /** Private JWKs in use, the signing ones first. */
   readonly signingKeys: () => readonly JWK[];
@@ -31,11 +31,11 @@ export interface ProviderHost {
 }
 
 /** @throws {WrongEncryptionKey} */
-export async function hostProvider(options: ProviderHostOptions): Promise<ProviderHost> {
+export async function createProviderManager(options: ProviderManagerOptions): Promise<ProviderManager> {
   const { keys, build, longestTtl, logger, pollInterval = 2_000 } = options;
   let fingerprint = '';
   let current:
-    | { provider: Provider; handle: ProviderHost['handle']; jwks: readonly JWK[]; rows: readonly KeyRow[] }
+    | { provider: Provider; handle: ProviderManager['handle']; jwks: readonly JWK[]; rows: readonly KeyRow[] }
     | undefined;
 
   const refresh = async (): Promise<void> => {

@@ -17,7 +17,7 @@ import { registerClientRules } from './client-policy.ts';
 import { clientSettings, switches } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { mayInspect, registerTokenStatus } from './endpoints/introspection.ts';
-import { registerEvents } from './event-listeners.ts';
+import { registerEventListeners } from './event-listeners.ts';
 import { registerClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
@@ -26,11 +26,11 @@ import { createInteractionPolicy } from './interaction-policy.ts';
 import { type ProviderPages, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
-import type { Resource } from './resource-server.ts';
-import { registerAnswers } from './response-middleware.ts';
+import type { ResourceServer } from './resource-server.ts';
+import { registerResponseMiddleware } from './response-middleware.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
-import { signerOf } from './signer.ts';
+import { signingKeyFor } from './signer.ts';
 import type { ArtifactStore } from './storage/adapter.ts';
 import { accountAhead } from './storage/refresh-tokens.ts';
 import { orUnavailable } from './unavailable.ts';
@@ -53,7 +53,7 @@ export interface ProviderDependencies {
     readonly development: boolean;
   };
   readonly scopes: ScopeTable;
-  readonly resource: Resource;
+  readonly resource: ResourceServer;
   /** Seconds that a client has to wait before it asks for another token, or 0. */
   readonly limit: (name: string) => number;
   readonly artifacts: ArtifactStore;
@@ -78,7 +78,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
 
   const configuration: Configuration = {
     adapter: artifacts.adapter,
-    jwks: { keys: keys.map(signerOf) as never },
+    jwks: { keys: keys.map(signingKeyFor) as never },
     routes,
     ...clientSettings,
     conformIdTokenClaims: false,
@@ -159,7 +159,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
         getResourceServerInfo: (_ctx, asked, client) => {
           if (asked !== audience)
             throw new errors.InvalidTarget('resource is not one that this server issues tokens for');
-          return resource.describe(allowedScopes(client));
+          return resource.info(allowedScopes(client));
         },
         useGrantedResource: (ctx, model) => carriesCustom(ctx.oidc.params?.scope ?? model.scope),
       },
@@ -169,7 +169,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   const provider = new Provider(settings.issuer, configuration);
   // Addresses are pinned to ISSUER before a request comes here (public-address.ts), so these headers are ours.
   provider.proxy = true;
-  registerAnswers(provider, {
+  registerResponseMiddleware(provider, {
     issuer: settings.issuer,
     scopes: scopes.all,
     logger,
@@ -183,7 +183,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerImplicit(provider);
   rules.keepCodeOnFault(provider);
   registerTokenStatus(provider, { artifacts, keys, audience, findAccount: dependencies.findAccount, mayInspect });
-  registerEvents(provider, { audience, audit });
+  registerEventListeners(provider, { audience, audit });
   registerClientRules(provider, { development: settings.development, limit: dependencies.limit });
   registerClientCredentials(provider, { scopes, resource, rules, clients });
   const issue = { scopes, resource, accessTokenTtl: settings.accessTokenTtl };

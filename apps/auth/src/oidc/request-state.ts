@@ -15,7 +15,7 @@ export interface FoundSession {
   readonly payload: AdapterPayload;
 }
 
-export interface RequestNotes {
+export interface RequestState {
   /** By the clock that tells what came first within this process. */
   arrived?: number;
   grantTypeAsked?: boolean;
@@ -29,7 +29,7 @@ export interface RequestNotes {
   rotated?: string;
 }
 
-export const notesOf = (ctx: Pick<KoaContextWithOIDC, 'state'>): RequestNotes => ctx.state;
+export const requestState = (ctx: Pick<KoaContextWithOIDC, 'state'>): RequestState => ctx.state;
 
 /** Undefined outside of a request to the library. */
-export const notesNow = (): RequestNotes | undefined => Provider.ctx?.state;
+export const currentRequestState = (): RequestState | undefined => Provider.ctx?.state;

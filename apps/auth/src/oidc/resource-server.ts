@@ -2,10 +2,10 @@
 // and a token may carry several of the scopes (docs/decisions/0004-one-audience.md).
 import type { ScopeTable } from './scopes.ts';
 
-export interface Resource {
+export interface ResourceServer {
   readonly audience: string;
   /** As oidc-provider wants it; tokens carry at most the custom ones of `scopes`. */
-  readonly describe: (scopes: readonly string[]) => {
+  readonly info: (scopes: readonly string[]) => {
     readonly scope: string;
     readonly audience: string;
     readonly accessTokenFormat: 'jwt';
@@ -14,12 +14,12 @@ export interface Resource {
   readonly isCustom: (scope: string) => boolean;
 }
 
-export function createResource({ scopes, audience }: { scopes: ScopeTable; audience: string }): Resource {
+export function createResourceServer({ scopes, audience }: { scopes: ScopeTable; audience: string }): ResourceServer {
   const isCustom = (scope: string): boolean => scopes.custom.includes(scope);
   return {
     audience,
     isCustom,
-    describe: (asked) => ({
+    info: (asked) => ({
       scope: asked.filter(isCustom).join(' '),
       audience,
       accessTokenFormat: 'jwt',

@@ -11,7 +11,7 @@ import type { Next } from './middleware-types.ts';
 import { documentHeaders } from './pages.ts';
 import { discoveryPaths, methodsOf, routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';
-import { notesOf } from './request-state.ts';
+import { requestState } from './request-state.ts';
 import { arrivalOf } from './storage/request-arrival.ts';
 
 export interface AnswerOptions {
@@ -29,16 +29,16 @@ const jwksMaxAge = 15;
 const machine: ReadonlySet<string> = new Set([routes.token, routes.introspection, routes.revocation]);
 const readableByOrigin: ReadonlySet<string> = new Set([routes.token, routes.revocation]);
 
-export function registerAnswers(provider: Provider, options: AnswerOptions): void {
+export function registerResponseMiddleware(provider: Provider, options: AnswerOptions): void {
   const { issuer, scopes, logger, renderNotFound } = options;
   // Outermost, so that it sees every answer, and what is thrown outside the library's own error handling.
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
-    notesOf(ctx).arrived = arrivalOf(ctx.req);
+    requestState(ctx).arrived = arrivalOf(ctx.req);
     setOut(ctx);
     try {
       await next();
     } catch (error) {
-      answerFailure(ctx, error as Error, logger);
+      handleError(ctx, error as Error, logger);
     }
     if (machine.has(ctx.path)) finishMachineAnswer(ctx, issuer);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
@@ -51,7 +51,7 @@ export function registerAnswers(provider: Provider, options: AnswerOptions): voi
 
   // The library has made a 500 of it by now and hides what it was; a database that is away deserves its own status.
   provider.on('server_error', (ctx, error) => {
-    if (isUnavailable(error) || (error as { status?: number }).status === 503) answerFailure(ctx, error, logger);
+    if (isUnavailable(error) || (error as { status?: number }).status === 503) handleError(ctx, error, logger);
     else logger.error({ err: error, path: ctx.path }, 'request failed');
   });
   (provider as NodeJS.EventEmitter).on('error', (error: Error) =>
@@ -109,7 +109,7 @@ function nameLanguage(ctx: KoaContextWithOIDC): void {
   }
 }
 
-function answerFailure(ctx: KoaContextWithOIDC, error: Error, logger: Logger): void {
+function handleError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): void {
   const { status, expose, error_description } = error as Error & {
     status?: number;
     expose?: boolean;

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createScopeTable, findScopeFault, isOpenidFamily, offlineAccess, openidFamily, splitScope } from './scopes.ts';
+import { createScopeTable, findScopeError, isOpenidFamily, offlineAccess, openidFamily, splitScope } from './scopes.ts';
 
 const table = createScopeTable('https://bay-booking.example');
 const someScopes = fc
   .subarray([...table.all], { minLength: 1 })
   .filter((requested) => requested.some((scope) => scope !== offlineAccess));
 const fault = (requested: readonly string[], issuesIdToken: boolean, allowed: readonly string[] = table.all) =>
-  findScopeFault(table, { requested, allowed, issuesIdToken });
+  findScopeError(table, { requested, allowed, issuesIdToken });
 
 describe('rule 2: openid-family scopes are valid only when an id_token is requested along with the access token', () => {
   test('any of them without an id_token is a fault that names them all', () => {

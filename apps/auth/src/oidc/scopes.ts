@@ -35,7 +35,7 @@ export const splitScope = (scope: string | undefined): readonly string[] => [
 
 export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);
 
-export interface ScopeFault {
+export interface ScopeError {
   readonly description: string;
   /** The scopes at fault, space-separated. */
   readonly scope: string;
@@ -45,10 +45,10 @@ export interface ScopeFault {
  * What is wrong with asking for `requested`, if anything: nothing asked, a scope that does not exist or that the client may not
  * have, one of the openid family where no id_token is issued, or offline_access to nothing.
  */
-export function findScopeFault(
+export function findScopeError(
   table: ScopeTable,
   request: { requested: readonly string[]; allowed: readonly string[]; issuesIdToken: boolean },
-): ScopeFault | undefined {
+): ScopeError | undefined {
   const { requested, allowed, issuesIdToken } = request;
   if (requested.length === 0) return { description: 'scope is missing', scope: '' };
   const unknown = requested.filter((scope) => !table.all.includes(scope));

@@ -4,7 +4,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:cr
 import { ExternalSigningKey, type JWK } from 'oidc-provider';
 
 /** The key as oidc-provider is to use it. */
-export const signerOf = (jwk: JWK): JWK | ExternalSigningKey =>
+export const signingKeyFor = (jwk: JWK): JWK | ExternalSigningKey =>
   jwk.alg === 'ES256' && jwk.kid !== undefined ? new Es256Key(jwk, jwk.kid) : jwk;
 
 class Es256Key extends ExternalSigningKey {

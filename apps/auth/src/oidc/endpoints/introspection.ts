@@ -1,7 +1,7 @@
 // Is this JWT access token good, and can it be revoked? The library serves opaque tokens and refuses JWTs at both endpoints; once it has
 // authenticated the client, JWTs of ours are answered here. RFC 7662, RFC 7009.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { createTokenVerifier, type OwnToken } from '../access-token-verifier.ts';
+import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
 import type { ProviderAccount } from '../claims.ts';
 import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
@@ -19,10 +19,10 @@ export interface TokenStatusOptions {
 
 export function registerTokenStatus(provider: Provider, options: TokenStatusOptions): void {
   const { artifacts, keys, findAccount, mayInspect } = options;
-  const verify = createTokenVerifier({ issuer: provider.issuer, keys });
+  const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
   /** Nor is a token live whose client, as a personal access token is one, was revoked, or whose account was disabled. */
-  const isLive = async ({ clientId, grantId, subject }: OwnToken): Promise<boolean> => {
+  const isLive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
     if (!(await provider.Client.find(clientId))) return false;
     if (grantId === undefined) return true;
     const [grant, account] = await Promise.all([

@@ -7,17 +7,17 @@ import type { RequestHandler } from 'express';
 import type { Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
-import { facilitiesAtMost } from '../access-token-claims.ts';
+import { maxFacilities } from '../access-token-claims.ts';
 import { issueToMachine } from '../grants/client-credentials.ts';
 import { ownMetadataOf } from '../registered-client.ts';
-import type { Resource } from '../resource-server.ts';
+import type { ResourceServer } from '../resource-server.ts';
 
 export interface PlainTokenRequestOptions {
   readonly path: string;
   /** Undefined until keys are loaded. */
   readonly provider: () => Provider | undefined;
   readonly bookings: string;
-  readonly resource: Resource;
+  readonly resource: ResourceServer;
   /** Seconds that a client has to wait, or 0. */
   readonly limit: (clientId: string) => number;
   readonly clients: Pick<ClientStore, 'recordUse'>;
@@ -35,8 +35,7 @@ export function answerPlainTokenRequests(options: PlainTokenRequestOptions): Req
     const client = credentials && (await provider.Client.find(credentials.id));
     if (!client || client.clientId !== credentials.id) return next();
     const { kind, account_id: accountId, facility_ids: facilities = [] } = ownMetadataOf(client);
-    if (kind !== 'personal-access-token' || facilities.length === 0 || facilities.length > facilitiesAtMost)
-      return next();
+    if (kind !== 'personal-access-token' || facilities.length === 0 || facilities.length > maxFacilities) return next();
     if (!(await client.compareClientSecret(credentials.secret)) || limit(client.clientId) > 0) return next();
 
     const body = JSON.stringify(await issueToMachine(provider, resource, client, [bookings]));

@@ -3,14 +3,14 @@
 // cross-site; a 303 to the same request as GET needs none.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { sendHtml } from '../../html/response-headers.ts';
-import { type RefusedBody, refuseBody } from '../../http/rejected-body.ts';
+import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
 import type { ProviderPages } from '../pages.ts';
 
 /** Longer requests would not fit into an address. */
 const addressAtMost = 8_000;
 
 export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, ...paths: readonly string[]): Router {
-  const showRefusal = async (request: Request, response: Response, refused: RefusedBody): Promise<void> =>
+  const showRefusal = async (request: Request, response: Response, refused: RejectedBody): Promise<void> =>
     sendHtml(response, await pages.error(refused, request, response), { status: refused.status });
   const redirect: RequestHandler = (request, response) => {
     const query = new URLSearchParams();
@@ -33,6 +33,6 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   // Express would speak for what is routed here alone.
   router.options([...paths], (_request, _response, next) => next('router'));
   router.post([...paths], express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
-  router.use([...paths], refuseBody(showRefusal));
+  router.use([...paths], handleRejectedBody(showRefusal));
   return router;
 }

@@ -2,8 +2,8 @@
 // JWTs are answered here, and refused at once when their grant was revoked (contract section 6).
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
-import { refuseBody } from '../../http/rejected-body.ts';
-import { createTokenVerifier, type OwnToken } from '../access-token-verifier.ts';
+import { handleRejectedBody } from '../../http/rejected-body.ts';
+import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 
 export interface UserinfoOptions {
@@ -21,18 +21,18 @@ interface Refusal {
 }
 
 export function createUserinfo({ path, provider, signingKeys, claimsOf }: UserinfoOptions): Router {
-  const verifiers = new WeakMap<object, ReturnType<typeof createTokenVerifier>>();
+  const verifiers = new WeakMap<object, ReturnType<typeof createAccessTokenVerifier>>();
   const verifierNow = () => {
     const keys = signingKeys();
     let verifier = verifiers.get(keys);
     if (!verifier) {
-      verifier = createTokenVerifier({ issuer: provider().issuer, keys });
+      verifier = createAccessTokenVerifier({ issuer: provider().issuer, keys });
       verifiers.set(keys, verifier);
     }
     return verifier;
   };
 
-  const claimsFor = async (token: OwnToken): Promise<Record<string, unknown> | Refusal> => {
+  const claimsFor = async (token: VerifiedAccessToken): Promise<Record<string, unknown> | Refusal> => {
     const scope = splitScope(token.scope).filter(isOpenidFamily);
     if (!scope.includes('openid')) {
       return { status: 403, error: 'insufficient_scope', description: 'access token missing openid scope' };
@@ -71,7 +71,7 @@ export function createUserinfo({ path, provider, signingKeys, claimsOf }: Userin
   router.post(path, answer);
   router.use(
     path,
-    refuseBody((_request, response, { status, error, description }) =>
+    handleRejectedBody((_request, response, { status, error, description }) =>
       response.status(status).json({ error, error_description: description }),
     ),
   );

@@ -5,24 +5,24 @@ import { errors, type Provider } from 'oidc-provider';
 import type { ClientStore } from '../../clients/store.ts';
 import type { AccessTokenRules } from '../access-token-claims.ts';
 import { allowedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
-import type { Resource } from '../resource-server.ts';
-import { findScopeFault, type ScopeTable } from '../scopes.ts';
+import type { ResourceServer } from '../resource-server.ts';
+import { findScopeError, type ScopeTable } from '../scopes.ts';
 
 export interface ClientCredentialsOptions {
   readonly scopes: ScopeTable;
-  readonly resource: Resource;
+  readonly resource: ResourceServer;
   readonly rules: AccessTokenRules;
   readonly clients: Pick<ClientStore, 'recordUse'>;
 }
 
 export async function issueToMachine(
   provider: Provider,
-  resource: Resource,
+  resource: ResourceServer,
   client: RegisteredClient,
   scopes: readonly string[],
 ) {
   const token = new provider.ClientCredentials({ client, scope: scopes.join(' ') });
-  token.resourceServer = new provider.ResourceServer(resource.audience, resource.describe(scopes));
+  token.resourceServer = new provider.ResourceServer(resource.audience, resource.info(scopes));
   return {
     access_token: await token.save(),
     expires_in: token.expiration,
@@ -42,7 +42,7 @@ export function registerClientCredentials(provider: Provider, options: ClientCre
         throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
       }
       const requested = effectiveScopes(client, params.scope, false);
-      const fault = findScopeFault(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
+      const fault = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
       if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
       if (accountId !== undefined && requested.includes(scopes.bookings)) {
         const facilities = await rules.facilitiesFor(ctx, accountId);

@@ -3,12 +3,12 @@
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import { allowedScopes, effectiveScopes } from '../registered-client.ts';
-import type { Resource } from '../resource-server.ts';
-import { findScopeFault, offlineAccess, type ScopeTable } from '../scopes.ts';
+import type { ResourceServer } from '../resource-server.ts';
+import { findScopeError, offlineAccess, type ScopeTable } from '../scopes.ts';
 
 export interface IssueOptions {
   readonly scopes: ScopeTable;
-  readonly resource: Resource;
+  readonly resource: ResourceServer;
   readonly accessTokenTtl: number;
 }
 
@@ -16,7 +16,7 @@ export interface IssueOptions {
 export function demandScopes(ctx: TokenEndpointGrantContext, scopes: ScopeTable): readonly string[] {
   const { client, params } = ctx.oidc;
   const requested = effectiveScopes(client, params.scope);
-  const fault = findScopeFault(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
+  const fault = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
   if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
   return requested;
 }
@@ -40,7 +40,7 @@ export async function issueTokens(
 
   const scope = granted.join(' ');
   const accessToken = new provider.AccessToken({ accountId, client, grantId: grant.jti, gty, scope: custom.join(' ') });
-  accessToken.resourceServer = new provider.ResourceServer(resource.audience, resource.describe(custom));
+  accessToken.resourceServer = new provider.ResourceServer(resource.audience, resource.info(custom));
   ctx.oidc.entity('AccessToken', accessToken);
 
   const body: Record<string, unknown> = {

@@ -4,7 +4,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 import { jsonText } from '@bay-booking/service/database/json';
 import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import { type FoundSession, notesNow } from '../request-state.ts';
+import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { orUnavailable } from '../unavailable.ts';
 import { type ArtifactRow, answeredAt, payloadOf, withoutSecrets } from './artifact-row.ts';
 import type { Races } from './concurrent-use.ts';
@@ -68,9 +68,9 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
 
     return {
       async upsert(id, payload, expiresIn) {
-        const used = model === 'RefreshToken' ? notesNow()?.rotated : undefined;
+        const used = model === 'RefreshToken' ? currentRequestState()?.rotated : undefined;
         if (used !== undefined) return orUnavailable(() => rotate(used, id, payload, expiresIn));
-        const session = model === 'Session' ? notesNow()?.session : undefined;
+        const session = model === 'Session' ? currentRequestState()?.session : undefined;
         if (session) {
           const kept = await keepSession(session, id, payload, expiresIn);
           // Only who has just signed in gets another one.
@@ -98,7 +98,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
       async find(id) {
         const ahead = takeAhead(model, id);
         const found = ahead ? ahead.payload : await findBy('id', hashSecret(id), id);
-        const notes = found && model === 'Session' ? notesNow() : undefined;
+        const notes = found && model === 'Session' ? currentRequestState() : undefined;
         // The library changes what it is given.
         if (notes && notes.session?.id !== id)
           notes.session = { id, payload: structuredClone(found as AdapterPayload) };
@@ -108,7 +108,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
       findByUid: (uid) => findBy('uid', uid),
       findByUserCode: (userCode) => findBy('user_code', userCode),
       async consume(id) {
-        const notes = model === 'RefreshToken' ? notesNow() : undefined;
+        const notes = model === 'RefreshToken' ? currentRequestState() : undefined;
         if (notes) {
           // The library goes on to store its successor, always; that is when it is used up.
           notes.rotated = hashSecret(id);
@@ -124,7 +124,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
       async destroy(id) {
         // What the library ends to store it under its new id moves there.
         const session = model === 'Session' ? Provider.ctx?.oidc?.session : undefined;
-        if (session && session.jti !== id && notesNow()?.session?.id === id) return;
+        if (session && session.jti !== id && currentRequestState()?.session?.id === id) return;
         await run('delete from oidc_artifact where model = $1 and id = $2', [model, hashSecret(id)]);
       },
       async revokeByGrantId(grantId) {

@@ -1,7 +1,7 @@
 // Did two uses of one refresh token run side by side? Then the later one lost a race, which is refused; had it come after the earlier one
 // was answered, it would be a replay, which ends the whole grant (docs/decisions/0005).
 import { Provider } from 'oidc-provider';
-import { notesNow } from '../request-state.ts';
+import { currentRequestState } from '../request-state.ts';
 
 /** Answers that are remembered: at least those of as many refreshes as can overlap a request. */
 const rememberedAtLeast = 5_000;
@@ -56,7 +56,7 @@ export function createRaces() {
      * is that a replay within the difference is refused without revoking.
      */
     isRace(use: string, estimate: number): boolean {
-      const arrived = notesNow()?.arrived;
+      const arrived = currentRequestState()?.arrived;
       if (arrived === undefined) return false;
       if (underWay.has(use)) return true;
       const known = answered.get(use) ?? answeredBefore.get(use);

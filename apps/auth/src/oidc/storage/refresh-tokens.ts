@@ -7,7 +7,7 @@ import type { ActiveClient } from '../../clients/store.ts';
 import { activeClientQuery } from '../../clients/store.ts';
 import { hashSecret } from '../../secrets.ts';
 import type { ProviderAccount } from '../claims.ts';
-import { notesNow } from '../request-state.ts';
+import { currentRequestState } from '../request-state.ts';
 import { type ArtifactRow, answeredAt, payloadOf, withoutSecrets } from './artifact-row.ts';
 import type { Races } from './concurrent-use.ts';
 
@@ -51,7 +51,7 @@ export function createRefreshStore({ db, races }: { db: Database; races: Races }
            left join account p on p.id = a.account_id) f`,
         [clientId, hashSecret(token)],
       );
-      const notes = notesNow();
+      const notes = currentRequestState();
       const found = row?.found;
       if (!found || !notes) return found;
       const { payload, consumed, answered, grant, subject } = found;
@@ -117,7 +117,7 @@ export function presentedRefreshToken(): string | undefined {
 
 /** What was read ahead of this artifact, once: who asks again gets no old answer. */
 export function takeAhead(model: string, id: string): { readonly payload: AdapterPayload | undefined } | undefined {
-  const artifacts = notesNow()?.ahead?.artifacts;
+  const artifacts = currentRequestState()?.ahead?.artifacts;
   if (!artifacts) return undefined;
   const key = keyOf(model, id);
   if (!artifacts.has(key)) return undefined;
@@ -127,6 +127,6 @@ export function takeAhead(model: string, id: string): { readonly payload: Adapte
 }
 
 export function accountAhead(id: string): ProviderAccount | undefined {
-  const account = notesNow()?.ahead?.account;
+  const account = currentRequestState()?.ahead?.account;
   return account?.id === id ? account : undefined;
 }
