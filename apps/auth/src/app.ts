@@ -10,7 +10,7 @@ import { createAccountServices } from './accounts/account-services.ts';
 import { createExpiredRowsStore } from './accounts/expired-rows-store.ts';
 import { createAudit } from './audit/audit.ts';
 import { startCleanUp } from './cleanup-job.ts';
-import { type ActiveClient, createClientStore } from './clients/store.ts';
+import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFacilityStore } from './facilities/store.ts';
 import { allowPublicDocuments } from './http/cors.ts';
@@ -37,7 +37,7 @@ import { createScopeTable } from './oidc/scopes.ts';
 import { createProviderSessions } from './oidc/sessions.ts';
 import { createArtifactStore } from './oidc/storage/adapter.ts';
 import { createRaces } from './oidc/storage/concurrent-use.ts';
-import { createRefreshStore, presentedRefreshToken } from './oidc/storage/refresh-tokens.ts';
+import { createRefreshStore } from './oidc/storage/refresh-tokens.ts';
 import { createPortal } from './portal/portal.ts';
 import { createKeyStore } from './signing-keys/store.ts';
 import { createUserPages } from './user-pages.ts';
@@ -76,13 +76,11 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const clients = createClientStore({ db, audit });
   const races = createRaces();
   const refreshes = createRefreshStore({ db, races });
-  const describe = (client: ActiveClient | undefined) => client && providerMetadata(client, scopes.bookings);
   const artifacts = createArtifactStore({
     db,
     findClient: async (id) => {
-      const token = presentedRefreshToken();
-      if (token !== undefined) return describe(await refreshes.readAhead(id, token));
-      return describe(await clients.findActive(id));
+      const client = await clients.findActive(id);
+      return client && providerMetadata(client, scopes.bookings);
     },
     rotate: refreshes.rotate,
     races,

@@ -47,7 +47,7 @@ const patColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_
   (select count(*)::int from client_secret s where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())) as secrets`;
 
 /** A client that is disabled or expired, or whose account is, is nobody. $1 is its id. */
-export const activeClientQuery = `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
+const activeClientQuery = `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
        array(select s.secret_sha256 from client_secret s
               where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())
               order by s.secret_sha256) as "secretHashes",

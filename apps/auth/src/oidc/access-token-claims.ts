@@ -16,8 +16,7 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
   const idsOf = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
     const own = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
     if (own?.account_id === accountId && own.facility_ids) return own.facility_ids;
-    const noted = requestState(ctx).facilities;
-    return noted?.accountId === accountId ? noted.ids : facilities.facilityIdsOf(accountId);
+    return facilities.facilityIdsOf(accountId);
   };
 
   /** The ids that the claim will hold; looked up once a request, so that a fault can show before a code or token is used up. */

@@ -32,7 +32,6 @@ import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
 import { signingKeyFor } from './signer.ts';
 import type { ArtifactStore } from './storage/adapter.ts';
-import { accountAhead } from './storage/refresh-tokens.ts';
 import { orUnavailable } from './unavailable.ts';
 
 /** Seconds. */
@@ -101,7 +100,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
         (grant as { expiresIn?: number }).expiresIn ?? Math.max(lifetimes.grant, settings.refreshTokenTtl),
     },
     findAccount: async (ctx, id, token) => {
-      const account = accountAhead(id) ?? (await orUnavailable(() => dependencies.findAccount(id)));
+      const account = await orUnavailable(() => dependencies.findAccount(id));
       if (!account || account.disabledAt) return undefined;
       // Faults in what is asked for are told before the refresh token is used up.
       if (ctx.oidc.route === 'token' && token) {

@@ -8,7 +8,7 @@ import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { orUnavailable } from '../unavailable.ts';
 import { type ArtifactRow, answeredAt, payloadOf, withoutSecrets } from './artifact-row.ts';
 import type { Races } from './concurrent-use.ts';
-import { type RefreshStore, takeAhead } from './refresh-tokens.ts';
+import type { RefreshStore } from './refresh-tokens.ts';
 import { sessionChanges } from './session-merge.ts';
 
 export interface ArtifactStoreOptions {
@@ -96,8 +96,7 @@ export function createArtifactStore({ db, findClient, rotate, races }: ArtifactS
         );
       },
       async find(id) {
-        const ahead = takeAhead(model, id);
-        const found = ahead ? ahead.payload : await findBy('id', hashSecret(id), id);
+        const found = await findBy('id', hashSecret(id), id);
         const notes = found && model === 'Session' ? currentRequestState() : undefined;
         // The library changes what it is given.
         if (notes && notes.session?.id !== id)
