@@ -8,10 +8,10 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join as pathOf } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
+import { findCitus } from '@bay-booking/testkit/programs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
-import { findCitus } from './support/citus-cluster.ts';
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
 import { command, eventually, type Instance, queryOnce, timeUntil } from './support/services.ts';
 import {

@@ -2,10 +2,10 @@
 // itself, and a metric that shows it. What is measured here stands in the fault table of docs/operations/runbook.md; FAULT_REPORT=1 prints it.
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { findCitus } from '@bay-booking/testkit/programs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
-import { findCitus } from './support/citus-cluster.ts';
 import { startDistributedDatabase } from './support/citus-database.ts';
 import { eventually, type Instance, type StoppableDatabase, timeUntil } from './support/services.ts';
 import type { TcpProxy } from './support/tcp-proxy.ts';

@@ -1,6 +1,6 @@
 // Runs the shell blocks of docs/operations/install.md as written, on an empty server and without superuser rights, and then the password
 // rotation of docs/operations/configure.md. Needs psql; without it, the tests are skipped with a message.
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { findPsql } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { queryOnce } from './support/services.ts';
 
@@ -23,17 +24,9 @@ const blocksOf = (page: string, section: string): readonly string[] =>
 const fromNothing = blocksOf('install.md', 'From nothing to a running pair');
 const [secondLogin = '', dropFirst = ''] = blocksOf('configure.md', 'Rotation of secrets');
 
-function hasPsql(): boolean {
-  try {
-    execFileSync('psql', ['--version']);
-    return true;
-  } catch {
-    process.stderr.write('the tests of docs/operations are skipped: psql is not installed\n');
-    return false;
-  }
-}
-
-(hasPsql() ? describe : describe.skip)('docs/operations', () => {
+const hasPsql = findPsql() !== undefined;
+if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this machine has no psql\n');
+(hasPsql ? describe : describe.skip)('docs/operations', () => {
   let folder: string;
   let server: EmbeddedPostgres;
   let environment: Record<string, string | undefined>;

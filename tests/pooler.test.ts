@@ -1,15 +1,16 @@
 // Do several instances of both services share few connections? Through PgBouncer in transaction mode, of a version that knows nothing of
 // prepared statements (DB_PREPARED=off). Needs Debian's pgbouncer; where it is not installed this says that it is skipped.
-import { existsSync } from 'node:fs';
+import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { book, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
-import { type Pooler, program, serverConnections, startPooler } from './support/pgbouncer.ts';
+import { type Pooler, serverConnections, startPooler } from './support/pgbouncer.ts';
 import { startReplica } from './support/replica.ts';
 import type { Instance } from './support/services.ts';
 import { expectNoLostOrDoubleBookings, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
-if (!existsSync(program)) process.stderr.write(`PgBouncer is not tried: no ${program}\n`);
-(existsSync(program) ? describe : describe.skip)('through PgBouncer in transaction mode', () => {
+const hasPgBouncer = findPgBouncer() !== undefined;
+if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: this machine does not have it\n');
+(hasPgBouncer ? describe : describe.skip)('through PgBouncer in transaction mode', () => {
   let system: TestSystem;
   let pooler: Pooler;
   let auth: Instance;

@@ -1,7 +1,6 @@
 // Where does bookings run when its tables are spread over several servers? A coordinator and two workers of a PostgreSQL on this machine
 // that has the extension Citus, in a temporary folder and on free ports, without fsync. See docs/operations/scale.md.
-import { execFileSync } from 'node:child_process';
-import { chownSync, globSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as pathOf } from 'node:path';
@@ -34,23 +33,6 @@ export interface CitusCluster {
   /** Nodes sign in to each other as this role too. */
   readonly admit: (role: string, password: string) => void;
   readonly stop: () => Promise<void>;
-}
-
-/** The programs of the newest PostgreSQL of this machine that has the extension, if there is one. */
-export function findCitus(): string | undefined {
-  const installed = globSync([
-    '/usr/lib/postgresql/*/bin/pg_config',
-    '/usr/pgsql-*/bin/pg_config',
-    '/usr/local/pgsql/bin/pg_config',
-  ]);
-  return installed
-    .sort()
-    .reverse()
-    .find((program) => {
-      const shared = execFileSync(program, ['--sharedir'], { encoding: 'utf8' }).trim();
-      return globSync(pathOf(shared, 'extension/citus.control')).length > 0;
-    })
-    ?.replace(/\/pg_config$/, '');
 }
 
 export async function startCitusCluster(programs: string): Promise<CitusCluster> {

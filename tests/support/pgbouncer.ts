@@ -6,9 +6,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
+import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { eventually } from './services.ts';
 
-export const program = '/usr/sbin/pgbouncer';
 export const serverConnections = 4;
 
 export interface Pooler {
@@ -29,7 +29,10 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
   await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
   // It refuses to run as root.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  const child: ChildProcess = spawn(program, ['-q', join(folder, 'pgbouncer.ini')], { stdio: 'ignore', ...account });
+  const child: ChildProcess = spawn(findPgBouncer() as string, ['-q', join(folder, 'pgbouncer.ini')], {
+    stdio: 'ignore',
+    ...account,
+  });
   await eventually(async () => {
     const socket = connect(port, '127.0.0.1');
     try {

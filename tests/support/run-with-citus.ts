@@ -2,7 +2,8 @@
 // `npm test -w apps/bookings`; without a command the cluster runs until Ctrl-C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { findCitus, startCitusCluster } from './citus-cluster.ts';
+import { findCitus } from '@bay-booking/testkit/programs';
+import { startCitusCluster } from './citus-cluster.ts';
 
 const programs = findCitus();
 if (!programs) {

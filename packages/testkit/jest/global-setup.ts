@@ -1,5 +1,5 @@
-// One PostgreSQL server for a whole jest run: the one in TEST_DATABASE_URL (an address with the right to create databases), else an
-// embedded one in a temporary folder, which ends with the run however the run ends.
+// Provides one PostgreSQL server for a whole jest run. TEST_DATABASE_URL can name an existing one (its user must be allowed to create
+// databases); otherwise an embedded server starts in a temporary folder. A watchdog stops that server even if the run is killed.
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { serverOfThisRun } from './shared-server.ts';
 
@@ -10,6 +10,6 @@ export default async function startServer(): Promise<void> {
     settings: { max_connections: 200, log_min_messages: 'fatal' },
   });
   serverOfThisRun.set(server);
-  // Workers are forked later and inherit it.
+  // Jest forks its workers later, so they inherit this variable.
   process.env.TEST_DATABASE_URL = server.url;
 }

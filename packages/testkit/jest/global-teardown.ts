@@ -1,4 +1,4 @@
-// Stops the server that global-setup.ts started, if it did.
+// Stops the PostgreSQL server that global-setup.ts started, if any.
 import { serverOfThisRun } from './shared-server.ts';
 
 export default async function stopServer(): Promise<void> {

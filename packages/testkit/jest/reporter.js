@@ -1,23 +1,19 @@
-// Leaves each workspace's counts in .jest/<workspace>.json, where .ci/run adds them up.
+// Writes how many tests passed, failed and were skipped to .jest/counts.json of the workspace. sum-counts.js adds the files up.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { relative, resolve } from 'node:path';
-
-const root = resolve(import.meta.dirname, '../../..');
+import { join } from 'node:path';
 
 export default class CountsReporter {
   onRunComplete(contexts, results) {
     const [context] = contexts;
     if (!context) return;
-    const workspace = relative(root, context.config.rootDir).replaceAll('/', '-');
-    mkdirSync(resolve(root, '.jest'), { recursive: true });
+    const folder = join(context.config.rootDir, '.jest');
+    mkdirSync(folder, { recursive: true });
     const { numPassedTests, numFailedTests, numPendingTests, numRuntimeErrorTestSuites } = results;
-    writeFileSync(
-      resolve(root, '.jest', `${workspace}.json`),
-      JSON.stringify({
-        passed: numPassedTests,
-        failed: numFailedTests + numRuntimeErrorTestSuites,
-        skipped: numPendingTests,
-      }),
-    );
+    const counts = {
+      passed: numPassedTests,
+      failed: numFailedTests + numRuntimeErrorTestSuites,
+      skipped: numPendingTests,
+    };
+    writeFileSync(join(folder, 'counts.json'), JSON.stringify(counts));
   }
 }

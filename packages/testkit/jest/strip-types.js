@@ -1,4 +1,4 @@
-// Turns TypeScript into JavaScript for jest exactly as `node` does at run time, so that tests run the very code that ships.
+// Strips types from TypeScript for jest with Node's own function, so that tests run the same JavaScript as production.
 import { createHash } from 'node:crypto';
 import { stripTypeScriptTypes } from 'node:module';
 

@@ -1,12 +1,12 @@
 // How do tests see pages as people do? In a real Chromium (CHROMIUM_PATH, else /usr/bin/chromium), with axe to find what keeps people out.
 // Where there is none, tests of pages are left out and say so.
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { chromiumPath, findChromium } from './programs.ts';
 
-export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
-export const hasChromium = existsSync(chromiumPath);
+export const hasChromium = findChromium() !== undefined;
 export const withoutChromium = `no browser at ${chromiumPath} (set CHROMIUM_PATH)`;
 
 export const openChromium = (): Promise<Browser> =>

@@ -1,0 +1,36 @@
+// Finds the programs of this machine that some tests need. Those tests are skipped where their program is missing.
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+const existing = (path: string): string | undefined => (existsSync(path) ? path : undefined);
+
+export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+
+export const findChromium = (): string | undefined => existing(chromiumPath);
+
+/** Debian's PgBouncer. */
+export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
+
+export const findPsql = (): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'psql'))
+    .find((path) => existsSync(path));
+
+/** The folder with the programs of the newest PostgreSQL on this machine that has the extension Citus. */
+export function findCitus(): string | undefined {
+  const installed = globSync([
+    '/usr/lib/postgresql/*/bin/pg_config',
+    '/usr/pgsql-*/bin/pg_config',
+    '/usr/local/pgsql/bin/pg_config',
+  ]);
+  return installed
+    .sort()
+    .reverse()
+    .find((program) => {
+      const shared = execFileSync(program, ['--sharedir'], { encoding: 'utf8' }).trim();
+      return globSync(join(shared, 'extension/citus.control')).length > 0;
+    })
+    ?.replace(/\/pg_config$/, '');
+}
