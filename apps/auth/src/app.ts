@@ -1,6 +1,5 @@
 // Composition root: what the authorization server serves, in the order in which it is asked. main.ts and tests call the same createApp.
-import { connectDatabase, type Database } from '@bay-booking/service/database/database';
-import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';
+import { collectDatabaseMetrics, connectDatabase, type Database } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';

@@ -14,7 +14,7 @@ const faultsOf = (environment: Record<string, string | undefined>): readonly str
   try {
     readAuthConfig(environment);
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults;
+    if (error instanceof ConfigError) return error.errors;
     throw error;
   }
   return [];

@@ -126,6 +126,6 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw new ConfigError([...error.faults, ...mailFault]);
+    throw new ConfigError([...error.errors, ...mailFault]);
   }
 }

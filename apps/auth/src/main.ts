@@ -1,5 +1,5 @@
 // The process of the authorization server: environment in, HTTP out (contract section 2).
-import { createMetricsApp, messagesOf } from '@bay-booking/service/http/app';
+import { createMetricsApp, messageClassesOf } from '@bay-booking/service/http/app';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
@@ -15,7 +15,13 @@ runService(async () => {
   const { app, close } = await createApp({ config, logger, metrics });
   await serve({
     listeners: [
-      { name: 'http', handler: app, port: config.port, refuse: malformedRequest, messages: messagesOf(app) },
+      {
+        name: 'http',
+        handler: app,
+        port: config.port,
+        respondToMalformed: malformedRequest,
+        messageClasses: messageClassesOf(app),
+      },
       ...(config.metricsPort === undefined
         ? []
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),

@@ -1,7 +1,6 @@
 // What is served? The one place where everything is wired and listed.
 import { linksBelow } from '@bay-booking/common/links';
-import type { Database } from '@bay-booking/service/database/database';
-import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';
+import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';

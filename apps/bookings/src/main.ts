@@ -1,6 +1,6 @@
 // Starts the Bookings API: configuration, database, keys, HTTP. Beside the commands the only file that reads the environment.
 import { connectDatabase } from '@bay-booking/service/database/database';
-import { createMetricsApp, messagesOf } from '@bay-booking/service/http/app';
+import { createMetricsApp, messageClassesOf } from '@bay-booking/service/http/app';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
@@ -10,7 +10,7 @@ import { createCountingStore } from './bookings/counts/compaction.ts';
 import { createAnswerStore } from './bookings/idempotency.ts';
 import { startHousekeeping } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
-import { refuseUnreadable } from './http/malformed-request.ts';
+import { malformedRequestResponse } from './http/malformed-request.ts';
 import { countFailedFetches } from './metrics.ts';
 
 runService(async () => {
@@ -46,7 +46,13 @@ runService(async () => {
   const app = createApp({ config, db, replica, jwksCache, logger, metrics });
   await serve({
     listeners: [
-      { name: 'api', handler: app, port: config.port, refuse: refuseUnreadable, messages: messagesOf(app) },
+      {
+        name: 'api',
+        handler: app,
+        port: config.port,
+        respondToMalformed: malformedRequestResponse,
+        messageClasses: messageClassesOf(app),
+      },
       ...(config.metricsPort === undefined
         ? []
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),

@@ -77,7 +77,7 @@ test('every fault at once', () => {
   expect(() => readBookingsConfig(faulty)).toThrow(
     expect.objectContaining({
       name: 'ConfigError',
-      faults: Object.keys(faulty).map((name) => expect.stringMatching(new RegExp(`^${name} `))),
+      errors: Object.keys(faulty).map((name) => expect.stringMatching(new RegExp(`^${name} `))),
     }),
   );
 });

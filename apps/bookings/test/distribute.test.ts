@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => system.close());
 
-const keyed = [...distribution.together, ...distribution.apart];
+const keyed = [...distribution.colocated, ...distribution.independent];
 
 test('every table is spread by a column of its own, or stays on the coordinator', async () => {
   const tables = await query<{ name: string }>(
@@ -24,18 +24,18 @@ test('every table is spread by a column of its own, or stays on the coordinator'
   );
   const listed = [...keyed.map(({ table }) => table), ...distribution.local];
   expect(listed.toSorted()).toEqual(tables.map(({ name }) => name));
-  for (const { table, by } of keyed) {
+  for (const { table, column } of keyed) {
     const found = await query(
       system.db,
       'select from pg_attribute where attrelid = $1::regclass and attname = $2 and attnotnull',
-      [table, by],
+      [table, column],
     );
     expect(found).toHaveLength(1);
   }
 });
 
 test('a table comes after those that it refers to', async () => {
-  const order = distribution.together.map(({ table }) => table);
+  const order = distribution.colocated.map(({ table }) => table);
   const references = await query<{ from: string; to: string }>(
     system.db,
     `select conrelid::regclass::text as from, confrelid::regclass::text as to from pg_constraint

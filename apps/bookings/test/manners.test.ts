@@ -5,7 +5,7 @@ import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
-import { refuseUnreadable } from '../src/http/malformed-request.ts';
+import { malformedRequestResponse } from '../src/http/malformed-request.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 
@@ -192,7 +192,7 @@ describe.each([400, 408, 413, 431] as const)(
   '%i for a request that is no HTTP, too slow or too long in its header',
   (status) => {
     test('in the envelope, with the headers of every failure', () => {
-      const { headers, body } = refuseUnreadable(status);
+      const { headers, body } = malformedRequestResponse(status);
       expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
       expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
       expect(headers).toMatchObject({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });

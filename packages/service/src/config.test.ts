@@ -30,7 +30,7 @@ test('every fault is listed at once, by variable name', () => {
     readConfig({ DATABASE_URL: 'mysql://x', PORT: '70000', TTL: '1.5' }, fields);
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError);
-    expect((error as ConfigError).faults).toEqual([
+    expect((error as ConfigError).errors).toEqual([
       'DATABASE_URL must be a URL that starts with postgres:// or postgresql://',
       'BASE_URL is missing',
       'PORT must be a whole number from 0 to 65535',

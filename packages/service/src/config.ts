@@ -4,13 +4,13 @@ import { isIP } from 'node:net';
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  readonly faults: readonly string[];
+  readonly errors: readonly string[];
 
-  constructor(faults: readonly string[]) {
+  constructor(errors: readonly string[]) {
     super(
-      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
+      `The configuration has ${errors.length === 1 ? 'a fault' : `${errors.length} errors`}:\n${errors.map((error) => `  ${error}`).join('\n')}`,
     );
-    this.faults = faults;
+    this.errors = errors;
   }
 }
 
@@ -27,22 +27,22 @@ export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] exten
 
 /** @throws {ConfigError} naming every variable that is missing or malformed */
 export function readConfig<const F extends Fields>(environment: NodeJS.ProcessEnv, fields: F): Config<F> {
-  const faults: string[] = [];
+  const errors: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, { variable, parse, fallback }] of Object.entries(fields)) {
     const text = environment[variable]?.trim();
     if (text === undefined || text === '') {
       if (fallback) values[key] = fallback.value;
-      else faults.push(`${variable} is missing`);
+      else errors.push(`${variable} is missing`);
       continue;
     }
     try {
       values[key] = parse(text);
     } catch (error) {
-      faults.push(`${variable} ${(error as Error).message}`);
+      errors.push(`${variable} ${(error as Error).message}`);
     }
   }
-  if (faults.length > 0) throw new ConfigError(faults);
+  if (errors.length > 0) throw new ConfigError(errors);
   return Object.freeze(values) as Config<F>;
 }
 

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
 /** A relative path is one from `directory`, where the command was typed. @throws {Error} when it is no UTF-8 */
-export async function readDocument(file: string, directory: string): Promise<string> {
+export async function readInputFile(file: string, directory: string): Promise<string> {
   const bytes = file === '-' ? await buffer(process.stdin) : await readFile(resolve(directory, file));
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

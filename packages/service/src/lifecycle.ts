@@ -2,7 +2,12 @@
 // what was opened, exit 0 (contract section 2).
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { answerUnreadable, hasHost, type Refuse, statusOfUnreadable } from './http/malformed-request.ts';
+import {
+  hasHost,
+  type MalformedRequestResponder,
+  malformedRequestStatus,
+  sendMalformedResponse,
+} from './http/malformed-request.ts';
 import type { Logger } from './logging.ts';
 
 const drainLimit = 30_000;
@@ -18,7 +23,7 @@ export interface Listening {
 export async function listen(
   handler: RequestListener,
   port: number,
-  { refuse, messages }: Pick<Listener, 'refuse' | 'messages'> = {},
+  { respondToMalformed, messageClasses }: Pick<Listener, 'respondToMalformed' | 'messageClasses'> = {},
 ): Promise<Listening> {
   // Not a Set: outgrown tables of one that changes thousands of times a second hold on to each other, and with them to old requests,
   // until the next full garbage collection.
@@ -31,8 +36,8 @@ export async function listen(
     keepAliveTimeout: 65_000,
     maxHeaderSize: 131_072,
     // Node would answer without a body.
-    requireHostHeader: !refuse,
-    ...messages,
+    requireHostHeader: !respondToMalformed,
+    ...messageClasses,
   });
   const connections = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -49,17 +54,17 @@ export async function listen(
     });
   });
   const answer: RequestListener = (request, response) => {
-    if (!refuse || hasHost(request)) handler(request, response);
-    else answerUnreadable(request.socket, 400, refuse);
+    if (!respondToMalformed || hasHost(request)) handler(request, response);
+    else sendMalformedResponse(request.socket, 400, respondToMalformed);
   };
   server.on('request', answer);
   // An expectation that is not known may be left alone (RFC 9110 section 10.1.1).
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
-  if (refuse) {
+  if (respondToMalformed) {
     server.on('clientError', (error: Error & { code?: string }, socket) => {
       const begun = answering.some((response) => response?.socket === socket && response.headersSent);
       if (begun || error.code === 'ECONNRESET') socket.destroy();
-      else answerUnreadable(socket, statusOfUnreadable(error.code), refuse);
+      else sendMalformedResponse(socket, malformedRequestStatus(error.code), respondToMalformed);
     });
   }
   await new Promise<void>((resolve, reject) => {
@@ -98,15 +103,15 @@ function closeServer(server: Server): Promise<void> {
 }
 
 /** The classes of what a handler is given. */
-export type Messages = Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>;
+export type MessageClasses = Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>;
 
 export interface Listener {
   readonly name: string;
   readonly handler: RequestListener;
   readonly port: number;
   /** What to say to a request that cannot be read; without it, Node's bare status. */
-  readonly refuse?: Refuse;
-  readonly messages?: Messages;
+  readonly respondToMalformed?: MalformedRequestResponder;
+  readonly messageClasses?: MessageClasses;
 }
 
 export interface ServeOptions {
@@ -149,7 +154,7 @@ export async function serve({ listeners, logger, close }: ServeOptions): Promise
 }
 
 /** Runs `main` and turns what it throws into one clear report and exit code 1. */
-export function runMain(main: () => Promise<void>): void {
+export function runCommand(main: () => Promise<void>): void {
   main().catch((error: unknown) => {
     const { code, port } = error as { code?: string; port?: number };
     const message =
@@ -164,5 +169,5 @@ export function runService(main: () => Promise<void>): void {
   for (const signal of signals) process.on(signal, leave);
   process.on('disconnect', leave);
   process.channel?.unref();
-  runMain(main);
+  runCommand(main);
 }

@@ -1,7 +1,7 @@
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { connectDatabase, type Database } from '../src/database/database.ts';
-import { collectDatabaseMetrics } from '../src/database/metrics.ts';
+import { collectDatabaseMetrics, connectDatabase, type Database } from '../src/database/database.ts';
+
 import { createMetrics } from '../src/metrics.ts';
 
 let database: TestDatabase;

@@ -128,10 +128,13 @@ test('a port that is taken gives one clear line and exit code 1', async () => {
 });
 
 describe('a request that cannot be read', () => {
-  const refuse = (status: number) => ({ headers: { 'Content-Type': 'text/plain' }, body: `refused ${status}` });
+  const respondToMalformed = (status: number) => ({
+    headers: { 'Content-Type': 'text/plain' },
+    body: `refused ${status}`,
+  });
 
   async function say(words: string): Promise<string> {
-    const { port, drain } = await listen((_request, response) => response.end('heard'), 0, { refuse });
+    const { port, drain } = await listen((_request, response) => response.end('heard'), 0, { respondToMalformed });
     const socket = connect(port, '127.0.0.1');
     socket.end(words);
     const answer = await text(socket);

@@ -1,7 +1,6 @@
 // Who did what, when, from where? Every sign-in, refusal, grant, revocation, consent, key and client change becomes one event: a
 // structured log line and a row of audit_event, never with a secret. Losing an event must not fail the request it tells of.
-import type { Database } from '@bay-booking/service/database/database';
-import { jsonText } from '@bay-booking/service/database/json';
+import { type Database, jsonText } from '@bay-booking/service/database/database';
 import { type Logger, withoutRedaction } from '@bay-booking/service/logging';
 
 export interface AuditEvent {

@@ -1,7 +1,6 @@
 // Which clients may ask for tokens? The SQL of client and client_secret: what the provider looks up on every request, and the personal
 // access tokens of service accounts (specification, "Bookings API access"), of which only a SHA-256 of the secret is kept.
-import { type Database, query as run } from '@bay-booking/service/database/database';
-import { jsonText } from '@bay-booking/service/database/json';
+import { type Database, jsonText, query as run } from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
 import type { StoredClient } from './metadata.ts';

@@ -2,8 +2,8 @@
 import { httpUrl, mandatory, optional, postgresUrl, readConfig, scopeBase } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
-import { readDocument } from '@bay-booking/service/input-file';
-import { runMain } from '@bay-booking/service/lifecycle';
+import { readInputFile } from '@bay-booking/service/input-file';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '../http/loopback.ts';
 import { readImportDocument } from '../import/document.ts';
 import { importDocument } from '../import/importer.ts';
@@ -11,7 +11,7 @@ import { migrationsDirectory } from '../migrations-directory.ts';
 import { createClientCheck } from '../oidc/client-validation.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
 
-runMain(async () => {
+runCommand(async () => {
   const [file, ...rest] = process.argv.slice(2);
   if (!file || rest.length > 0) throw new Error('usage: npm run import -w apps/auth -- FILE (or - for standard input)');
   // npm runs this in apps/auth; the path was typed elsewhere.
@@ -21,7 +21,7 @@ runMain(async () => {
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
-  const document = readImportDocument(await readDocument(file, givenFrom));
+  const document = readImportDocument(await readInputFile(file, givenFrom));
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth import',

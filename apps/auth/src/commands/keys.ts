@@ -2,7 +2,7 @@
 // pick a change up by themselves; no restart.
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
-import { runMain } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey } from '../config.ts';
@@ -10,7 +10,7 @@ import { createKeyStore } from '../signing-keys/store.ts';
 
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
 
-runMain(async () => {
+runCommand(async () => {
   const [command, argument, ...rest] = process.argv.slice(2);
   if (rest.length > 0 || !command || !['rotate', 'list', 'remove', 'reseal'].includes(command)) throw new Error(usage);
   const config = readConfig(process.env, {

@@ -1,9 +1,9 @@
 // What does a request get that no handler sees, since it is no HTTP, too slow, or too long in its header? An error as OAuth has them
 // (RFC 6749 section 5.2).
 import { STATUS_CODES } from 'node:http';
-import type { Refuse } from '@bay-booking/service/http/malformed-request';
+import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
 
-export const malformedRequest: Refuse = (status) => ({
+export const malformedRequest: MalformedRequestResponder = (status) => ({
   headers: {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': 'no-store',

@@ -1,6 +1,5 @@
 // How does an import file become rows? Its SQL: upserts that change nothing when nothing has changed, and what is there already.
-import type { Database } from '@bay-booking/service/database/database';
-import { jsonText } from '@bay-booking/service/database/json';
+import { type Database, jsonText } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import type { ClientToStore } from '../clients/imported-client.ts';
 import { hashSecret } from '../secrets.ts';

@@ -2,11 +2,11 @@
 // may be run again after each migration. Writers wait while it copies.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { distribute } from '@bay-booking/service/database/distribute';
-import { runMain } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { distribution } from '../database/distribution.ts';
 import { migrationsDirectory } from '../database/migrations-directory.ts';
 
-runMain(async () => {
+runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const print = (message: string) => void process.stdout.write(`${message}\n`);
   const spread = await distribute({ url, directory: migrationsDirectory, distribution, log: print });

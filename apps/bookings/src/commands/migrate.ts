@@ -1,10 +1,10 @@
 // npm run migrate: brings the database of DATABASE_URL to this release's schema. Safe twice and from two hosts at once.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
-import { runMain } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { migrationsDirectory } from '../database/migrations-directory.ts';
 
-runMain(async () => {
+runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const applied = await migrate({
     url,

@@ -1,11 +1,11 @@
 // npm run openapi: writes the checked-in openapi.json, with the demo's addresses.
 import { writeFile } from 'node:fs/promises';
 import { connectDatabase } from '@bay-booking/service/database/database';
-import { runMain } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { createEndpoints } from '../app.ts';
 import { createOpenApi } from '../openapi/document.ts';
 
-runMain(async () => {
+runCommand(async () => {
   const baseUrl = 'http://localhost:4001';
   // Describing asks nothing of the database.
   const db = connectDatabase({ url: 'postgres://localhost/none', applicationName: 'openapi' });

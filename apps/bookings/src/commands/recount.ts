@@ -3,12 +3,12 @@
 import { parseArgs } from 'node:util';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
-import { runMain } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { createCountingStore } from '../bookings/counts/compaction.ts';
 
 const anHour = 3_600_000;
 
-runMain(async () => {
+runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const { values } = parseArgs({ options: { off: { type: 'boolean', default: false } } });
   const db = connectDatabase({ url, applicationName: 'recount', poolMax: 1, queryTimeout: anHour });

@@ -2,16 +2,16 @@
 // that node alone; the two keys that span facilities by themselves. See docs/operations/scale.md.
 import type { Distribution } from '@bay-booking/service/database/distribute';
 
-const byFacility = (...tables: string[]) => tables.map((table) => ({ table, by: 'facility_id' }));
+const byFacility = (...tables: string[]) => tables.map((table) => ({ table, column: 'facility_id' }));
 
 export const distribution: Distribution = {
-  together: [
-    { table: 'facility', by: 'id' },
+  colocated: [
+    { table: 'facility', column: 'id' },
     ...byFacility('location', 'bay', 'booking', 'booking_change', 'booking_count'),
   ],
-  apart: [
-    { table: 'booking_reference', by: 'external_booking_id' },
-    { table: 'idempotency_key', by: 'id' },
+  independent: [
+    { table: 'booking_reference', column: 'external_booking_id' },
+    { table: 'idempotency_key', column: 'id' },
   ],
   local: ['booking_count_state', 'import_lock', 'rate_limit', 'schema_migration'],
 };

@@ -9,7 +9,7 @@ export interface TypeParsers {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (text: string) => unknown;
 }
 
-export interface Statement {
+export interface BatchStatement {
   readonly sql: string;
   readonly values: readonly unknown[];
   /** Under which the connection keeps it; undefined: prepared anew each time. */
@@ -47,7 +47,7 @@ export class Batch {
   /** What is run, and whom to tell, under the names of pg's own queries: a tracer looks there. */
   readonly text: string;
   callback: Settle;
-  readonly #statements: readonly Statement[];
+  readonly #statements: readonly BatchStatement[];
   readonly #answers: Answered[] = [];
   #settled = false;
   #readers: Map<string, Reader> | undefined;
@@ -56,7 +56,7 @@ export class Batch {
   #unreadable: unknown;
 
   /** `callback` is called once. */
-  constructor(statements: readonly Statement[], callback: Settle) {
+  constructor(statements: readonly BatchStatement[], callback: Settle) {
     this.text = statements.length === 1 ? (statements[0]?.sql ?? '') : statements.map(({ sql }) => sql).join(';\n');
     this.callback = callback;
     this.#statements = statements;
@@ -77,7 +77,7 @@ export class Batch {
     if (wire.stream.writable) wire.stream.write(Buffer.concat(messages));
   }
 
-  #write({ sql, values, name, types }: Statement, messages: Buffer[], readers: ReadonlyMap<string, Reader>): void {
+  #write({ sql, values, name, types }: BatchStatement, messages: Buffer[], readers: ReadonlyMap<string, Reader>): void {
     const reader = name === undefined ? undefined : readers.get(name);
     const known = reader !== undefined && reader.types === types;
     if (!known) {

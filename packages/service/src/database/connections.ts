@@ -2,7 +2,7 @@
 // an answer is overdue.
 import { createHash } from 'node:crypto';
 import PostgresClient from 'knex/lib/dialects/postgres/index.js';
-import { Batch, type Settle, type Statement, type TypeParsers } from './batch.ts';
+import { Batch, type BatchStatement, type Settle, type TypeParsers } from './batch.ts';
 import { Pool, type Pooled } from './pool.ts';
 
 /** pg keeps a name for as long as its connection lives, so only this many texts get one. */
@@ -106,19 +106,24 @@ export interface Client {
 }
 
 /** SQL written with $1, $2 …, its values, and how to read what it answers where not as pg does. */
-export type Asked = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
+export type Statement = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
 
 /** What has no values may be a text made for once. */
 const endsAndBeginnings = new Set(['begin', 'commit', 'rollback']);
 
 /** knex prepares under the hash alone; the same text may come both ways. */
-export function statementOf(client: Client, [sql, values = [], types]: Asked): Statement {
+export function statementOf(client: Client, [sql, values = [], types]: Statement): BatchStatement {
   const worthIt = values.length > 0 || endsAndBeginnings.has(sql);
   const name = worthIt && client instanceof PreparingClient ? nameOf(sql) : undefined;
   return { sql, values, types, name: name && `b${name}` };
 }
 
-export function send(client: Client, connection: Connection, statements: readonly Statement[], settle: Settle): void {
+export function send(
+  client: Client,
+  connection: Connection,
+  statements: readonly BatchStatement[],
+  settle: Settle,
+): void {
   connection.askedAt = performance.now();
   connection.query(
     new Batch(statements, (error, answers) => {

@@ -2,7 +2,8 @@
 // the errors by SQLSTATE: 40P01 is a deadlock, 55P03 a lock that came too late, 57014 a statement that took too long.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
-import { type Database, errorCode } from './database.ts';
+import type { Database } from './database.ts';
+import { errorCode } from './errors.ts';
 
 interface Pool {
   readonly max: number;

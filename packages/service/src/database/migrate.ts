@@ -1,9 +1,10 @@
-// How does a database get its schema? Numbered SQL files, forward only, each in its own transaction, under one advisory lock: safe
-// to run twice and from two hosts at once (contract section 2). A direct connection is needed, since the lock belongs to the session.
+// Applies the numbered SQL files of a directory to a database, in order and each one once (docs/behaviour.md, "Start-up").
+// An advisory lock of the session allows runs from several hosts at the same time. A session lock does not work through a connection
+// pooler, so the URL must lead directly to PostgreSQL.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 export interface Migration {
@@ -13,11 +14,23 @@ export interface Migration {
   readonly checksum: string;
 }
 
-const lockKey = 4_206_912_021;
-/** A file that starts with this line runs outside a transaction, for CREATE INDEX CONCURRENTLY; it must be safe to run again. */
-const outsideTransaction = '-- no transaction';
+export interface MigrateOptions {
+  readonly url: string;
+  readonly directory: string;
+  readonly log?: (message: string) => void;
+}
 
-/** @throws {Error} for a stray file, a gap or a number used twice */
+const advisoryLock = 4_206_912_021;
+/**
+ * A file whose first line is this comment runs outside a transaction, because PostgreSQL forbids CREATE INDEX CONCURRENTLY inside one.
+ * Such a file must be safe to run again after an interruption.
+ */
+const noTransaction = '-- no transaction';
+const lockNotAvailable = '55P03';
+const deadlockDetected = '40P01';
+const maxAttempts = 20;
+
+/** @throws {Error} if the directory contains another SQL file, or if a number is missing or used twice */
 export async function readMigrations(directory: string): Promise<readonly Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
   return Promise.all(
@@ -32,36 +45,17 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
   );
 }
 
-export interface MigrateOptions {
-  readonly url: string;
-  readonly directory: string;
-  readonly log?: (message: string) => void;
-}
-
-/** Nobody else changes this database's schema while `work` does. */
-export async function alone<T>(url: string, name: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, application_name: name, connectionTimeoutMillis: 10_000 });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    await client.query('set statement_timeout = 0');
-    await lockOut(client);
-    await client.query("set lock_timeout = '3s'");
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
-
 /**
- * Brings the database to the newest version and answers the versions applied now.
- * @throws {Error} when the schema is newer than the files, or when an applied file was changed afterwards
+ * Migrates the database to the newest version and returns the versions that this call has applied.
+ * @throws {Error} if the schema is newer than the files, or if a file was changed after it had been applied
  */
 export async function migrate({ url, directory, log = () => {} }: MigrateOptions): Promise<readonly number[]> {
   const migrations = await readMigrations(directory);
-  return alone(url, 'migrate', async (client) => {
+  return withMigrationLock(url, 'migrate', async (client) => {
     await client.query(
-      'create table if not exists schema_migration (version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())',
+      `create table if not exists schema_migration (
+         version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now()
+       )`,
     );
     const { rows } = await client.query<{ version: number; checksum: string }>(
       'select version, checksum from schema_migration order by version',
@@ -70,7 +64,7 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
     const missing = migrations.slice(rows.length);
     for (const migration of missing) {
       log(`migration ${migration.version} ${migration.name}`);
-      await patiently(() => apply(client, migration)).catch((error: Error) => {
+      await retryOnLockTimeout(() => apply(client, migration)).catch((error: Error) => {
         throw new Error(`migration ${migration.version} ${migration.name}: ${error.message}`, { cause: error });
       });
     }
@@ -78,12 +72,41 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
   });
 }
 
-/** Asks again and again: a statement that waits would be waited for by the other one's `create index concurrently`, in a circle. */
-async function lockOut(client: pg.Client): Promise<void> {
+/** Runs `work` on a new connection while no other process changes the schema of this database. */
+export async function withMigrationLock<T>(
+  url: string,
+  applicationName: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: applicationName,
+    connectionTimeoutMillis: 10_000,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('set statement_timeout = 0');
+    await acquireMigrationLock(client);
+    // A statement that waits for a table lock blocks every later query on that table, so it gives up soon and is repeated.
+    await client.query("set lock_timeout = '3s'");
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Polls for the lock instead of waiting for it: CREATE INDEX CONCURRENTLY waits for every open statement of other sessions, so the
+ * session that builds an index and a session that waits inside `pg_advisory_lock` would wait for each other.
+ */
+async function acquireMigrationLock(client: pg.Client): Promise<void> {
   for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [lockKey]);
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      advisoryLock,
+    ]);
     if (rows[0]?.locked) return;
-    await pause(100);
+    await sleep(100);
   }
 }
 
@@ -100,24 +123,17 @@ function checkHistory(
   }
 }
 
-/** A busy table may make the lock time out (so that the service's queries don't pile up behind it): then a little later again. */
-export async function patiently(work: () => Promise<void>): Promise<void> {
+/** Repeats `work` after a lock timeout or a deadlock, with growing random pauses. */
+export async function retryOnLockTimeout(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      if (!['55P03', '40P01'].includes((error as { code?: string }).code ?? '') || attempt === 20) throw error;
-      await pause(500 * Math.random() + 250 * Math.min(attempt, 8));
+      const { code } = error as { code?: string };
+      if ((code !== lockNotAvailable && code !== deadlockDetected) || attempt === maxAttempts) throw error;
+      await sleep(500 * Math.random() + 250 * Math.min(attempt, 8));
     }
   }
-}
-
-/** What an interrupted `create index concurrently` leaves behind: found by `if not exists`, kept up to date, and never used. */
-async function dropHalfBuilt(client: pg.Client, sql: string): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    'select indexrelid::regclass::text as name from pg_index where not indisvalid',
-  );
-  for (const { name } of rows) if (sql.includes(` ${name} `)) await client.query(`drop index concurrently ${name}`);
 }
 
 async function apply(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
@@ -127,8 +143,8 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
       name,
       checksum,
     ]);
-  if (sql.startsWith(outsideTransaction)) {
-    await dropHalfBuilt(client, sql);
+  if (sql.startsWith(noTransaction)) {
+    await dropInvalidIndexes(client, sql);
     await client.query(sql);
     await record();
     return;
@@ -139,8 +155,19 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
     await record();
     await client.query('commit');
   } catch (error) {
-    // What went wrong is more than that nothing can be said to the server any more.
+    // The rollback fails if the connection is lost. The first error says more.
     await client.query('rollback').catch(() => {});
     throw error;
   }
+}
+
+/**
+ * Drops the invalid indexes that the SQL names. An interrupted CREATE INDEX CONCURRENTLY leaves an index that PostgreSQL maintains but
+ * never uses, and `if not exists` would accept this index.
+ */
+async function dropInvalidIndexes(client: pg.Client, sql: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    'select indexrelid::regclass::text as name from pg_index where not indisvalid',
+  );
+  for (const { name } of rows) if (sql.includes(` ${name} `)) await client.query(`drop index concurrently ${name}`);
 }

@@ -1,12 +1,14 @@
 // How do several statements succeed or fail as one? A transaction whose statements are known beforehand travels in batches: a third of the
 // round trips of one that asks and waits, and a fraction of what knex's cost in memory.
 import type { Answered } from './batch.ts';
-import { type Asked, type Client, send, statementOf } from './connections.ts';
+import { type Client, type Statement, send, statementOf } from './connections.ts';
 import { type Database, query } from './database.ts';
 import { closed } from './pool.ts';
 
+export type { Statement } from './connections.ts';
+
 /** Sends statements together and resolves to the rows of each; after one that fails the others are not run. */
-export type Run = <Rows extends readonly object[][]>(...asked: readonly Asked[]) => Promise<Rows>;
+export type Run = <Rows extends readonly object[][]>(...asked: readonly Statement[]) => Promise<Rows>;
 
 /**
  * A transaction of statements that are known beforehand: its begin travels with the first of them, so that it takes two round trips. What
@@ -20,12 +22,12 @@ export async function inTransaction<T>(db: Database, work: (run: Run) => Promise
   const connection = pool.take() ?? (await pool.acquire().promise);
   let begun = false;
   let broken = false;
-  const sendAll = (asked: readonly Asked[]): Promise<readonly Answered[]> =>
+  const sendAll = (asked: readonly Statement[]): Promise<readonly Answered[]> =>
     new Promise((resolve, reject) => {
       const statements = asked.map((one) => statementOf(client, one));
       send(client, connection, statements, (error, answers) => (error ? reject(error) : resolve(answers)));
     });
-  const run = async (...asked: readonly Asked[]): Promise<never> => {
+  const run = async (...asked: readonly Statement[]): Promise<never> => {
     const first = !begun;
     begun = true;
     const answers = await sendAll(first ? [['begin'], ...asked] : asked);

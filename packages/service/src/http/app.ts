@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import type { Messages } from '../lifecycle.ts';
+import type { MessageClasses } from '../lifecycle.ts';
 import { type Logger, withoutRedaction } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Readiness } from './readiness.ts';
@@ -63,8 +63,8 @@ function bringOwnMessages(app: Express): void {
 }
 
 /** For the server that the application is served by. */
-export function messagesOf(app: Express): Messages {
-  return { IncomingMessage: app.request.constructor, ServerResponse: app.response.constructor } as Messages;
+export function messageClassesOf(app: Express): MessageClasses {
+  return { IncomingMessage: app.request.constructor, ServerResponse: app.response.constructor } as MessageClasses;
 }
 
 /** Names and values by turns, as `writeHead` takes them fastest. */

@@ -3,16 +3,16 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-export type UnreadableStatus = 400 | 408 | 413 | 431;
+export type MalformedRequestStatus = 400 | 408 | 413 | 431;
 
 /** Headers by name, and the body. */
-export type Refuse = (status: UnreadableStatus) => {
+export type MalformedRequestResponder = (status: MalformedRequestStatus) => {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
 
 /** By the code of Node's error. */
-export function statusOfUnreadable(code: string | undefined): UnreadableStatus {
+export function malformedRequestStatus(code: string | undefined): MalformedRequestStatus {
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
@@ -22,12 +22,16 @@ export function hasHost({ httpVersion, headers }: IncomingMessage): boolean {
   return headers.host !== undefined || httpVersion !== '1.1';
 }
 
-export function answerUnreadable(socket: Duplex, status: UnreadableStatus, refuse: Refuse): void {
+export function sendMalformedResponse(
+  socket: Duplex,
+  status: MalformedRequestStatus,
+  respondToMalformed: MalformedRequestResponder,
+): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const { headers, body } = refuse(status);
+  const { headers, body } = respondToMalformed(status);
   const all = {
     ...headers,
     Date: new Date().toUTCString(),

@@ -1,7 +1,6 @@
 // Where does oidc-provider keep what it issues? One table, by the SHA-256 of the id. `consume` has exactly one winner however many redeem
 // a code at once (RFC 6749 section 4.1.2, RFC 9700 section 4.14).
-import { type Database, query } from '@bay-booking/service/database/database';
-import { jsonText } from '@bay-booking/service/database/json';
+import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import { currentRequestState, type FoundSession } from '../request-state.ts';

@@ -1,6 +1,5 @@
 // Rotates refresh tokens: one statement uses the presented token up and stores its successor. RFC 6749 section 6.
-import { type Database, query } from '@bay-booking/service/database/database';
-import { jsonText } from '@bay-booking/service/database/json';
+import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 import { withoutSecrets } from './artifact-row.ts';

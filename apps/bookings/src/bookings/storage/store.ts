@@ -1,8 +1,7 @@
 // How do bookings change? One statement where one suffices, else one transaction; always in the lock order idempotency → reference →
 // bays by facility and id → booking. Errors are told by SQLSTATE and statement, since a spread table names no constraint.
-import type { Asked } from '@bay-booking/service/database/connections';
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
-import { inTransaction, type Run } from '@bay-booking/service/database/transaction';
+import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
 import { createCachedFlag } from '../../database/cached-flag.ts';
 import type { Booking, BookingChange } from '../booking.ts';
 import { wireTypes } from './row-date-times.ts';
@@ -66,7 +65,7 @@ export function createBookingStore(db: Database) {
           await inTransaction(db, async (run) => {
             if (keep) await keepAnswer(run, booking, keep);
             const { externalBookingId, facilityId, id } = booking;
-            const reference: Asked[] =
+            const reference: Statement[] =
               externalBookingId === undefined ? [] : [[writes.createReference, [externalBookingId, facilityId, id]]];
             const made = await run(...reference, ...insertion);
             if (reference.length > 0 && made[0]?.length === 0) throw new RolledBack('duplicate');
@@ -111,13 +110,13 @@ export function createBookingStore(db: Database) {
         return await retryOnce(db, () =>
           inTransaction(db, async (run) => {
             const { externalBookingId, id } = booking;
-            const reference: Asked[] =
+            const reference: Statement[] =
               externalBookingId === undefined ? [] : [[writes.moveReference, [externalBookingId, id, facilityId]]];
             const bays = [
               [booking.facilityId, [booking.bayId]],
               [facilityId, [change.bayId]],
             ].sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
-            const locks = bays.map((bay): Asked => [writes.lockBays, bay]);
+            const locks = bays.map((bay): Statement => [writes.lockBays, bay]);
             const removal = removalOf([booking.facilityId, id, tags ?? null], spread);
             const [row] = ((await run(...reference, ...locks, removal)).at(-1) ?? []) as UncountedRow[];
             if (!row) throw new RolledBack('refused');
@@ -146,7 +145,7 @@ export function createBookingStore(db: Database) {
           const [sql, values] = removal;
           return (await query(db, sql, values)).length > 0;
         }
-        const reference: Asked[] =
+        const reference: Statement[] =
           externalBookingId === undefined ? [] : [[writes.removeReference, [externalBookingId, id]]];
         try {
           return await inTransaction(db, async (run) => {

@@ -1,8 +1,7 @@
 // In how many statements is a booking written? In one, which counts it as well; where tables may be spread in two of one transaction, for
 // Citus takes a statement that writes two tables apart and carries what lies between to the coordinator (docs/operations/scale.md).
-import type { Asked } from '@bay-booking/service/database/connections';
 import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction } from '@bay-booking/service/database/transaction';
+import { inTransaction, type Statement } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
 import type { ListedBooking } from '../search/store.ts';
 import { wireTypes } from './row-date-times.ts';
@@ -25,7 +24,7 @@ interface ChangedRow extends UncountedRow {
 }
 
 /** The first of these answers a row when the booking is in. */
-export function insertionOf(booking: Booking, isSpread: boolean): [Asked, ...Asked[]] {
+export function insertionOf(booking: Booking, isSpread: boolean): [Statement, ...Statement[]] {
   const { facilityId, bayId, id, externalBookingId, correlationId, userAlias, version } = booking;
   const texts = [facilityId, bayId, id, externalBookingId ?? null, correlationId ?? null, userAlias];
   const values = [...texts, booking.startDate, booking.endDate, booking.createdAt, booking.lastUpdatedAt, version];
@@ -59,13 +58,13 @@ function changeAndCount(db: Database, values: readonly unknown[]): Promise<Booki
 }
 
 /** Answers the row that was there; where tables may be spread, `countOut` is to follow. */
-export const removalOf = (values: readonly unknown[], isSpread: boolean): Asked => [
+export const removalOf = (values: readonly unknown[], isSpread: boolean): Statement => [
   isSpread ? writes.takeOut : writes.remove,
   values,
   wireTypes,
 ];
 
-export const countOut = (row: UncountedRow): Asked => counting(row, row.version + 1, -1, row);
+export const countOut = (row: UncountedRow): Statement => counting(row, row.version + 1, -1, row);
 
 /** `n` more where a booking starts. */
 const counting = (
@@ -73,7 +72,7 @@ const counting = (
   version: number,
   n: 1 | -1,
   { location_id, hour }: Pick<UncountedRow, 'location_id' | 'hour'>,
-): Asked => [writes.countChange, [facility_id, id, version, n, location_id, hour]];
+): Statement => [writes.countChange, [facility_id, id, version, n, location_id, hour]];
 
 export function toBooking(row: BookingRow): Booking {
   return {
