@@ -1,5 +1,12 @@
-// Draws a mermaid ER diagram of a database from PostgreSQL's catalogue.
+// Draws the mermaid ER diagrams of docs/database.md: runs the migrations of a service and reads PostgreSQL's catalogue.
+import { join } from 'node:path';
+import { migrate } from '@bay-booking/service/database/migrate';
 import pg from 'pg';
+import { type AppName, queryOnce } from './services.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+export const databasePage = join(root, 'docs/database.md');
 
 interface Column {
   readonly table: string;
@@ -30,7 +37,21 @@ const foreignKeysOf = `select k.conrelid::regclass::text as child, k.confrelid::
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.attnum) as columns
   from pg_constraint k where k.contype = 'f' and k.connamespace = 'public'::regnamespace order by 1, 2, 3`;
 
-export async function drawDatabase(url: string): Promise<string> {
+/** Creates the database of `app` on a server that does not have it yet. */
+export async function drawSchemaOf(app: AppName, serverUrl: string): Promise<string> {
+  await queryOnce(serverUrl, `create database ${app}`);
+  const url = Object.assign(new URL(serverUrl), { pathname: app }).href;
+  await migrate({ url, directory: join(root, 'apps', app, 'migrations') });
+  return drawDatabase(url);
+}
+
+export const replaceDiagram = (page: string, app: AppName, diagram: string): string =>
+  page.replace(
+    new RegExp(`(<!-- ${app} -->\\n\`\`\`mermaid\\n)[\\s\\S]*?(\\n\`\`\`)`),
+    (_, start, end) => start + diagram + end,
+  );
+
+async function drawDatabase(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {

@@ -1,4 +1,4 @@
-// npm run openapi: writes the checked-in openapi.json, with the demo's addresses.
+// Writes openapi.json with the addresses of the demo. `npm run generate` runs this command.
 import { writeFile } from 'node:fs/promises';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
@@ -7,7 +7,7 @@ import { createOpenApi } from '../openapi/document.ts';
 
 runCommand(async () => {
   const baseUrl = 'http://localhost:4001';
-  // Describing asks nothing of the database.
+  // The endpoints need a database object, but writing the document sends no query.
   const db = connectDatabase({ url: 'postgres://localhost/none', applicationName: 'openapi' });
   const document = createOpenApi({
     endpoints: createEndpoints({ db, baseUrl, now: () => new Date() }),

@@ -1,0 +1,12 @@
+// Compares a generated file that is checked in with what `npm run generate` would write.
+
+/** @throws {Error} with the command and the first line that differs */
+export function expectUpToDate(file: string, checkedIn: string, generated: string): void {
+  if (checkedIn === generated) return;
+  const [actual, expected] = [checkedIn.split('\n'), generated.split('\n')];
+  const index = expected.findIndex((line, index) => line !== actual[index]);
+  const line = index === -1 ? expected.length : index;
+  throw new Error(
+    `${file} is outdated, run \`npm run generate\`. Line ${line + 1} is\n${actual[line]}\nand should be\n${expected[line]}`,
+  );
+}
