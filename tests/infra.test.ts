@@ -3,7 +3,6 @@
 import { constants, globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
-import { compileCache, nodeFlags } from '@bay-booking/service/node-flags';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 
@@ -32,11 +31,11 @@ describe('images', () => {
     (target) => {
       const stage = dockerfile.slice(dockerfile.indexOf(`FROM runtime AS ${target}`)).split(/^FROM /m)[1] as string;
       expect(stage).toMatch(/^USER node$/m);
-      const command = ['node', ...nodeFlags[target], 'src/main.ts'];
-      expect(stage).toContain(`\nCMD ${JSON.stringify(command).replaceAll(',', ', ')}\n`);
-      const { scripts } = JSON.parse(read(`apps/${target}/package.json`));
-      const cache = `NODE_COMPILE_CACHE=\${NODE_COMPILE_CACHE-../../${compileCache}}`;
-      expect(scripts.start).toBe(`${cache} exec ${command.join(' ')}`);
+      expect(stage).toMatch(/^COPY .*\/start\.sh /m);
+      expect(stage).toMatch(/\nCMD \["sh", "start\.sh"\]\n/);
+      // With exec, Node replaces the shell and receives SIGTERM itself.
+      expect(read(`apps/${target}/start.sh`)).toMatch(/^exec node --max-semi-space-size=\d+ "\$@" src\/main\.ts$/m);
+      expect(JSON.parse(read(`apps/${target}/package.json`)).scripts.start).toBe('exec sh start.sh');
       expect(stage).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
     },
   );

@@ -7,7 +7,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { nodeFlags as flagsOf } from '@bay-booking/service/node-flags';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { baseUrl, scope, scopeBase } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
@@ -89,13 +88,13 @@ export async function startAuth(options: {
   await command(['src/commands/import.ts', file], env);
   return startChild({
     name: 'auth',
-    script: 'src/main.ts',
+    script: 'start.sh',
     cwd: folderOfAuth,
     env,
     core,
     port,
     readyPath: '/health/ready',
-    nodeFlags: [...flagsOf.auth, ...nodeFlags],
+    nodeFlags,
   });
 }
 

@@ -2,7 +2,6 @@
 // and thrown away; only BASE_URL is a name that all targets share, so that their answers can be compared byte by byte.
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { nodeFlags as flagsOf } from '@bay-booking/service/node-flags';
 import { type Child, startChild } from './child.ts';
 
 export const baseUrl = 'http://bookings.bench.example';
@@ -25,7 +24,7 @@ export async function startBookings({ databaseUrl, issuer, core, nodeFlags = [] 
   const port = await freePort();
   return startChild({
     name: 'bookings',
-    script: 'src/main.ts',
+    script: 'start.sh',
     cwd: fileURLToPath(new URL('../../apps/bookings', import.meta.url)),
     env: {
       DATABASE_URL: databaseUrl,
@@ -38,7 +37,7 @@ export async function startBookings({ databaseUrl, issuer, core, nodeFlags = [] 
     core,
     port,
     readyPath: '/health/ready',
-    nodeFlags: [...flagsOf.bookings, ...nodeFlags],
+    nodeFlags,
   });
 }
 

@@ -2,6 +2,7 @@
 // its IPC channel, or at the latest by the handler of our own exit.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -13,6 +14,7 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
+  /** A program for Node, or a shell script that starts Node with the arguments as flags, such as a service's start.sh. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -34,11 +36,17 @@ process.on('exit', () => {
 
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { name, script, args = [], env = {}, cwd, core, port, readyPath, nodeFlags = [] } = options;
-  const node = [process.execPath, '--disable-warning=ExperimentalWarning', ...nodeFlags, script, ...args];
-  const [command = '', ...rest] = core === undefined ? node : ['taskset', '-c', String(core), ...node];
+  const flags = ['--disable-warning=ExperimentalWarning', ...nodeFlags];
+  const program = script.endsWith('.sh') ? ['sh', script, ...flags] : [process.execPath, ...flags, script, ...args];
+  const [command = '', ...rest] = core === undefined ? program : ['taskset', '-c', String(core), ...program];
   const child = spawn(command, rest, {
     ...(cwd && { cwd }),
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...env },
+    env: {
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      NODE_ENV: 'production',
+      NODE_COMPILE_CACHE: compileCache,
+      ...env,
+    },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   running.add(child);

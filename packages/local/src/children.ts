@@ -2,10 +2,10 @@
 // channel tells a service when the launcher is gone; a file tells the next launcher which ones did not notice.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
+import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { processIdentity, signal, waitForEnd } from '@bay-booking/postgres/processes';
-import { nodeFlags } from '@bay-booking/service/node-flags';
 import type { AppName, Environment } from './settings.ts';
 
 const STOP_LIMIT_MS = 35_000;
@@ -51,10 +51,11 @@ export interface Service {
 
 export function startService(options: ChildOptions & { watch: boolean }): Service {
   const { app, folder, env, watch, print } = options;
-  const watching = watch ? ['--watch', '--watch-preserve-output'] : [];
-  const child = spawn(process.execPath, [...nodeFlags[app], ...watching, 'src/main.ts'], {
+  const watchFlags = watch ? ['--watch', '--watch-preserve-output'] : [];
+  // The script replaces its shell by Node, so that signals and the IPC channel reach the service itself.
+  const child = spawn('sh', ['start.sh', ...watchFlags], {
     cwd: folder,
-    env,
+    env: { ...env, PATH: `${dirname(process.execPath)}${delimiter}${env.PATH ?? ''}` },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   printLines(app, [child.stdout as Readable, child.stderr as Readable], print);

@@ -1,6 +1,5 @@
 // What does `npm start` read (contract section 1), and what does each service get from it (section 2)?
 import { join, resolve } from 'node:path';
-import { compileCache } from '@bay-booking/service/node-flags';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -98,7 +97,7 @@ export function serviceEnvironment(
   const { DATABASE_URL: _database, DATABASE_SERVER_URL: _server, PORT: _port, ...rest } = env;
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
   const shared: Environment = {
-    NODE_COMPILE_CACHE: join(settings.root, compileCache),
+    NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),
     ...rest,
     SCOPE_BASE: settings.scopeBase,
   };
