@@ -34,9 +34,9 @@ import { createProviderManager } from './oidc/provider-manager.ts';
 import { createResourceServer } from './oidc/resource-server.ts';
 import { createScopeTable } from './oidc/scopes.ts';
 import { createProviderSessions } from './oidc/sessions.ts';
-import { createArtifactStore } from './oidc/storage/adapter.ts';
-import { createRaces } from './oidc/storage/concurrent-use.ts';
-import { createRefreshStore } from './oidc/storage/refresh-tokens.ts';
+import { createAdapter } from './oidc/storage/adapter.ts';
+import { createArtifactStore } from './oidc/storage/artifacts.ts';
+import { createConcurrentUse } from './oidc/storage/concurrent-use.ts';
 import { createPortal } from './portal/portal.ts';
 import { createKeyStore } from './signing-keys/store.ts';
 import { createUserPages } from './user-pages.ts';
@@ -73,16 +73,16 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   collectDatabaseMetrics(metrics, { primary: db });
   const facilities = createFacilityStore({ db });
   const clients = createClientStore({ db, audit });
-  const races = createRaces();
-  const refreshes = createRefreshStore({ db, races });
-  const artifacts = createArtifactStore({
+  const concurrentUse = createConcurrentUse();
+  const artifacts = createArtifactStore({ db, concurrentUse });
+  const adapter = createAdapter({
     db,
+    artifacts,
+    concurrentUse,
     findClient: async (id) => {
       const client = await clients.findActive(id);
       return client && providerMetadata(client, scopes.bookings);
     },
-    rotate: refreshes.rotate,
-    races,
   });
 
   const accountServices = createAccountServices({ db, config, logger, audit });
@@ -116,7 +116,9 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           scopes,
           resource,
           limit,
+          adapter,
           artifacts,
+          concurrentUse,
           clients,
           facilities,
           findAccount: accounts.findById,

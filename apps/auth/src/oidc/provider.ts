@@ -1,7 +1,7 @@
 // How is oidc-provider configured? The one place. Everything it can do is either switched on with its rules here or off, so that
 // discovery tells the truth. An instance holds one set of signing keys; provider-host.ts swaps instances when keys rotate.
 import type { Logger } from '@bay-booking/service/logging';
-import { type Configuration, errors, type JWK, Provider } from 'oidc-provider';
+import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
@@ -31,7 +31,8 @@ import { registerResponseMiddleware } from './response-middleware.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
 import { signingKeyFor } from './signer.ts';
-import type { ArtifactStore } from './storage/adapter.ts';
+import type { ArtifactStore } from './storage/artifacts.ts';
+import type { ConcurrentUse } from './storage/concurrent-use.ts';
 import { orUnavailable } from './unavailable.ts';
 
 /** Seconds. */
@@ -55,7 +56,9 @@ export interface ProviderDependencies {
   readonly resource: ResourceServer;
   /** Seconds that a client has to wait before it asks for another token, or 0. */
   readonly limit: (name: string) => number;
+  readonly adapter: (model: string) => Adapter;
   readonly artifacts: ArtifactStore;
+  readonly concurrentUse: ConcurrentUse;
   readonly clients: Pick<ClientStore, 'recordUse'>;
   readonly facilities: FacilityStore;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
@@ -76,7 +79,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   const carriesCustom = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
 
   const configuration: Configuration = {
-    adapter: artifacts.adapter,
+    adapter: dependencies.adapter,
     jwks: { keys: keys.map(signingKeyFor) as never },
     routes,
     ...clientSettings,
@@ -177,6 +180,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       showPage(ctx, await pages.error(facts, ctx.req, ctx.res), 404);
     },
   });
+  dependencies.concurrentUse.observe(provider);
   registerRequestReading(provider, routes.authorization);
   registerScopeRules(provider, scopes);
   registerImplicit(provider);

@@ -8,14 +8,16 @@ export interface FoundSession {
 }
 
 export interface RequestState {
-  /** By the clock that tells what came first within this process. */
-  arrived?: number;
+  /** When the request arrived, by `performance.now()`. */
+  arrivedAt?: number;
+  /** Is called when the response is complete and about to be written. */
+  afterResponse?: () => void;
   grantTypeAsked?: boolean;
   /** The facilities that the issued access token will name. */
   chosenFacilities?: Promise<readonly string[]>;
   session?: FoundSession;
-  /** The hash of the refresh token that is used up in the statement that stores its successor. */
-  rotated?: string;
+  /** The hash of the refresh token that this request uses. The statement that stores its successor consumes it. */
+  usedRefreshToken?: string;
 }
 
 export const requestState = (ctx: Pick<KoaContextWithOIDC, 'state'>): RequestState => ctx.state;

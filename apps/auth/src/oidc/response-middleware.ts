@@ -11,8 +11,6 @@ import type { Next } from './middleware-types.ts';
 import { documentHeaders } from './pages.ts';
 import { discoveryPaths, methodsOf, routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';
-import { requestState } from './request-state.ts';
-import { arrivalOf } from './storage/request-arrival.ts';
 
 export interface AnswerOptions {
   readonly issuer: string;
@@ -33,7 +31,6 @@ export function registerResponseMiddleware(provider: Provider, options: AnswerOp
   const { issuer, scopes, logger, renderNotFound } = options;
   // Outermost, so that it sees every answer, and what is thrown outside the library's own error handling.
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
-    requestState(ctx).arrived = arrivalOf(ctx.req);
     setOut(ctx);
     try {
       await next();

@@ -6,7 +6,7 @@ import type { ProviderAccount } from '../claims.ts';
 import type { Next } from '../middleware-types.ts';
 import { routes } from '../paths.ts';
 import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
-import type { ArtifactStore } from '../storage/adapter.ts';
+import type { ArtifactStore } from '../storage/artifacts.ts';
 import { orUnavailable } from '../unavailable.ts';
 
 export interface TokenStatusOptions {

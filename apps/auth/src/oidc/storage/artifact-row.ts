@@ -1,41 +1,51 @@
-// What is a row of oidc_artifact? An id is a bearer secret, so its SHA-256 is the key and the
-// id itself is stored nowhere (docs/decisions/0005).
+// Converts the payloads of oidc-provider's models to rows of the table oidc_artifact, and rows back to payloads. The id
+// of most artifacts is a bearer secret, so the table stores only its SHA-256 (docs/decisions/0005).
+import { jsonText } from '@bay-booking/service/database/database';
 import type { AdapterPayload } from 'oidc-provider';
+import { hashSecret } from '../../secrets.ts';
 
-/** Models whose id no bearer ever holds; their payload keeps it. */
-const namedModels = new Set(['Grant', 'ReplayDetection']);
+/** The id of these models is never handed to a client, so their payload keeps it. */
+const modelsWithPublicId = new Set(['Grant', 'ReplayDetection']);
+
+/** The columns that `valuesOf` fills, with their placeholders. */
+export const columns = 'model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at';
+export const placeholders = '$1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9)';
+
+/** `expiresIn` is in seconds. */
+export const valuesOf = (model: string, id: string, payload: AdapterPayload, expiresIn: number | undefined) => [
+  model,
+  hashSecret(id),
+  jsonText(withoutSecrets(model, payload)),
+  payload.grantId ?? null,
+  payload.accountId ?? null,
+  payload.clientId ?? null,
+  payload.uid ?? null,
+  payload.userCode ?? null,
+  expiresIn ?? null,
+];
 
 export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayload): AdapterPayload {
-  if (namedModels.has(model)) return { ...payload, jti };
-  // An interaction notes the id of its session, which is the session's cookie; nobody reads it.
+  if (modelsWithPublicId.has(model)) return { ...payload, jti };
+  // An interaction contains the id of its session, which is the value of the session cookie. Nothing reads it.
   const { session } = payload as { session?: Record<string, unknown> };
   return session ? { ...payload, session: { ...session, cookie: undefined } } : payload;
 }
 
-export interface ArtifactRow {
-  readonly id: string;
-  readonly payload: AdapterPayload;
-  readonly consumed: number | null;
-  readonly answered: number;
-}
-
-/** A refresh token is answered with its successor, so its use was answered when that was made; a code's only if it brought one. */
-export const answeredAt = `case when a.consumed_at is not null then extract(epoch from coalesce(
-    (select min(successor.created_at) from oidc_artifact successor
-      where successor.grant_id = a.grant_id and successor.model = 'RefreshToken' and successor.created_at >= a.consumed_at),
-    case when a.model = 'RefreshToken' then least(now(), a.consumed_at + interval '5 seconds') else a.consumed_at end))::float8 end`;
-
 /**
- * As the library's models are made of it. What the database answers is alive by its clock, which all instances share: one whose own clock is a
- * minute ahead would find every code of the others expired. `isRace` hides a use that ran beside this request, which goes on to lose in `consume`.
+ * `id` is undefined where the caller does not know it. `consumedAt` is in seconds since the epoch, or undefined for an
+ * artifact that the library is to treat as unused.
+ *
+ * The query returned this row, so it has not expired by the clock of the database. The library compares `exp` with the
+ * clock of this host, which may be wrong: a host that is a minute fast would refuse every code that another instance
+ * issued. Hence `exp` is moved into this host's future.
  */
 export const payloadOf = (
-  row: ArtifactRow,
-  isRace: (hash: string, answered: number) => boolean,
-  id?: string,
+  payload: AdapterPayload,
+  id: string | undefined,
+  consumedAt: number | undefined,
 ): AdapterPayload => ({
-  ...row.payload,
-  ...(row.payload.exp !== undefined && { exp: Math.max(row.payload.exp, Math.floor(Date.now() / 1000) + 1) }),
+  ...payload,
+  ...(payload.exp !== undefined && { exp: Math.max(payload.exp, Math.floor(Date.now() / 1000) + 1) }),
   ...(id !== undefined && { jti: id }),
-  ...(row.consumed !== null && !isRace(row.id, row.answered) && { consumed: Math.floor(row.consumed) }),
+  ...(consumedAt !== undefined && { consumed: Math.floor(consumedAt) }),
 });

@@ -1,37 +1,42 @@
-// Rotates refresh tokens: one statement uses the presented token up and stores its successor. RFC 6749 section 6.
-import { type Database, jsonText, query } from '@bay-booking/service/database/database';
-import { type AdapterPayload, errors } from 'oidc-provider';
+// Stores refresh tokens and rotates them: each refresh uses a token up and stores its successor (RFC 6749 section 6).
+//
+// Concurrent use: one statement consumes the used token and inserts its successor, so both happen or neither. Of
+// several concurrent uses of a token exactly one consumes it; the others get invalid_grant (concurrent-use.ts).
+import { type Database, query } from '@bay-booking/service/database/database';
+import type { Adapter } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import { withoutSecrets } from './artifact-row.ts';
-import type { Races } from './concurrent-use.ts';
+import { currentRequestState } from '../request-state.ts';
+import { orUnavailable } from '../unavailable.ts';
+import { columns, placeholders, valuesOf } from './artifact-row.ts';
+import type { ConcurrentUse } from './concurrent-use.ts';
 
-export type RefreshStore = ReturnType<typeof createRefreshStore>;
+const rotateStatement = `
+  with used as (
+    update oidc_artifact set consumed_at = clock_timestamp()
+     where model = 'RefreshToken' and id = $10 and consumed_at is null returning 1)
+  insert into oidc_artifact (${columns}) select ${placeholders} from used returning 1 as done`;
 
-export function createRefreshStore({ db, races }: { db: Database; races: Races }) {
+export interface RefreshTokenOptions {
+  readonly db: Database;
+  /** Stores refresh tokens like any other artifact, without rotation. */
+  readonly adapter: Adapter;
+  readonly concurrentUse: ConcurrentUse;
+}
+
+export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: RefreshTokenOptions): Adapter {
   return {
-    /** Uses the token up and stores its successor, or neither. */
-    rotate: (used: string, id: string, payload: AdapterPayload, expiresIn: number | undefined): Promise<void> =>
-      races.run(used, async () => {
-        // The successor's time is that after the wait for parallel uses: until then its request has certainly not been answered.
-        const rows = await query(
-          db,
-          `with used as (
-           update oidc_artifact set consumed_at = now()
-            where model = 'RefreshToken' and id = $1 and consumed_at is null returning 1)
-         insert into oidc_artifact (model, id, payload, grant_id, account_id, client_id, created_at, expires_at)
-         select 'RefreshToken', $2, $3::jsonb, $4, $5, $6, clock_timestamp(), now() + make_interval(secs => $7) from used
-         returning 1 as done`,
-          [
-            used,
-            hashSecret(id),
-            jsonText(withoutSecrets('RefreshToken', payload)),
-            payload.grantId ?? null,
-            payload.accountId ?? null,
-            payload.clientId ?? null,
-            expiresIn ?? null,
-          ],
-        );
-        if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'consumed by a parallel request' });
-      }),
+    ...adapter,
+    /** Only notes the token: the library always stores the successor next, and `upsert` then does both. */
+    async consume(id) {
+      const state = currentRequestState();
+      if (!state) return adapter.consume(id);
+      state.usedRefreshToken = hashSecret(id);
+    },
+    async upsert(id, payload, expiresIn) {
+      const used = currentRequestState()?.usedRefreshToken;
+      if (used === undefined) return adapter.upsert(id, payload, expiresIn);
+      const values = [...valuesOf('RefreshToken', id, payload, expiresIn), used];
+      await concurrentUse.consume(used, () => orUnavailable(() => query(db, rotateStatement, values)));
+    },
   };
 }

@@ -1,0 +1,96 @@
+// Stores what oidc-provider issues and remembers: codes, opaque access tokens, interactions and grants.
+//
+// Concurrent use: of several concurrent uses of a code exactly one wins, because a conditional update consumes the code
+// (concurrent-use.ts). Everything else is written whole, and the last write wins.
+import { type Database, query } from '@bay-booking/service/database/database';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { hashSecret } from '../../secrets.ts';
+import { orUnavailable } from '../unavailable.ts';
+import { columns, payloadOf, placeholders, valuesOf } from './artifact-row.ts';
+import type { ConcurrentUse } from './concurrent-use.ts';
+
+interface FoundRow {
+  readonly id: string;
+  readonly payload: AdapterPayload;
+  /** Seconds since the epoch. */
+  readonly consumedAt: number | null;
+}
+
+/** `key` are the columns of a unique index: a row with the same key is replaced. */
+export const upsertStatement = (key: string): string =>
+  `insert into oidc_artifact (${columns}) values (${placeholders})
+   on conflict ${key} do update set id = excluded.id, payload = excluded.payload, grant_id = excluded.grant_id,
+     account_id = excluded.account_id, client_id = excluded.client_id, uid = excluded.uid,
+     user_code = excluded.user_code, expires_at = excluded.expires_at`;
+const upsertById = upsertStatement('(model, id)');
+
+export type ArtifactStore = ReturnType<typeof createArtifactStore>;
+
+export function createArtifactStore({ db, concurrentUse }: { db: Database; concurrentUse: ConcurrentUse }) {
+  const run = <T extends object>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> =>
+    orUnavailable(() => query<T>(db, sql, bindings));
+
+  const adapterFor = (model: string): Adapter => {
+    const findBy = async (column: 'id' | 'uid' | 'user_code', value: string, id?: string) => {
+      const [row] = await run<FoundRow>(
+        `select id, payload, extract(epoch from consumed_at)::float8 as "consumedAt" from oidc_artifact
+          where model = $1 and ${column} = $2 and (expires_at is null or expires_at > now())`,
+        [model, value],
+      );
+      if (!row) return undefined;
+      // For a concurrent use the artifact looks unused, so the library does not revoke the grant. The library then
+      // tries to consume the artifact, which fails.
+      const isUsed = row.consumedAt !== null && !concurrentUse.isConcurrent(row.id, row.consumedAt);
+      return payloadOf(row.payload, id, isUsed ? (row.consumedAt ?? undefined) : undefined);
+    };
+
+    return {
+      async upsert(id, payload, expiresIn) {
+        await run(upsertById, valuesOf(model, id, payload, expiresIn));
+      },
+      find: (id) => findBy('id', hashSecret(id), id),
+      // The id is unknown here, and the library does not need it for models that it finds by uid or user code.
+      findByUid: (uid) => findBy('uid', uid),
+      findByUserCode: (userCode) => findBy('user_code', userCode),
+      async consume(id) {
+        const hash = hashSecret(id);
+        await concurrentUse.consume(hash, () =>
+          run(
+            `update oidc_artifact set consumed_at = clock_timestamp()
+              where model = $1 and id = $2 and consumed_at is null returning 1 as done`,
+            [model, hash],
+          ),
+        );
+      },
+      async destroy(id) {
+        await run('delete from oidc_artifact where model = $1 and id = $2', [model, hashSecret(id)]);
+      },
+      async revokeByGrantId(grantId) {
+        await run('delete from oidc_artifact where model = $1 and grant_id = $2', [model, grantId]);
+      },
+    };
+  };
+
+  return {
+    adapterFor,
+
+    /** Deletes a grant with all its codes and tokens. Userinfo then refuses the JWTs of the grant, too. */
+    async revokeGrant(grantId: string): Promise<void> {
+      await run(`delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
+        grantId,
+        hashSecret(grantId),
+      ]);
+    },
+
+    /** Deletes up to `limit` artifacts that expired an hour ago or earlier. Returns how many it deleted. */
+    async cleanUp(limit = 1_000): Promise<number> {
+      const rows = await run(
+        `delete from oidc_artifact where ctid = any (array(
+           select ctid from oidc_artifact where expires_at < now() - interval '1 hour' order by expires_at limit $1
+             for update skip locked)) returning 1 as done`,
+        [limit],
+      );
+      return rows.length;
+    },
+  };
+}

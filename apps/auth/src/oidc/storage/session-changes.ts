@@ -1,0 +1,30 @@
+// Compares a session before and after a request, so that only the changes need to be written.
+import type { AdapterPayload } from 'oidc-provider';
+
+interface Changes {
+  /** Fields that are new or have another value. */
+  readonly set: Readonly<Record<string, unknown>>;
+  readonly removed: readonly string[];
+}
+
+export interface SessionChanges {
+  readonly fields: Changes;
+  /** Changes of the field `authorizations`, by client id. */
+  readonly authorizations: Changes;
+}
+
+export function sessionChanges(before: AdapterPayload, after: AdapterPayload): SessionChanges {
+  const { authorizations: authorizationsBefore = {}, ...fieldsBefore } = before;
+  const { authorizations = {}, ...fields } = after;
+  return { fields: changes(fieldsBefore, fields), authorizations: changes(authorizationsBefore, authorizations) };
+}
+
+function changes(before: object, after: object): Changes {
+  const oldValues = new Map(Object.entries(before).map(([name, value]) => [name, JSON.stringify(value)]));
+  const newFields = Object.entries(after).filter(([, value]) => value !== undefined);
+  const newNames = new Set(newFields.map(([name]) => name));
+  return {
+    set: Object.fromEntries(newFields.filter(([name, value]) => oldValues.get(name) !== JSON.stringify(value))),
+    removed: [...oldValues.keys()].filter((name) => !newNames.has(name)),
+  };
+}

@@ -1,0 +1,81 @@
+// Stores the sessions of browsers.
+//
+// Concurrent use: two requests of one browser often run at the same time, for example from two tabs, and the library
+// writes a session whole. So each request writes only the fields that it changed, and does not undo the changes of the
+// other request. A session that ends while a request uses it stays ended: writing it back would sign the user in again.
+import { type Database, jsonText, query } from '@bay-booking/service/database/database';
+import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
+import { hashSecret } from '../../secrets.ts';
+import { currentRequestState, type FoundSession } from '../request-state.ts';
+import { orUnavailable } from '../unavailable.ts';
+import { valuesOf, withoutSecrets } from './artifact-row.ts';
+import { upsertStatement } from './artifacts.ts';
+import { sessionChanges } from './session-changes.ts';
+
+// The library gives a session a new id at every sign-in; the uid stays. Of two concurrent sign-ins of one browser the
+// later one replaces the id, and neither fails.
+const insertStatement = upsertStatement('(model, uid) where uid is not null');
+
+// $10: the request gives the session a new id, so the session is found by its uid under whatever id it has now.
+const mergeStatement = `
+  update oidc_artifact
+     set id = $1, account_id = $2, expires_at = now() + make_interval(secs => $3),
+         payload = (payload - $4::text[]) || $5::jsonb || jsonb_build_object('authorizations',
+           (coalesce(payload->'authorizations', '{}') - $6::text[]) || $7::jsonb)
+   where model = 'Session' and uid = $8 and account_id is not distinct from $9 and (id = $1 or $10)
+  returning 1 as done`;
+
+export interface SessionOptions {
+  readonly db: Database;
+  /** Stores sessions like any other artifact, without merging. */
+  readonly adapter: Adapter;
+}
+
+export function createSessionAdapter({ db, adapter }: SessionOptions): Adapter {
+  const run = (sql: string, values: readonly unknown[]) => orUnavailable(() => query(db, sql, values));
+
+  /** Returns false if the session has ended, or another request has given it a new id or signed in another user. */
+  const merge = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
+    const { fields, authorizations } = sessionChanges(found.payload, payload);
+    const rows = await run(mergeStatement, [
+      hashSecret(id),
+      payload.accountId ?? null,
+      expiresIn ?? null,
+      fields.removed,
+      jsonText(withoutSecrets('Session', fields.set)),
+      authorizations.removed,
+      jsonText(authorizations.set),
+      payload.uid ?? null,
+      found.payload.accountId ?? null,
+      id !== found.id,
+    ]);
+    return rows.length > 0;
+  };
+
+  return {
+    ...adapter,
+    async find(id) {
+      const payload = await adapter.find(id);
+      const state = currentRequestState();
+      // A copy, because the library changes the payload that it gets.
+      if (payload && state && state.session?.id !== id) state.session = { id, payload: structuredClone(payload) };
+      return payload;
+    },
+    async upsert(id, payload, expiresIn) {
+      const found = currentRequestState()?.session;
+      if (found) {
+        if (await merge(found, id, payload, expiresIn)) return;
+        // Only a request that has signed the user in may create a session.
+        if (payload.loginTs === found.payload.loginTs) return;
+      }
+      await run(insertStatement, valuesOf('Session', id, payload, expiresIn));
+    },
+    async destroy(id) {
+      // To give a session a new id, the library destroys the old id and stores the new one. `merge` changes the id of
+      // the row, so the row must still exist.
+      const getsNewId = (Provider.ctx?.oidc?.session?.jti ?? id) !== id;
+      if (getsNewId && currentRequestState()?.session?.id === id) return;
+      await adapter.destroy(id);
+    },
+  };
+}
