@@ -1,45 +1,25 @@
-// Who may import whom? Reads every import of the source and fails on a breach of the rule in docs/architecture.md.
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+// Checks the import rules of docs/architecture.md: which modules may import which, read the environment and contain SQL.
 import { describe, expect, test } from '@jest/globals';
+import { type Import, importsOf, modules, read } from './support/source-files.ts';
 
-const root = join(import.meta.dirname, '..');
-const sources = globSync('{apps,packages}/*/src/**/*.ts', { cwd: root }).filter(
-  (file) => !/\.(test|d)\.ts$/.test(file),
-);
+const imports = modules.flatMap(importsOf);
 
-interface Import {
-  readonly from: string;
-  readonly to: string;
-}
+/** The imports that break a rule, in words. */
+const violations = (breaks: (found: Import) => boolean): readonly string[] =>
+  imports.filter(breaks).map(({ from, to }) => `${from} imports ${to}`);
 
-/** Every static and dynamic import; relative ones resolved to a path from the repository's root. */
-function importsOf(file: string): readonly Import[] {
-  const text = readFileSync(join(root, file), 'utf8');
-  return [
-    ...text.matchAll(/^\s*(?:import|export)\b[^;'"]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|import\('([^']+)'\)/gm),
-  ].map((match) => {
-    const target = (match[1] ?? match[2] ?? match[3]) as string;
-    return { from: file, to: target.startsWith('.') ? normalize(join(dirname(file), target)) : target };
-  });
-}
+/** `apps/auth`, `packages/common` and so on, of a path. */
+const workspaceOf = (path: string): string | undefined => /^(?:apps|packages)\/[^/]+/.exec(path)?.[0];
+/** `auth`, `common` and so on, of a path or of the name of one of our packages. */
+const packageOf = (path: string): string | undefined => /^(?:apps|packages|@bay-booking)\/([^/]+)/.exec(path)?.[1];
 
-const imports = sources.flatMap(importsOf);
-const breaches = (rule: (found: Import) => boolean): string[] =>
-  imports.filter(rule).map(({ from, to }) => `${from} imports ${to}`);
-
-/** `apps/auth`, `packages/common`, … of a path from the root or of one of our package names. */
-const workspaceOf = (path: string): string | undefined =>
-  /^(?:apps|packages)\/[^/]+/.exec(path)?.[0] ?? /^@bay-booking\/([^/]+)/.exec(path)?.[1];
-const packageOf = (path: string): string | undefined => workspaceOf(path)?.replace(/^(apps|packages)\//, '');
-
-test('the source is found', () => {
-  expect(sources.length).toBeGreaterThan(30);
-  expect(imports.length).toBeGreaterThan(100);
+test('the modules and their imports are found', () => {
+  expect(modules.length).toBeGreaterThan(200);
+  expect(imports.length).toBeGreaterThan(800);
 });
 
-describe('packages', () => {
-  const allowed: Record<string, readonly string[]> = {
+describe('workspaces', () => {
+  const allowed: Readonly<Record<string, readonly string[]>> = {
     common: [],
     service: ['common'],
     postgres: [],
@@ -50,80 +30,69 @@ describe('packages', () => {
     bookings: ['common', 'service'],
   };
 
-  test('each imports only what stands below it, and apps never import apps', () => {
+  test('import only the packages below them, and apps never import apps', () => {
     expect(
-      breaches(({ from, to }) => {
-        const target = packageOf(to);
-        const own = packageOf(from) as string;
+      violations(({ from, to }) => {
+        const [own, target] = [packageOf(from) as string, packageOf(to)];
         return target !== undefined && target !== own && !allowed[own]?.includes(target);
       }),
     ).toEqual([]);
   });
 
-  test('a relative import never leaves its workspace', () => {
-    expect(breaches(({ from, to }) => /^(apps|packages)\//.test(to) && workspaceOf(to) !== workspaceOf(from))).toEqual(
-      [],
-    );
+  test('contain no relative import of another workspace', () => {
+    expect(
+      violations(({ from, to }) => workspaceOf(to) !== undefined && workspaceOf(to) !== workspaceOf(from)),
+    ).toEqual([]);
   });
 
-  test('packages/common is pure: no I/O, no process, no database', () => {
-    expect(
-      breaches(({ from, to }) => from.startsWith('packages/common/') && /^(node:|express|knex|pg|pino)/.test(to)),
-    ).toEqual([]);
+  test('packages/common is pure: it does no I/O', () => {
+    const io = /^(node:|express|knex|pg|pino)/;
+    expect(violations(({ from, to }) => from.startsWith('packages/common/') && io.test(to))).toEqual([]);
   });
 });
 
-describe('inside an app', () => {
-  test('nothing imports main.ts, and only main.ts and commands import app.ts', () => {
+describe('modules of an app', () => {
+  test('nothing imports main.ts, and only main.ts and commands/ import app.ts', () => {
+    expect(violations(({ to }) => /\/src\/main\.ts$/.test(to))).toEqual([]);
     expect(
-      breaches(
-        ({ from, to }) =>
-          /\/src\/main\.ts$/.test(to) || (/\/src\/app\.ts$/.test(to) && !/\/src\/(main|commands\/.*)\.ts$/.test(from)),
-      ),
+      violations(({ from, to }) => /\/src\/app\.ts$/.test(to) && !/\/src\/(main|commands\/.*)\.ts$/.test(from)),
     ).toEqual([]);
   });
 
-  test('only main.ts, commands and service/config.ts read the environment', () => {
-    const readers = sources.filter(
-      (file) =>
-        /process\.env/.test(readFileSync(join(root, file), 'utf8')) &&
-        !/^(apps\/[^/]+\/src\/(main|commands\/.*)\.ts|packages\/service\/src\/config\.ts|packages\/(local|testkit|postgres)\/)/.test(
-          file,
-        ),
-    );
-    expect(readers).toEqual([]);
-  });
-
-  test('only stores and adapters, and what is named for its SQL, hold SQL', () => {
-    const holders =
-      /(\/storage\/[^/]+|[/-](store|statements|where|audit|one-time-links|compaction|reader|idempotency))\.ts$/;
-    const sql = /['"`]\s*(?:select|insert into|update|delete from|with \w+ as|lock table|set local)\s/;
-    const holding = sources.filter(
-      (file) => file.startsWith('apps/') && sql.test(readFileSync(join(root, file), 'utf8')),
-    );
-    expect(holding.length).toBeGreaterThan(15);
-    expect(holding.filter((file) => !holders.test(file))).toEqual([]);
-  });
-
   test('only apps/auth/src/oidc imports oidc-provider, and only its main module', () => {
-    expect(breaches(({ from, to }) => to === 'oidc-provider' && !/^apps\/auth\/src\/oidc\//.test(from))).toEqual([]);
-    expect(breaches(({ to }) => /^oidc-provider\//.test(to))).toEqual([]);
+    expect(violations(({ from, to }) => to === 'oidc-provider' && !from.startsWith('apps/auth/src/oidc/'))).toEqual([]);
+    expect(violations(({ to }) => to.startsWith('oidc-provider/'))).toEqual([]);
+  });
+
+  test('stores know nothing of HTTP and pages', () => {
+    const store = /(^|[/-])store\.ts$|\/storage\/|\/statements\.ts$/;
+    const http = /^express$|\/src\/(http|html)\/|[/-](pages?|routes|endpoints)\.ts$/;
+    expect(violations(({ from, to }) => store.test(from) && http.test(to))).toEqual([]);
   });
 
   test('pure rules do no I/O', () => {
     const pure = /^apps\/(bookings\/src\/bookings\/(date-times|search\/filter|resource)|auth\/src\/oidc\/scopes)\.ts$/;
-    expect(
-      breaches(({ from, to }) => pure.test(from) && /^(node:fs|node:http|pg|knex|express)|\/store\.ts$/.test(to)),
-    ).toEqual([]);
+    const io = /^(node:fs|node:http|pg|knex|express)|store\.ts$/;
+    expect(modules.filter((file) => pure.test(file))).toHaveLength(4);
+    expect(violations(({ from, to, typesOnly }) => pure.test(from) && io.test(to) && !typesOnly)).toEqual([]);
   });
 });
 
-describe('habits', () => {
-  test('no index.ts, no utils, helpers or manager', () => {
-    expect(sources.filter((file) => /\/(index|utils?|helpers?|.*-?manager)\.ts$/.test(file))).toEqual([]);
-  });
+test('only main.ts, commands/ and the packages for development read the environment', () => {
+  const readers = /^(apps\/[^/]+\/src\/(main|commands\/.*)\.ts$|packages\/(local|testkit|postgres)\/)/;
+  expect(modules.filter((file) => read(file).includes('process.env') && !readers.test(file))).toEqual([]);
+});
 
-  test('every file opens with the question it answers', () => {
-    expect(sources.filter((file) => !readFileSync(join(root, file), 'utf8').startsWith('//'))).toEqual([]);
-  });
+test('only storage/, stores and statements contain SQL', () => {
+  const sql = /['"`]\s*(?:select|insert into|update|delete from|with \w+ as|lock table|set local)\s/;
+  const holders = /\/storage\/|[/-](store|statements)\.ts$/;
+  const exceptions = [
+    // The only writer of the audit trail.
+    'apps/auth/src/audit/audit.ts',
+    // A job that consists of its statements.
+    'apps/bookings/src/bookings/counts/compaction.ts',
+  ];
+  const found = modules.filter((file) => file.startsWith('apps/') && sql.test(read(file)));
+  expect(found.length).toBeGreaterThan(15);
+  expect(found.filter((file) => !holders.test(file) && !exceptions.includes(file))).toEqual([]);
 });

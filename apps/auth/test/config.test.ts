@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '@bay-booking/service/config';
 import { describe, expect, test } from '@jest/globals';
-import { readAuthConfig } from './config.ts';
+import { readAuthConfig } from '../src/config.ts';
 
 const key = Buffer.alloc(32, 1).toString('base64');
 const least = {
@@ -91,7 +91,9 @@ describe('the configuration', () => {
 
 test('README.md and .env.example name every variable that is read', () => {
   const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
-  const variables = [...read('config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(([, name]) => name);
+  const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
+    ([, name]) => name,
+  );
   expect(variables.length).toBeGreaterThan(20);
   for (const file of ['../README.md', '../.env.example']) {
     const text = read(file);

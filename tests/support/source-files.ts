@@ -1,0 +1,36 @@
+// Finds the source files of the repository and their imports, for the tests of the code layout.
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+export const root = join(import.meta.dirname, '../..');
+export const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+
+const notOurs = (path: string): boolean => path === 'node_modules' || path === '.data' || path === 'generated';
+
+/** Paths from the root of the repository. Leaves out dependencies and generated files. */
+export const findFiles = (...patterns: readonly string[]): readonly string[] =>
+  globSync(patterns, { cwd: root, exclude: (path) => notOurs(path.split('/').at(-1) as string) }).toSorted();
+
+/** The modules of the apps and packages that run in production or start it, without tests. */
+export const modules = findFiles('{apps,packages}/*/src/**/*.ts').filter((file) => !/\.(test|d)\.ts$/.test(file));
+
+export interface Import {
+  readonly from: string;
+  /** A path from the root of the repository, or the name of a package. */
+  readonly to: string;
+  /** `import type`, which leaves no trace at run time. */
+  readonly typesOnly: boolean;
+}
+
+/** Every static and dynamic import of a module. */
+export function importsOf(file: string): readonly Import[] {
+  const statements = /^\s*(?:import|export)\b[^;'"]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|import\('([^']+)'\)/gm;
+  return [...read(file).matchAll(statements)].map(([statement, from, sideEffect, dynamic]) => {
+    const target = (from ?? sideEffect ?? dynamic) as string;
+    return {
+      from: file,
+      to: target.startsWith('.') ? normalize(join(dirname(file), target)) : target,
+      typesOnly: /^\s*import type\b/.test(statement),
+    };
+  });
+}
