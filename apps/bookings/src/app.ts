@@ -9,6 +9,7 @@ import type { Express, RequestHandler } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import type { JwksCache } from './auth/jwks-cache.ts';
 import { createCandidates } from './bookings/booking-id.ts';
+import { dateTimeHint, isDateTime } from './bookings/date-times.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createAnswerStore } from './bookings/idempotency.ts';
 import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
@@ -20,10 +21,11 @@ import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createReadRouter, type ReadRouter } from './database/replica/read-router.ts';
 import { createReplicaStore } from './database/replica/store.ts';
 import { withTimeout } from './database/with-timeout.ts';
-import { mountPrefix } from './http/base-path.ts';
+import { mountBasePath } from './http/base-path.ts';
+import { mountErrorHandler } from './http/error-handler.ts';
 import { createRateLimit } from './http/rate-limit.ts';
-import { mountEndpoints, mountErrorHandling, mountPath } from './http/router.ts';
-import { mountLiteralAddresses } from './http/undecodable-path.ts';
+import { mountEndpoints, mountPath } from './http/router.ts';
+import { mountUndecodablePaths } from './http/undecodable-path.ts';
 import { observeJwksCache, observeListReads } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
 import { createCatalogue } from './places/catalogue.ts';
@@ -80,7 +82,8 @@ function listsThrough(reads: ReadRouter, isComplete: CachedFlag) {
   return {
     searches: {
       search: async (...asked) => {
-        // Known before the replica's position is asked for, so that a replica that has come that far has the counts too.
+        // Known before the replica's position is asked for, so that a replica that has come that far has the counts
+        // too.
         const complete = await isComplete();
         return reads.run((db) => createSearchStore(db, { isComplete: async () => complete }).search(...asked));
       },
@@ -120,8 +123,8 @@ export function createApp({
       },
     }),
   });
-  mountPrefix(app, baseUrl);
-  mountLiteralAddresses(app);
+  mountBasePath(app, baseUrl);
+  mountUndecodablePaths(app);
   mountEndpoints(app, endpoints, {
     authorize: createAccessTokenVerifier({
       jwksCache,
@@ -131,14 +134,15 @@ export function createApp({
       resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
       now,
     }),
-    limit: createRateLimit(db, config.rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
+    formats: { 'date-time': { test: isDateTime, hint: dateTimeHint } },
+    rateLimit: createRateLimit(db, config.rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
   });
   // Answered above to GET and HEAD: what is left is 405 here too.
   const probes = ['/health/live', '/health/ready', ...(config.metricsPort === undefined ? ['/metrics'] : [])];
   const answered = new Map(['GET', 'HEAD'].map((method) => [method, passOn]));
   for (const path of probes) mountPath(app, path, answered);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
-  mountErrorHandling(app);
+  mountErrorHandler(app);
   return app;
 }
 

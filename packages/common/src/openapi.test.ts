@@ -39,11 +39,11 @@ const document = openApiDocument({
     C: {
       status: 503,
       description: 'Away.',
+      appliesTo: 'every endpoint',
       headers: { 'Retry-After': { description: 's', schema: { type: 'string' } } },
     },
-    D: { status: 415, description: 'Type.' },
+    D: { status: 415, description: 'Type.', appliesTo: 'endpoints with a body' },
   },
-  sharedErrorCodes: { always: ['C'], withBody: ['D'] },
   securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
   security: [{ bearer: [] }],
 }) as { paths: Record<string, Record<string, Record<string, never>>>; components: { schemas: object } };

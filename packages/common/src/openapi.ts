@@ -7,6 +7,8 @@ export interface DocumentedError {
   readonly status: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
+  /** Endpoints that can return the error although their `errorCodes` do not list it. */
+  readonly appliesTo?: 'every endpoint' | 'endpoints with a body';
 }
 
 export interface DocumentOptions {
@@ -20,8 +22,6 @@ export interface DocumentOptions {
   readonly errorSchema: string;
   /** The errors by code. */
   readonly errors: Readonly<Record<string, DocumentedError>>;
-  /** Codes of the errors of every endpoint, and of every endpoint with a body. */
-  readonly sharedErrorCodes: { readonly always: readonly string[]; readonly withBody: readonly string[] };
   readonly securitySchemes: Schema;
   readonly security: readonly Schema[];
 }
@@ -128,11 +128,12 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
 
 /** OpenAPI has one response per status, so the errors of one status share it, with one example each. */
 function errorResponses(endpoint: Endpoint<never>, options: DocumentOptions): Json {
-  const { sharedErrorCodes, errorSchema } = options;
+  const codesOf = (appliesTo: DocumentedError['appliesTo']): string[] =>
+    Object.keys(options.errors).filter((code) => options.errors[code]?.appliesTo === appliesTo);
   const codes = new Set([
     ...endpoint.errorCodes,
-    ...(endpoint.body ? sharedErrorCodes.withBody : []),
-    ...sharedErrorCodes.always,
+    ...(endpoint.body ? codesOf('endpoints with a body') : []),
+    ...codesOf('every endpoint'),
   ]);
   const errors = [...codes].map((code) => ({ code, ...(options.errors[code] as DocumentedError) }));
   const responses: Json = {};
@@ -143,7 +144,7 @@ function errorResponses(endpoint: Endpoint<never>, options: DocumentOptions): Js
       ...(Object.keys(headers).length > 0 && { headers }),
       content: {
         'application/json': {
-          schema: { $ref: `#/components/schemas/${errorSchema}` },
+          schema: { $ref: `#/components/schemas/${options.errorSchema}` },
           examples: Object.fromEntries(
             group.map(({ code, description }) => [code, { value: errorExample(code, description, endpoint) }]),
           ),

@@ -3,7 +3,7 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { apiError, type Code, unavailable } from '../errors.ts';
+import { apiError, type ErrorCode, unavailable } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { Booking } from './booking.ts';
 import { newBookingId } from './booking-id.ts';
@@ -78,7 +78,9 @@ export function createBookingCreator(services: BookingServices) {
     return { status, body, headers: { ...headers, Location: link('GET', `/api/bookings/${booking.id}`).href } };
   }
 
-  /** Undefined: nothing speaks against it any more; the bay was opened, or the overlapping booking went, in this moment. */
+  /**
+   * Undefined: nothing speaks against it any more; the bay was opened, or the overlapping booking went, in this moment.
+   */
   async function settle(
     outcome: CreateOutcome,
     { answer, wanted, context, keyed, caller, now }: Settlement,
@@ -96,7 +98,7 @@ export function createBookingCreator(services: BookingServices) {
   }
 
   /** What the database found (`codes`), and what it did not come to. */
-  async function obstacles(wanted: Wanted, { externalBookingId }: Settlement['context'], codes: readonly Code[]) {
+  async function obstacles(wanted: Wanted, { externalBookingId }: Settlement['context'], codes: readonly ErrorCode[]) {
     const found = new Set(codes);
     if (externalBookingId !== '' && (await store.isReferenced(externalBookingId))) found.add('BOOK00001');
     for (const code of await obstacleCodes(wanted, store)) found.add(code);

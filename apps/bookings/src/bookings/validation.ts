@@ -1,8 +1,8 @@
-// What is wrong with a booking that a client wants? All problems that can be found are reported together, one entry each (contract
-// section 7); the database has the last word, and what it refuses is explained here.
+// What is wrong with a booking that a client wants? All problems that can be found are reported together, one entry
+// each (contract section 7); the database has the last word, and what it refuses is explained here.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
-import { badRequest, type Code, problemOf, problemsOf } from '../errors.ts';
+import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
 import type { BayPlace, Catalogue } from '../places/catalogue.ts';
 import type { BookingChange } from './booking.ts';
 import { parseDateTime, timeFaults } from './date-times.ts';
@@ -35,7 +35,7 @@ export async function examine(
   const start = startDate === undefined ? undefined : parseDateTime(startDate);
   const end = endDate === undefined ? undefined : parseDateTime(endDate);
   const place = bayId === undefined ? undefined : await options.catalogue.findBay(options.facilities, bayId);
-  const codes: Code[] = [...timeFaults(start, end, options.now)];
+  const codes: ErrorCode[] = [...timeFaults(start, end, options.now)];
   if (bayId !== undefined && !place) codes.push('ERR00012');
   const whole = validationErrors.length === 0 && codes.length === 0 && place && bayId && userAlias && start && end;
   return {
@@ -52,7 +52,7 @@ export async function examine(
 export const triesAtMost = 20;
 
 /** Every fault: those that were found before the database was asked, and `codes`. */
-export function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: Iterable<Code>): ApiError {
+export function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: Iterable<ErrorCode>): ApiError {
   return badRequest([...wanted.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
 }
 
@@ -61,7 +61,7 @@ export async function obstacleCodes(
   { bayId, place, start, end }: Wanted,
   store: Pick<BookingStore, 'obstacles'>,
   except?: string,
-): Promise<readonly Code[]> {
+): Promise<readonly ErrorCode[]> {
   if (!place || bayId === undefined) return [];
   const interval = start && end && start <= end ? { start, end } : undefined;
   const found = await store.obstacles(place.facilityId, bayId, interval, except);

@@ -1,28 +1,29 @@
-// What does the database say of itself that seldom changes? Asked again every few seconds, and taken for a no while it does not tell.
+// Caches a boolean that the database reports about itself, such as whether its tables are distributed.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { withTimeout } from './with-timeout.ts';
 
-const askAgainAfter = 5_000;
-const patience = 1_000;
+const cacheMilliseconds = 5_000;
+const cacheMillisecondsAfterFailure = 2_000;
+const timeoutMilliseconds = 1_000;
 
-/** Never fails. */
+/** Never rejects: the flag is false if the database does not respond in time. */
 export type CachedFlag = () => Promise<boolean>;
 
-/** `sql` answers one row with a `flag`. */
+/** `sql` returns one row with a boolean column `flag`. */
 export function createCachedFlag(db: Database, sql: string): CachedFlag {
-  let askAt = -Infinity;
-  let answer: Promise<boolean> = Promise.resolve(false);
+  let expiresAt = -Infinity;
+  let flag: Promise<boolean> = Promise.resolve(false);
   return () => {
     const now = performance.now();
-    if (now < askAt) return answer;
-    askAt = now + askAgainAfter;
-    answer = withTimeout(patience, query<{ flag: boolean }>(db, sql)).then(
+    if (now < expiresAt) return flag;
+    expiresAt = now + cacheMilliseconds;
+    flag = withTimeout(timeoutMilliseconds, query<{ flag: boolean }>(db, sql)).then(
       ([row]) => row?.flag ?? false,
       () => {
-        askAt = now + 2 * patience;
+        expiresAt = now + cacheMillisecondsAfterFailure;
         return false;
       },
     );
-    return answer;
+    return flag;
   };
 }

@@ -1,5 +1,7 @@
-// Where does each table live when the database is a Citus cluster? All of a facility on one node, so that a booking is a transaction of
-// that node alone; the two keys that span facilities by themselves. See docs/operations/scale.md.
+// How the tables are distributed over the nodes of a Citus cluster (docs/operations/scale.md).
+//
+// All rows of a facility are on one node, so that writing a booking is a transaction of that node alone. The two tables
+// whose keys are unique over all facilities are distributed by those keys.
 import type { Distribution } from '@bay-booking/service/database/distribute';
 
 const byFacility = (...tables: string[]) => tables.map((table) => ({ table, column: 'facility_id' }));

@@ -1,3 +1,3 @@
-// Where are the migrations of this service?
+// The directory of this service's migrations.
 
 export const migrationsDirectory = `${import.meta.dirname}/../../migrations`;

@@ -1,25 +1,28 @@
-// How long do we wait for something that cannot be called off?
+// Limits how long a caller waits for a promise that cannot be cancelled.
 
-/** What comes after the limit is handed to `tooLate`, and its failure to nobody. */
+/**
+ * Rejects with a `TimeoutError` after `milliseconds`. A value that arrives later is passed to `onLateValue`, which can
+ * release it; a rejection that arrives later is ignored.
+ */
 export async function withTimeout<T>(
   milliseconds: number,
-  coming: Promise<T>,
-  tooLate: (late: T) => void = () => {},
+  promise: Promise<T>,
+  onLateValue: (value: T) => void = () => {},
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  let late = false;
-  const limit = new Promise<never>((_, reject) => {
+  let isLate = false;
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      late = true;
-      reject(Object.assign(new Error('no answer in time'), { name: 'TimeoutError' }));
+      isLate = true;
+      reject(Object.assign(new Error(`no response within ${milliseconds} ms`), { name: 'TimeoutError' }));
     }, milliseconds);
   });
-  coming.then(
-    (value) => late && tooLate(value),
+  promise.then(
+    (value) => isLate && onLateValue(value),
     () => {},
   );
   try {
-    return await Promise.race([coming, limit]);
+    return await Promise.race([promise, timeout]);
   } finally {
     clearTimeout(timer);
   }

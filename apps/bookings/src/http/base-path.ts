@@ -1,12 +1,12 @@
-// What if BASE_URL has a path? A proxy may strip it or leave it; both arrive at the same endpoints.
+// Removes the path of BASE_URL from request URLs, so that a reverse proxy may strip that path or leave it in.
 import type { Express } from 'express';
 
-export function mountPrefix(app: Express, baseUrl: string): void {
-  const prefix = new URL(baseUrl).pathname.replace(/\/+$/, '');
-  if (prefix === '') return;
+export function mountBasePath(app: Express, baseUrl: string): void {
+  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '');
+  if (basePath === '') return;
   app.use((request, _response, next) => {
-    if (request.url === prefix || request.url.startsWith(`${prefix}/`))
-      request.url = request.url.slice(prefix.length) || '/';
+    if (request.url === basePath || request.url.startsWith(`${basePath}/`))
+      request.url = request.url.slice(basePath.length) || '/';
     next();
   });
 }

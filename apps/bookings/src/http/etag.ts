@@ -1,20 +1,20 @@
-// Which version of a booking does a client know? Entity tags and the conditions made of them (RFC 9110 sections 8.8.3 and 13.1).
+// Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1).
 
-const listed = /(W\/)?"([^"]*)"/g;
+const entityTag = /(W\/)?"([^"]*)"/g;
 
-/** If-None-Match: weak comparison; `*` names any version. */
-export function satisfies(condition: string | undefined, etag: string): boolean {
-  if (condition === undefined) return false;
-  if (condition.trim() === '*') return true;
-  for (const [, , opaque] of condition.matchAll(listed)) if (`"${opaque}"` === etag) return true;
+/** If-None-Match: whether the condition names `etag`, by weak comparison. `*` names every entity tag. */
+export function isNotModified(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  for (const [, , opaqueTag] of ifNoneMatch.matchAll(entityTag)) if (`"${opaqueTag}"` === etag) return true;
   return false;
 }
 
 /**
- * If-Match: the tags that may be overwritten, without their quotes, or undefined for any. Weak tags never match (strong comparison),
- * so a condition without a strong one can only fail.
+ * If-Match: the entity tags that the current one may equal, without quotes; undefined if any is allowed. If-Match uses
+ * strong comparison, so weak tags are left out. A condition with only weak tags therefore always fails.
  */
-export function tagsToMatch(condition: string | undefined): readonly string[] | undefined {
-  if (condition === undefined || condition.trim() === '*') return undefined;
-  return [...condition.matchAll(listed)].filter(([, weak]) => !weak).map(([, , opaque]) => opaque ?? '');
+export function tagsToMatch(ifMatch: string | undefined): readonly string[] | undefined {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
+  return [...ifMatch.matchAll(entityTag)].filter(([, weak]) => !weak).map(([, , opaqueTag]) => opaqueTag ?? '');
 }

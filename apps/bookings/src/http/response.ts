@@ -1,12 +1,13 @@
-// How does an answer leave? One place writes status, headers and JSON, for success and failure alike. Contract section 7.
-
+// Writes responses: status, headers and body, for successful requests and errors (docs/behaviour.md, "Status codes").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import { type ApiError, errorEnvelope, type Problem } from '@bay-booking/common/errors';
+import { type ApiError, errorEnvelope } from '@bay-booking/common/errors';
 import { commonHeaders } from '@bay-booking/service/http/app';
 import type { Request, Response } from 'express';
-import { satisfies } from './etag.ts';
+import { isNotModified } from './etag.ts';
 
-const exposed = [
+type Headers = Readonly<Record<string, string>>;
+
+const exposedHeaders = [
   'ETag',
   'Link',
   'Location',
@@ -20,83 +21,86 @@ const exposed = [
   'X-Request-Id',
 ].join(', ');
 
-const everyAnswer = {
+/** Any origin may read the responses, because they depend on a token and never on a cookie. */
+const headersOfEveryResponse = {
   'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': exposed,
+  'Access-Control-Expose-Headers': exposedHeaders,
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',
   'Strict-Transport-Security': 'max-age=31536000',
   'X-Frame-Options': 'DENY',
 } as const;
-const noContent = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
-const failed = { 'Cache-Control': 'no-store', 'Content-Type': 'application/json; charset=utf-8' } as const;
+/** Prevents a browser from rendering JSON as a document. */
+const strictPolicy = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
+const jsonType = { 'Content-Type': 'application/json; charset=utf-8' } as const;
+const noStore = { 'Cache-Control': 'no-store' } as const;
 
-/** Headers of every failure, beside those of the service: any origin may read it, no browser shall render, frame or sniff it. */
-export const failureHeaders: Readonly<Record<string, string>> = { ...everyAnswer, ...noContent, ...failed };
+/** The headers of every error response, except those that packages/service adds to all responses. */
+export const errorHeaders: Headers = { ...headersOfEveryResponse, ...strictPolicy, ...noStore, ...jsonType };
 
-const everywhere = listed(everyAnswer);
-const withoutContent = listed(noContent);
-const read = listed({ ...noContent, 'Cache-Control': 'private, no-cache' });
-const written = listed({ ...noContent, 'Cache-Control': 'no-store' });
-const json = listed({ 'Content-Type': failed['Content-Type'] });
+// Header lists that many responses share are flattened once.
+const flatHeadersOfEveryResponse = flatten(headersOfEveryResponse);
+const flatStrictPolicy = flatten(strictPolicy);
+const flatJsonType = flatten(jsonType);
+const flatErrorHeaders = flatten({ ...strictPolicy, ...noStore, ...jsonType });
+const flatReadHeaders = flatten({ ...strictPolicy, 'Cache-Control': 'private, no-cache' });
+const flatWriteHeaders = flatten({ ...strictPolicy, ...noStore });
 
-/** As node takes headers fastest: names and values by turns. */
-function listed(headers: Readonly<Record<string, string>>): string[] {
+/** Alternating names and values, the form that Node writes fastest. */
+function flatten(headers: Headers): string[] {
   return Object.entries(headers).flat();
 }
 
-/** The one place where a head is written; `headers` are names and values by turns. */
-export function send(response: Response, status: number, headers: readonly string[], text?: string): void {
-  const head = [...commonHeaders(response), ...everywhere, ...headers];
-  if (text === undefined) {
-    response.writeHead(status, head).end();
+/** Sends the result of an endpoint, or 304 if the client already has this version. */
+export function sendResponse(request: Request, response: Response, result: EndpointResponse): void {
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  const headers = [...(isRead ? flatReadHeaders : flatWriteHeaders)];
+  for (const name in result.headers) headers.push(name, result.headers[name] as string);
+  const etag = result.headers?.ETag;
+  if (isRead && etag !== undefined && isNotModified(request.headers['if-none-match'], etag)) {
+    send(response, 304, headers);
     return;
   }
-  const bytes = Buffer.byteLength(text);
-  head.push('Content-Length', String(bytes));
-  // What is ASCII need not be encoded.
-  response.writeHead(status, head).end(text, bytes === text.length ? 'latin1' : 'utf8');
+  const text = result.json ?? (result.body === undefined ? undefined : JSON.stringify(result.body));
+  if (text !== undefined) headers.push(...flatJsonType);
+  send(response, result.status, headers, text);
 }
 
-/** An answer that is the same for everybody, with a policy for its content of its own. */
-export function sendDocument(response: Response, text: string, headers: Readonly<Record<string, string>>): void {
-  const policy = 'Content-Security-Policy' in headers ? [] : withoutContent;
-  send(response, 200, [...policy, 'Cache-Control', 'public, max-age=300', ...listed(headers)], text);
-}
-
-export function sendNothing(response: Response, status: number, headers: Readonly<Record<string, string>>): void {
-  send(response, status, [...withoutContent, ...listed(headers)]);
-}
-
-export function sendResponse(request: Request, response: Response, answer: EndpointResponse): void {
-  const { status, body, headers } = answer;
-  const reading = request.method === 'GET' || request.method === 'HEAD';
-  const head = [...(reading ? read : written)];
-  for (const name in headers) head.push(name, headers[name] as string);
-  const etag = headers?.ETag;
-  if (reading && etag !== undefined && satisfies(request.headers['if-none-match'], etag)) {
-    send(response, 304, head);
-    return;
-  }
-  const text = answer.json ?? (body === undefined ? undefined : JSON.stringify(body));
-  if (text !== undefined) head.push(...json);
-  send(response, status, head, text);
-}
-
+/** Sends the error envelope. `defaultContext` completes the `contextData` of each problem. */
 export function sendError(
   response: Response,
   { status, problems, headers }: ApiError,
-  context: Readonly<Record<string, unknown>> = {},
+  defaultContext: Readonly<Record<string, unknown>> = {},
 ): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  // What failed before the endpoint could look at the request says no more than where it failed.
-  const inContext = (problem: Problem): Problem => ({
-    ...problem,
-    contextData: { ...context, ...problem.contextData },
-  });
-  const text = JSON.stringify(errorEnvelope(problems.map(inContext)));
-  send(response, status, [...withoutContent, ...listed(failed), ...listed(headers)], text);
+  const envelope = errorEnvelope(
+    problems.map((problem) => ({ ...problem, contextData: { ...defaultContext, ...problem.contextData } })),
+  );
+  send(response, status, [...flatErrorHeaders, ...flatten(headers)], JSON.stringify(envelope));
+}
+
+/** Sends a public document. A document that is rendered brings its own Content-Security-Policy in `headers`. */
+export function sendDocument(response: Response, text: string, headers: Headers): void {
+  const policy = 'Content-Security-Policy' in headers ? [] : flatStrictPolicy;
+  send(response, 200, [...policy, 'Cache-Control', 'public, max-age=300', ...flatten(headers)], text);
+}
+
+export function sendWithoutBody(response: Response, status: number, headers: Headers): void {
+  send(response, status, [...flatStrictPolicy, ...flatten(headers)]);
+}
+
+/** `headers` alternates names and values. */
+function send(response: Response, status: number, headers: readonly string[], text?: string): void {
+  const allHeaders = [...commonHeaders(response), ...flatHeadersOfEveryResponse, ...headers];
+  if (text === undefined) {
+    response.writeHead(status, allHeaders).end();
+    return;
+  }
+  const bytes = Buffer.byteLength(text);
+  allHeaders.push('Content-Length', String(bytes));
+  // Node writes latin1 faster than UTF-8, and the two are equal for ASCII text.
+  response.writeHead(status, allHeaders).end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -1,19 +1,21 @@
-// What if an address is no valid percent-encoding? Express would refuse it before any path is found. Taken as it stands it names something
-// at its path too, though nothing that is there: 404 as for any other id, after the token was asked for.
+// Treats a path that is not valid percent-encoding as literal text.
+//
+// Express rejects such a path before it looks for a route. As literal text, the path reaches its route and names a
+// resource that does not exist. The response is then 401 or 404, as for any other unknown id.
 import type { Express } from 'express';
 
-export function mountLiteralAddresses(app: Express): void {
+export function mountUndecodablePaths(app: Express): void {
   app.use((request, _response, next) => {
     const { url } = request;
     if (url.includes('%')) {
       const [path = ''] = url.split('?', 1);
-      if (!isEncoded(path)) request.url = path.replaceAll('%', '%25') + url.slice(path.length);
+      if (!isDecodable(path)) request.url = path.replaceAll('%', '%25') + url.slice(path.length);
     }
     next();
   });
 }
 
-function isEncoded(path: string): boolean {
+function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path);
     return true;

@@ -1,4 +1,5 @@
-// How is the API described to machines? The endpoints as OpenAPI 3.1, with the names, texts and security of this service.
+// How is the API described to machines? The endpoints as OpenAPI 3.1, with the names, texts and security of this
+// service.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
@@ -12,7 +13,7 @@ import {
   searchBodySchema,
   updateBookingSchema,
 } from '../bookings/schema.ts';
-import { catalogue } from '../errors.ts';
+import { errorCatalogue } from '../errors.ts';
 import { bayListSchema, baySchema, locationListSchema, locationSchema } from '../places/schema.ts';
 
 export interface OpenApiOptions {
@@ -56,22 +57,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
       Errors: errorEnvelopeSchema,
     },
     errorSchema: 'Errors',
-    errors: catalogue,
-    sharedErrorCodes: {
-      always: [
-        'ERR00400',
-        'ERR00401',
-        'ERR00403',
-        'ERR00405',
-        'ERR00406',
-        'ERR00408',
-        'ERR00429',
-        'ERR00431',
-        'ERR00500',
-        'ERR00503',
-      ],
-      withBody: ['ERR00003', 'ERR00413', 'ERR00415'],
-    },
+    errors: errorCatalogue,
     securitySchemes: {
       clientCredentials: {
         type: 'oauth2',

@@ -1,55 +1,56 @@
-// A replica that fails rests for longer and longer, is then tried by one read alone, and is used by all once that one succeeded.
+// Tests the circuit breaker with a simulated clock.
 import { expect, test } from '@jest/globals';
-import { createCircuitBreaker } from './circuit-breaker.ts';
+import { type Attempt, createCircuitBreaker } from './circuit-breaker.ts';
 
-function atRest() {
+/** A circuit breaker that has just opened. */
+function openCircuitBreaker() {
   let now = 0;
-  const rest = createCircuitBreaker(() => now);
-  rest.fail(rest.begin() as number);
+  const breaker = createCircuitBreaker(() => now);
+  breaker.fail(breaker.begin() as Attempt);
   return {
-    rest,
-    pass: (milliseconds: number) => {
+    breaker,
+    advance: (milliseconds: number) => {
       now += milliseconds;
     },
   };
 }
 
-test('one read tries after the rest; the others wait for what it finds', () => {
-  const { rest, pass } = atRest();
-  expect(rest.begin()).toBeUndefined();
-  pass(100);
-  const attempt = rest.begin() as number;
-  expect(attempt).toBeDefined();
-  expect(rest.begin()).toBeUndefined();
-  rest.succeed(attempt);
-  expect([rest.begin(), rest.begin()]).toEqual([attempt, attempt]);
+test('after the pause one call probes, and all calls are allowed once it has succeeded', () => {
+  const { breaker, advance } = openCircuitBreaker();
+  expect(breaker.begin()).toBeUndefined();
+  advance(100);
+  const probe = breaker.begin() as Attempt;
+  expect(probe).toBeDefined();
+  expect(breaker.begin()).toBeUndefined();
+  breaker.succeed(probe);
+  expect([breaker.begin(), breaker.begin()]).toEqual([probe, probe]);
 });
 
-test('rests double, to five seconds', () => {
-  const { rest, pass } = atRest();
-  const lengths = [200, 400, 800, 1_600, 3_200, 5_000, 5_000];
-  pass(100);
-  for (const length of lengths) {
-    rest.fail(rest.begin() as number);
-    pass(length - 1);
-    expect(rest.begin()).toBeUndefined();
-    pass(1);
+test('the pause doubles with each failed probe, up to five seconds', () => {
+  const { breaker, advance } = openCircuitBreaker();
+  const pauses = [200, 400, 800, 1_600, 3_200, 5_000, 5_000];
+  advance(100);
+  for (const pause of pauses) {
+    breaker.fail(breaker.begin() as Attempt);
+    advance(pause - 1);
+    expect(breaker.begin()).toBeUndefined();
+    advance(1);
   }
-  expect(rest.begin()).toBeDefined();
+  expect(breaker.begin()).toBeDefined();
 });
 
-test('those that began together count as one failure, and a success that began before it ends no rest', () => {
-  const rest = createCircuitBreaker(() => 0);
-  const together = [rest.begin(), rest.begin(), rest.begin()] as number[];
-  rest.fail(together[0] as number);
-  rest.fail(together[1] as number);
-  rest.succeed(together[2] as number);
-  expect(rest.begin()).toBeUndefined();
+test('calls that fail together count as one failure, and a success from before it does not close the circuit', () => {
+  const breaker = createCircuitBreaker(() => 0);
+  const [first, second, third] = [breaker.begin(), breaker.begin(), breaker.begin()] as [Attempt, Attempt, Attempt];
+  breaker.fail(first);
+  breaker.fail(second);
+  breaker.succeed(third);
+  expect(breaker.begin()).toBeUndefined();
 });
 
-test('a try that told nothing lets the next one try', () => {
-  const { rest, pass } = atRest();
-  pass(100);
-  rest.skip(rest.begin() as number);
-  expect(rest.begin()).toBeDefined();
+test('after an abandoned probe the next call probes', () => {
+  const { breaker, advance } = openCircuitBreaker();
+  advance(100);
+  breaker.abandon(breaker.begin() as Attempt);
+  expect(breaker.begin()).toBeDefined();
 });

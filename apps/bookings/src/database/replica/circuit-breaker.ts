@@ -1,45 +1,54 @@
-// When is a replica that has failed tried again? After a rest that doubles from failure to failure, by one read alone while the others go
-// to the primary: a replica that is away for long costs next to nothing.
+// A circuit breaker: after a failure it stops all calls for a while, then lets a single call probe whether the replica
+// works again.
+//
+// The circuit stays open for 0.1 s after the first failure, twice as long after each further one, and 5 s at most. A
+// replica that is down for long therefore costs almost nothing.
 
-export interface Rest {
-  /** Which try this is, or undefined while the replica rests. Each try ends with one of the others. */
-  begin(): number | undefined;
-  succeed(attempt: number): void;
-  fail(attempt: number): void;
-  /** It told nothing about the replica. */
-  skip(attempt: number): void;
+/** A call that was allowed. It must end with exactly one of `succeed`, `fail` and `abandon`. */
+export type Attempt = number;
+
+export interface CircuitBreaker {
+  /** Returns undefined if the call must not be made. */
+  begin(): Attempt | undefined;
+  succeed(attempt: Attempt): void;
+  fail(attempt: Attempt): void;
+  /** Ends an attempt that neither proves that the replica works nor that it has failed. */
+  abandon(attempt: Attempt): void;
 }
 
-const shortest = 100;
-const longest = 5_000;
+const minOpenMilliseconds = 100;
+const maxOpenMilliseconds = 5_000;
 
-export function createCircuitBreaker(monotonic: () => number = () => performance.now()): Rest {
-  let attempt = 0;
-  let length = 0;
-  let until = 0;
-  let probing = false;
+/** `now` is a monotonic clock in milliseconds. */
+export function createCircuitBreaker(now: () => number = () => performance.now()): CircuitBreaker {
+  // An attempt is the number of failures before it. Attempts from before the latest failure change nothing, so that
+  // calls which fail together count once.
+  let failures = 0;
+  /** 0 while the circuit is closed. */
+  let openMilliseconds = 0;
+  let openUntil = 0;
+  let isProbing = false;
   return {
     begin: () => {
-      if (length === 0) return attempt;
-      if (probing || monotonic() < until) return undefined;
-      probing = true;
-      return attempt;
+      if (openMilliseconds === 0) return failures;
+      if (isProbing || now() < openUntil) return undefined;
+      isProbing = true;
+      return failures;
     },
-    succeed: (of) => {
-      if (of !== attempt) return;
-      length = 0;
-      probing = false;
+    succeed: (attempt) => {
+      if (attempt !== failures) return;
+      openMilliseconds = 0;
+      isProbing = false;
     },
-    // Those that began together fail together, and count once.
-    fail: (of) => {
-      if (of !== attempt) return;
-      attempt += 1;
-      length = Math.min(longest, Math.max(shortest, length * 2));
-      until = monotonic() + length;
-      probing = false;
+    fail: (attempt) => {
+      if (attempt !== failures) return;
+      failures += 1;
+      openMilliseconds = Math.min(maxOpenMilliseconds, Math.max(minOpenMilliseconds, openMilliseconds * 2));
+      openUntil = now() + openMilliseconds;
+      isProbing = false;
     },
-    skip: (of) => {
-      if (of === attempt) probing = false;
+    abandon: (attempt) => {
+      if (attempt === failures) isProbing = false;
     },
   };
 }

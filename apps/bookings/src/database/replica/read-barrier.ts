@@ -1,27 +1,31 @@
-// Up to where must a read see? As Raft's ReadIndex: a position of the primary that was asked for after the read came. All reads that come
-// while a look-up is in flight share the next one, since that one may be older than they are.
+// A read barrier: gives each read a position of the primary that was looked up after the read began, like Raft's
+// ReadIndex.
+//
+// A look-up that is already in flight may have seen an older position than a read that begins now needs. Reads that
+// begin meanwhile therefore share the next look-up.
 
-/** Each call is answered by a look-up that began after it; one is in flight at a time, however many call. */
+/** At most one look-up is in flight, however many calls wait. */
 export function createReadBarrier<T>(lookUp: () => Promise<T>): () => Promise<T> {
-  let flying: Promise<T> | undefined;
+  let current: Promise<T> | undefined;
   let next: Promise<T> | undefined;
-  const start = (): Promise<T> => {
-    const mine = lookUp();
-    const landed = (): void => {
-      if (flying === mine) flying = undefined;
-    };
-    flying = mine;
-    mine.then(landed, landed);
-    return mine;
-  };
-  return () => {
-    if (!flying) return next ?? start();
-    next ??= flying.then(startNext, startNext);
-    return next;
-  };
 
-  function startNext(): Promise<T> {
+  const start = (): Promise<T> => {
+    const started = lookUp();
+    const clear = (): void => {
+      if (current === started) current = undefined;
+    };
+    current = started;
+    started.then(clear, clear);
+    return started;
+  };
+  const startNext = (): Promise<T> => {
     next = undefined;
     return start();
-  }
+  };
+
+  return () => {
+    if (!current) return next ?? start();
+    next ??= current.then(startNext, startNext);
+    return next;
+  };
 }

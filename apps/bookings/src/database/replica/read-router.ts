@@ -1,64 +1,70 @@
-// Which server answers a list? The replica, when it has replayed all that was acknowledged before the request came; else, and whatever goes
-// wrong with it, the primary. docs/decisions/0007.
+// Runs lists on the replica if it has replayed everything that was acknowledged before the request arrived, and on the
+// primary otherwise (docs/decisions/0007-lists-from-a-replica.md).
 import { type Database, errorCode, isUnavailable } from '@bay-booking/service/database/database';
 import { withTimeout } from '../with-timeout.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import { createReadBarrier } from './read-barrier.ts';
-import { type ReplicaStore, type Session, UnusableReplicaError } from './store.ts';
+import { type Position, type ReplicaStore, type Session, UnusableReplicaError } from './store.ts';
 
 /**
- * behind: it was not there in time; away: no connection, or one that broke; foreign: no replica of this primary's history; conflict:
- * recovery cancelled the statement; failed: another error; resting: it failed a moment ago; unfenced: the primary did not say how far it is.
+ * Why the primary ran a list:
+ * - `behind`: the replica had not replayed up to the position when the wait was over
+ * - `foreign`: the replica does not follow this primary
+ * - `away`: there was no connection to the replica, or the connection broke
+ * - `conflict`: recovery on the replica cancelled the statement
+ * - `failed`: the statement failed on the replica for another reason
+ * - `resting`: the circuit breaker was open
+ * - `unfenced`: the primary did not return its position
  */
-export type Fallback = UnusableReplicaError['reason'] | 'away' | 'conflict' | 'failed' | 'resting' | 'unfenced';
+export type FallbackReason = UnusableReplicaError['reason'] | 'away' | 'conflict' | 'failed' | 'resting' | 'unfenced';
 
 export interface ReadRouter {
-  /** `work` only reads, and may be run twice: on the replica, then on the primary. */
-  run<T>(work: (db: Database) => Promise<T>): Promise<T>;
+  /** `read` must not write. It may run twice: on the replica, and then on the primary. */
+  run<T>(read: (db: Database) => Promise<T>): Promise<T>;
 }
 
 export interface ReadRouterOptions {
   readonly primary: Database;
   readonly store: Pick<ReplicaStore, 'position' | 'open'>;
-  /** Milliseconds that a list may wait for the replica. */
+  /** How many milliseconds a list waits for the replica. */
   readonly wait: number;
-  readonly onRead: (source: 'primary' | 'replica', reason: Fallback | 'none', error?: unknown) => void;
+  readonly onRead: (source: 'primary' | 'replica', reason: FallbackReason | 'none', error?: unknown) => void;
 }
 
-/** A primary that says nothing for longer is asked for the list itself, as if there were no replica. */
-const fenceWithin = 1_000;
+/** Milliseconds. If the primary does not return its position by then, it gets the list itself. */
+const positionTimeout = 1_000;
 
 export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOptions): ReadRouter {
-  const fence = createReadBarrier(store.position);
-  const rest = createCircuitBreaker();
+  const currentPosition = createReadBarrier(store.position);
+  const circuitBreaker = createCircuitBreaker();
   return {
-    run: async (work) => {
-      const onPrimary = (reason: Fallback, error?: unknown) => {
+    run: async (read) => {
+      const runOnPrimary = (reason: FallbackReason, error?: unknown) => {
         onRead('primary', reason, error);
-        return work(primary);
+        return read(primary);
       };
-      const attempt = rest.begin();
-      if (attempt === undefined) return onPrimary('resting');
-      let position: Awaited<ReturnType<typeof store.position>>;
+      const attempt = circuitBreaker.begin();
+      if (attempt === undefined) return runOnPrimary('resting');
+      let position: Position;
       try {
-        position = await withTimeout(fenceWithin, fence());
+        position = await withTimeout(positionTimeout, currentPosition());
       } catch (error) {
-        rest.skip(attempt);
-        return onPrimary('unfenced', error);
+        circuitBreaker.abandon(attempt);
+        return runOnPrimary('unfenced', error);
       }
       let session: Session | undefined;
       try {
         const opening = store.open(position, performance.now() + wait);
         session = await withTimeout(wait + 5, opening, ({ close }) => close());
-        const found = await work(session.db);
-        rest.succeed(attempt);
+        const result = await read(session.db);
+        circuitBreaker.succeed(attempt);
         onRead('replica', 'none');
-        return found;
+        return result;
       } catch (error) {
         const reason = reasonOf(error);
-        if (reason === 'conflict' || reason === 'failed') rest.skip(attempt);
-        else rest.fail(attempt);
-        return onPrimary(reason, error);
+        if (reason === 'conflict' || reason === 'failed') circuitBreaker.abandon(attempt);
+        else circuitBreaker.fail(attempt);
+        return runOnPrimary(reason, error);
       } finally {
         session?.close();
       }
@@ -66,7 +72,7 @@ export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOpt
   };
 }
 
-function reasonOf(error: unknown): Fallback {
+function reasonOf(error: unknown): FallbackReason {
   if (error instanceof UnusableReplicaError) return error.reason;
   if (/^40/.test(errorCode(error) ?? '')) return 'conflict';
   return isUnavailable(error) ? 'away' : 'failed';

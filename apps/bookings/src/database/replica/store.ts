@@ -1,22 +1,25 @@
-// How far has the primary written, and has the replica replayed that much of the same history? All SQL of reading from a replica.
-// docs/decisions/0007.
+// Compares the positions of the primary and the replica in the write-ahead log, and opens sessions on the replica
+// (docs/decisions/0007-lists-from-a-replica.md).
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Database, query, queryAll, takeConnection } from '@bay-booking/service/database/database';
 
-/** A place in the history of one cluster: whatever was acknowledged before it was asked for lies before it. */
+/** A position in the write-ahead log. Everything that was acknowledged before the look-up is before this position. */
 export interface Position {
+  /** The identifier of the PostgreSQL cluster. */
   readonly system: string;
+  /** 8 hexadecimal digits. Each failover starts a new timeline. */
   readonly timeline: string;
+  /** The log sequence number. */
   readonly lsn: string;
 }
 
-/** A read-only transaction on the replica, which sees all that was written up to a position. */
+/** A read-only transaction on the replica that sees everything up to a position. */
 export interface Session {
   readonly db: Database;
   readonly close: () => void;
 }
 
-/** Why the replica cannot answer: it is late, or no replica of this primary. */
+/** `behind`: the replica has not replayed up to the position. `foreign`: it does not follow this primary. */
 export class UnusableReplicaError extends Error {
   override readonly name = 'UnusableReplicaError';
   readonly reason: 'behind' | 'foreign';
@@ -30,40 +33,48 @@ export class UnusableReplicaError extends Error {
 export type ReplicaStore = ReturnType<typeof createReplicaStore>;
 
 interface Progress {
-  readonly ours: boolean;
-  readonly behind: number;
+  readonly followsPrimary: boolean;
+  /** Bytes that the replica has yet to replay; 0 or less if it has reached the position. */
+  readonly bytesBehind: number;
 }
 
-// A commit is acknowledged only when its WAL has been flushed. The name of a WAL file begins with the timeline, in 8 digits, which are
-// bound so that the statement is prepared: with that, and no join, it costs the primary a third.
-const position = `select (select system_identifier from pg_control_system())::text as system,
+// PostgreSQL acknowledges a commit only after its WAL is flushed, so the flush position covers every acknowledged
+// commit. The name of a WAL file begins with the timeline in 8 digits. The constant 8 is a bind value because only
+// statements with bind values are prepared; prepared and without a join, this statement costs the primary a third.
+const positionSql = `select (select system_identifier from pg_control_system())::text as system,
   substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, $1::int) as timeline, pg_current_wal_flush_lsn()::text as lsn`;
 
-// After a failover a replica may have replayed what the new primary never had: its position counts on the same timeline alone.
-const progressTowards = ({ system, timeline, lsn }: Position): string => `select
+// Positions of different timelines cannot be compared: after a failover, a replica of the old primary may have replayed
+// WAL that the new primary never had.
+const progressSql = ({ system, timeline, lsn }: Position): string => `select
   pg_is_in_recovery() and (select system_identifier from pg_control_system()) = ${BigInt(system)}
-    and (select timeline_id from pg_control_checkpoint()) = ${Number.parseInt(timeline, 16)} as ours,
-  pg_wal_lsn_diff('${lsn.replace(/[^0-9A-F/]/g, '')}', pg_last_wal_replay_lsn())::float8 as behind`;
+    and (select timeline_id from pg_control_checkpoint()) = ${Number.parseInt(timeline, 16)} as "followsPrimary",
+  pg_wal_lsn_diff('${lsn.replace(/[^0-9A-F/]/g, '')}', pg_last_wal_replay_lsn())::float8 as "bytesBehind"`;
 
 export function createReplicaStore({ primary, replica }: { readonly primary: Database; readonly replica: Database }) {
   return {
-    position: async (): Promise<Position> => (await query<Position>(primary, position, [8]))[0] as Position,
+    /** The position up to which the primary has flushed its WAL. */
+    position: async (): Promise<Position> => (await query<Position>(primary, positionSql, [8]))[0] as Position,
 
-    /** @throws {UnusableReplicaError} when it is not there at `deadline`, by the monotonic clock */
-    open: async (wanted: Position, deadline: number): Promise<Session> => {
+    /**
+     * Waits until the replica has replayed up to `position`. `deadline` is a time of `performance.now()`.
+     * @throws {UnusableReplicaError} if the replica is still behind at the deadline, or does not follow the primary
+     */
+    open: async (position: Position, deadline: number): Promise<Session> => {
       const { db, release } = await takeConnection(replica);
       const close = (): void => void query(db, 'commit').then(release, release);
       try {
-        // One transaction, since a pooler may send what follows a commit to another server; one message, to save a round trip.
-        const ask = progressTowards(wanted);
-        let [found] = await queryAll<Progress>(db, ['begin read only', ask]);
+        const sql = progressSql(position);
+        // The check and the list share a transaction, because a pooler may send the next transaction to another
+        // replica. Both statements travel in one message to save a round trip.
+        let [progress] = await queryAll<Progress>(db, ['begin read only', sql]);
         for (let step = 1; ; step *= 2) {
-          if (!found?.ours) throw new UnusableReplicaError('foreign');
-          if (found.behind <= 0) return { db, close };
-          const left = deadline - performance.now();
-          if (left <= 0) throw new UnusableReplicaError('behind');
-          await pause(Math.min(step, left));
-          [found] = await query<Progress>(db, ask);
+          if (!progress?.followsPrimary) throw new UnusableReplicaError('foreign');
+          if (progress.bytesBehind <= 0) return { db, close };
+          const remaining = deadline - performance.now();
+          if (remaining <= 0) throw new UnusableReplicaError('behind');
+          await pause(Math.min(step, remaining));
+          [progress] = await query<Progress>(db, sql);
         }
       } catch (error) {
         close();
@@ -71,11 +82,11 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
       }
     },
 
-    /** Bytes of WAL that the replica has yet to replay. */
-    lag: async (to: Position): Promise<number> => {
-      const [found] = await query<Progress>(replica, progressTowards(to));
-      if (!found?.ours) throw new UnusableReplicaError('foreign');
-      return Math.max(0, found.behind);
+    /** Bytes of WAL up to `position` that the replica has yet to replay. */
+    lag: async (position: Position): Promise<number> => {
+      const [progress] = await query<Progress>(replica, progressSql(position));
+      if (!progress?.followsPrimary) throw new UnusableReplicaError('foreign');
+      return Math.max(0, progress.bytesBehind);
     },
   };
 }

@@ -1,0 +1,27 @@
+// Turns every error into the error envelope. Details of an unexpected error only appear in the log.
+import { ApiError } from '@bay-booking/common/errors';
+import { isUnavailable } from '@bay-booking/service/database/database';
+import type { RequestLocals } from '@bay-booking/service/http/app';
+import type { Express, NextFunction, Request, Response } from 'express';
+import { apiError, unavailable } from '../errors.ts';
+import { sendError } from './response.ts';
+
+/** Must be mounted after all routes: a request that reaches it has no route. */
+export function mountErrorHandler(app: Express): void {
+  app.use(() => {
+    throw apiError('ERR00404');
+  });
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    const { logger, errorContext } = response.locals as RequestLocals & { errorContext?: Record<string, unknown> };
+    const sent = apiErrorOf(error);
+    response.locals.codes = sent.problems.map(({ code }) => code);
+    if (sent.status >= 500) logger.error({ err: error }, sent.problems[0]?.code);
+    sendError(response, sent, errorContext);
+  });
+}
+
+function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (isUnavailable(error)) return unavailable(error);
+  return apiError('ERR00500', { cause: error });
+}
