@@ -124,7 +124,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           findAccount: accounts.findById,
           signIn: accountServices.signIn,
           verifyNativeToken: userPages.verifyNativeToken,
-          findOrCreateBySocial: accounts.findOrCreateBySocial,
+          findOrCreateSocialAccount: accountServices.findOrCreateSocialAccount,
           isSocialProvider: userPages.isSocialProvider,
           pages,
           audit,
@@ -192,13 +192,13 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     refreshKeys: host.refresh,
     settle: async () => {
       await accountServices.emails.settled();
-      await audit.settled();
+      await audit.flush();
     },
     close: async () => {
       host.close();
       stopCleanUp();
       await accountServices.close();
-      await audit.settled();
+      await audit.flush();
       if (!given) await db.destroy();
     },
   };

@@ -48,7 +48,8 @@ export interface UserPagesOptions {
 
 export function createUserPages(options: UserPagesOptions) {
   const { db, config, logger, audit, cookies, interactions, facilities, scopes } = options;
-  const { accounts, count, signIn, resetFailures, links, emails } = options.accountServices;
+  const { accounts, socialIdentities, count, signIn, resetFailures, links, emails, findOrCreateSocialAccount } =
+    options.accountServices;
   const window = 3600;
   const registrations = createUsageLimit(count, { name: 'register', limit: 200, window }, addressKey);
   const resets = createUsageLimit(count, { name: 'reset', limit: 100, window }, addressKey);
@@ -87,7 +88,8 @@ export function createUserPages(options: UserPagesOptions) {
     site,
     sessions,
     pages,
-    accounts,
+    socialIdentities,
+    findOrCreateSocialAccount,
     audit,
   });
   const { verifyNativeToken } = createNativeTokenVerifier({ providers, connect, logger });
@@ -113,6 +115,7 @@ export function createUserPages(options: UserPagesOptions) {
     accountRoutes({
       site,
       accounts,
+      socialIdentities,
       sessions: sessionStore,
       consents,
       facilities,

@@ -18,7 +18,7 @@ test('while the table is locked, the events of one statement and 5000 more wait;
   const settled: Promise<void>[] = [];
   for (let burst = 0; burst < 4; burst += 1) {
     for (let event = 0; event < 5_000; event += 1) audit.record({ kind: 'test.burst', detail: { burst } });
-    settled.push(audit.settled());
+    settled.push(audit.flush());
   }
   await locked.commit();
   await Promise.all(settled);

@@ -203,7 +203,7 @@ describe('the life of a personal access token', () => {
     audit = createAudit({ db: server.db, logger: quietLogger });
     clients = createClientStore({ db: server.db, audit });
   });
-  afterAll(() => audit.settled());
+  afterAll(() => audit.flush());
   const make = (expiresAt: Date | null = null) =>
     clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt }, owner);
   const use = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>
@@ -266,7 +266,7 @@ describe('the life of a personal access token', () => {
       return token?.lastUsedAt ? token : undefined;
     });
     expect(used.lastUsedFrom).toBe('127.0.0.1');
-    await audit.settled();
+    await audit.flush();
     const trail = await server.db('audit_event').where({ account_id: 'acc-bot-north', client_id: made.clientId });
     expect(trail.map(({ kind }) => kind)).toContain('personal-access-token.created');
   });

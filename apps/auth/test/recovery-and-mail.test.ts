@@ -201,7 +201,7 @@ describe('mail waits in the database', () => {
   test('while the server refuses it, and goes out when it is taken again', async () => {
     smtp.refuseWith(451);
     const { username } = await register('later');
-    await eventually(async () => server.log.some((line) => line.includes('mail could not be sent')));
+    await eventually(async () => server.log.some((line) => line.includes('email could not be sent')));
     expect(await waiting()).toBeGreaterThan(0);
     smtp.refuseWith(undefined);
     await server.db.raw('update mail set next_try_at = now()');
@@ -214,7 +214,7 @@ describe('mail waits in the database', () => {
   test('what the server will never take is given up', async () => {
     smtp.refuseWith(550);
     await register('never');
-    await eventually(async () => server.log.some((line) => line.includes('"hopeless":true')));
+    await eventually(async () => server.log.some((line) => line.includes('"givenUp":true')));
     smtp.refuseWith(undefined);
     await eventually(async () => (await waiting()) === 0);
   });

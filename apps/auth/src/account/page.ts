@@ -1,6 +1,6 @@
 // What "your account" shows: who you are, where you are signed in, which applications may act for you, which providers you sign in with.
 import type { Request, Response } from 'express';
-import type { AccountStore } from '../accounts/store.ts';
+import type { SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import { queryText } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
@@ -17,7 +17,7 @@ import { describeBrowser } from './browser-name.ts';
 
 export interface AccountPageOptions {
   readonly site: Site;
-  readonly accounts: AccountStore;
+  readonly socialIdentities: SocialIdentityStore;
   readonly sessions: SessionStore;
   readonly consents: ConsentStore;
   readonly facilities: Pick<FacilityStore, 'membershipsOf'>;
@@ -45,13 +45,13 @@ const done: Readonly<Record<string, string>> = {
 };
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
-  const { site, accounts, sessions, consents, facilities, providers, scopes } = options;
+  const { site, socialIdentities, sessions, consents, facilities, providers, scopes } = options;
   return async (request, response, signedIn, { validationErrors, status } = { validationErrors: [], status: 200 }) => {
     const { account, uid } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
       sessions.listOf(account.id),
       consents.connected(account.id),
-      accounts.linkedIdentities(account.id),
+      socialIdentities.list(account.id),
       facilities.membershipsOf(account.id),
     ]);
     const data = {

@@ -11,7 +11,7 @@ export interface AccountRoutesOptions extends AccountPageOptions, Omit<PasswordC
 }
 
 export function accountRoutes(options: AccountRoutesOptions): Router {
-  const { site, accounts, sessions, consents, mail, audit } = options;
+  const { site, accounts, socialIdentities, sessions, consents, mail, audit } = options;
   const show = createAccountPage(options);
 
   const router = Router();
@@ -66,7 +66,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     'providers/remove',
     async (request, response, signedIn) => {
       const provider = field(request, 'provider');
-      const outcome = await accounts.unlinkSocial(signedIn.account.id, provider, field(request, 'subject'));
+      const outcome = await socialIdentities.unlink(signedIn.account.id, provider, field(request, 'subject'));
       if (outcome === 'last') {
         const text = 'This is your only way to sign in. Choose a password first.';
         return show(request, response, signedIn, { validationErrors: [{ text }], status: 409 });

@@ -1,4 +1,4 @@
-// Which one-time links go to an account's owner by mail, and what happens when one is used? Contract section 5.
+// Sends the emails with one-time links to the owner of an account, and confirms an address when its link is used.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
@@ -7,7 +7,7 @@ import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
 
-/** Seconds. */
+/** Seconds that a link works. The emails and pages name the same times. */
 const lifetimes = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
@@ -15,8 +15,8 @@ export interface AccountEmailsOptions {
   readonly links: OneTimeLinks;
   readonly accounts: AccountStore;
   readonly mailer: OutboxMailer;
-  /** Mails that one recipient may be sent. */
-  readonly perRecipient: UsageLimit;
+  /** Limits the emails to one recipient. */
+  readonly recipientLimit: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
@@ -24,62 +24,68 @@ export interface AccountEmailsOptions {
 export type AccountEmails = ReturnType<typeof createAccountEmails>;
 
 export function createAccountEmails(options: AccountEmailsOptions) {
-  const { issuer, links, accounts, mailer, perRecipient, audit, logger } = options;
-  const under = new Set<Promise<void>>();
-  const nameOf = (account: Account): string => account.name ?? '';
+  const { issuer, links, accounts, mailer, recipientLimit, audit, logger } = options;
+  const pendingResets = new Set<Promise<void>>();
 
   return {
-    /** A mail that cannot be written must not undo the registration. */
+    /** Never fails: an email that cannot be queued must not undo the registration. */
     async sendVerification(account: Account): Promise<void> {
       const { email } = account;
       if (!email || account.emailVerified) return;
       try {
-        if ((await perRecipient.use(email)) > 0) return;
+        if ((await recipientLimit.use(email)) > 0) return;
         const lifetime = lifetimes.verification;
         const token = await links.issue({ accountId: account.id, email, purpose: 'verify-email', lifetime });
         const link = `${issuer}/verify-email?token=${token}`;
-        await mailer.enqueue(verificationEmail({ to: email, name: nameOf(account), link }));
+        await mailer.enqueue(verificationEmail({ to: email, name: account.name, link }));
       } catch (err) {
-        logger.error({ err }, 'verification mail not sent');
+        logger.error({ err }, 'verification email was not queued');
       }
     },
 
-    /** Not waited for: how long it takes would tell whether the account exists. */
+    /** Works in the background: the response time must not reveal whether the account exists. */
     sendReset(username: string, address: string | undefined): void {
-      const work = async (): Promise<void> => {
+      const send = async (): Promise<void> => {
         const account = await accounts.findByUsername(username);
-        const email = account?.email ?? (account?.username.includes('@') ? account.username : undefined);
+        const email = account && emailAddressOf(account);
         audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
-        if (!account || account.disabledAt || !email || (await perRecipient.use(email)) > 0) return;
+        if (!account || account.disabledAt || !email || (await recipientLimit.use(email)) > 0) return;
         const lifetime = lifetimes.reset;
         const token = await links.issue({ accountId: account.id, email, purpose: 'reset-password', lifetime });
         const link = `${issuer}/reset-password/new?token=${token}`;
-        await mailer.enqueue(passwordResetEmail({ to: email, name: nameOf(account), link }));
+        await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
       };
-      const job = work()
-        .catch((err: unknown) => logger.error({ err }, 'reset mail not sent'))
-        .finally(() => under.delete(job));
-      under.add(job);
+      const pending = send()
+        .catch((err: unknown) => logger.error({ err }, 'password reset email was not queued'))
+        .finally(() => pendingResets.delete(pending));
+      pendingResets.add(pending);
     },
 
+    /** Never fails: the password has been changed already. */
     async sendPasswordChanged(account: Account): Promise<void> {
-      const email = account.email ?? (account.username.includes('@') ? account.username : undefined);
+      const email = emailAddressOf(account);
       if (!email) return;
       const link = `${issuer}/reset-password`;
       await mailer
-        .enqueue(passwordChangedEmail({ to: email, name: nameOf(account), link }))
-        .catch((err: unknown) => logger.error({ err }, 'mail about a changed password not sent'));
+        .enqueue(passwordChangedEmail({ to: email, name: account.name, link }))
+        .catch((err: unknown) => logger.error({ err }, 'email about a changed password was not queued'));
     },
 
+    /** False if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {
-      const owner = await links.take('verify-email', token);
+      const owner = await links.consume('verify-email', token);
       if (!owner || !(await accounts.verifyEmail(owner.accountId, owner.email))) return false;
       audit.record({ kind: 'email.verified', accountId: owner.accountId, address });
       return true;
     },
 
+    /** Resolves when no email is being written in the background. */
     settled: async (): Promise<void> => {
-      await Promise.all(under);
+      await Promise.all(pendingResets);
     },
   };
 }
+
+/** The account's e-mail address; without one, its user name if that is an e-mail address. */
+const emailAddressOf = ({ email, username }: Account): string | undefined =>
+  email ?? (username.includes('@') ? username : undefined);

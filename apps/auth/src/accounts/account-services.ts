@@ -1,4 +1,4 @@
-// Creates the services that work on accounts: the store, the check of passwords and its guard, one-time links and emails.
+// Creates the services that work on accounts: stores, password sign-in with its guard, one-time links and emails.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
@@ -12,7 +12,8 @@ import { createMailStore } from '../mail/store.ts';
 import { createAccountEmails } from './account-emails.ts';
 import { createOneTimeLinks } from './one-time-link-store.ts';
 import { createSignIn } from './sign-in.ts';
-import { createAccountStore, type SocialIdentity } from './store.ts';
+import { createSocialIdentityStore, type SocialIdentity } from './social-identity-store.ts';
+import { type Account, createAccountStore } from './store.ts';
 
 export interface AccountServicesOptions {
   readonly db: Database;
@@ -24,17 +25,8 @@ export interface AccountServicesOptions {
 export type AccountServices = ReturnType<typeof createAccountServices>;
 
 export function createAccountServices({ db, config, logger, audit }: AccountServicesOptions) {
-  const store = createAccountStore({ db });
-  const accounts = {
-    ...store,
-    findOrCreateBySocial: async (identity: SocialIdentity) => {
-      const account = await store.findOrCreateBySocial(identity);
-      if (account.isNew) {
-        audit.record({ kind: 'account.registered', accountId: account.id, detail: { provider: identity.provider } });
-      }
-      return account;
-    },
-  };
+  const accounts = createAccountStore({ db });
+  const socialIdentities = createSocialIdentityStore({ db });
   const count = createFailureCounters(db);
   const guard = createSignInGuard(count, config.signInLimits);
   const { signIn } = createSignIn({ accounts, guard, audit });
@@ -51,19 +43,30 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     links,
     accounts,
     mailer,
-    perRecipient: createUsageLimit(count, { name: 'mail', limit: 5, window: 3600 }, nameKey),
+    recipientLimit: createUsageLimit(count, { name: 'mail', limit: 5, window: 3600 }, nameKey),
     audit,
     logger,
   });
 
   return {
     accounts,
+    socialIdentities,
     count,
     signIn,
     resetFailures: guard.resetFailures,
     mailer,
     links,
     emails,
+
+    /** The account of a user who signed in at a social provider; a first sign-in creates it. */
+    async findOrCreateSocialAccount(identity: SocialIdentity): Promise<Account> {
+      const { account, isNew } = await socialIdentities.findOrCreateAccount(identity);
+      if (isNew) {
+        audit.record({ kind: 'account.registered', accountId: account.id, detail: { provider: identity.provider } });
+      }
+      return account;
+    },
+
     /** Waits for the emails that are still being written, and stops the delivery of emails. */
     close: async (): Promise<void> => {
       await emails.settled();

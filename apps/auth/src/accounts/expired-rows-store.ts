@@ -1,11 +1,11 @@
-// Which rows of the people's tables have had their time? Links, trips to social providers and counts of failures that are over, and
-// browsers whose session is gone. The SQL that deletes them, a bounded number at a time.
+// Deletes expired rows about users: one-time links, social sign-ins that were not finished, counts and browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
-const expired = [
+const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
+  // Browsers whose session has ended.
   [
     'browser_session',
     `seen_at < now() - interval '1 day'
@@ -15,10 +15,13 @@ const expired = [
 
 export function createExpiredRowsStore({ db }: { db: Database }) {
   return {
-    /** Answers how many went from the fullest table: as many as `limit` means that there may be more. */
+    /**
+     * Deletes up to `limit` rows of each table. Returns the largest number of rows deleted from one table: if it equals
+     * `limit`, there may be more.
+     */
     async cleanUp(limit = 1_000): Promise<number> {
       const counts: number[] = [];
-      for (const [table, condition] of expired) {
+      for (const [table, condition] of conditions) {
         const rows = await query(
           db,
           `delete from ${table} where ctid = any (array(

@@ -1,54 +1,49 @@
-// How are passwords kept and compared? argon2id with OWASP's parameters, off the event loop, and never more at once than the machine can
-// take: beyond, callers wait, and beyond that they are refused rather than kept.
+// Hashes and verifies passwords with argon2id, using the parameters that OWASP recommends.
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
+import pLimit from 'p-limit';
 
+/** Memory in KiB. */
 const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
-/** Longer ones cost more to hash and help nobody. */
+/** Characters. A longer password costs more to hash and is no safer. */
 export const maxPasswordLength = 256;
 
-const atOnce = Math.max(2, Math.min(availableParallelism(), 4));
-const waitingAtMost = 500;
+// Each hash occupies a thread and 19 MiB, so the number of parallel hashes is limited, and so is the queue.
+const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
+const maxQueueLength = 500;
 
-/** Too many passwords are being compared: the caller should come back (503). */
-export class PasswordsBusy extends Error {
-  override readonly name = 'PasswordsBusy';
+/** The queue of passwords is full. The client should try again later (503). */
+export class PasswordQueueFullError extends Error {
+  override readonly name = 'PasswordQueueFullError';
   readonly status = 503;
 }
 
-let running = 0;
-const waiting: (() => void)[] = [];
-
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= atOnce) {
-    if (waiting.length >= waitingAtMost) throw new PasswordsBusy('too many passwords are being compared');
-    await new Promise<void>((resume) => waiting.push(resume));
-  } else {
-    running++;
+function enqueue<T>(work: () => Promise<T>): Promise<T> {
+  if (limit.pendingCount >= maxQueueLength) {
+    return Promise.reject(new PasswordQueueFullError('too many passwords are waiting to be hashed'));
   }
-  try {
-    return await work();
-  } finally {
-    const next = waiting.shift();
-    // The turn passes on; the count stays.
-    if (next) next();
-    else running--;
-  }
+  return limit(work);
 }
 
-// The same characters typed on another keyboard may come as other code points.
+/** Keyboards produce different code points for the same character, so passwords are normalised. */
 const normalize = (password: string): string => password.normalize('NFKC');
 
-export const hashPassword = (password: string): Promise<string> => inTurn(() => hash(normalize(password), parameters));
+/** @throws {PasswordQueueFullError} */
+export const hashPassword = (password: string): Promise<string> => enqueue(() => hash(normalize(password), parameters));
 
-/** Made beside the queue, which may be full: a refusal would be kept for every unknown account. */
-let dummy: Promise<string> | undefined;
+let dummyHash: Promise<string> | undefined;
 
-/** Without a hash (an unknown account, or one without a password) it takes as long, and answers false. */
+/**
+ * Returns false if there is no hash, because the account is unknown or has no password. That takes as long as a
+ * comparison with a hash, so the response time does not reveal whether the account exists.
+ *
+ * @throws {PasswordQueueFullError}
+ */
 export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
-  dummy ??= hash('the password of nobody', parameters);
-  const compared = passwordHash ?? (await dummy);
+  // Not queued: a rejection by a full queue would be kept for every later sign-in.
+  dummyHash ??= hash('a password that nobody has', parameters);
+  const comparedHash = passwordHash ?? (await dummyHash);
   if (password.length > maxPasswordLength) return false;
-  const right = await inTurn(() => verify(compared, normalize(password)));
-  return right && passwordHash != null;
+  const matches = await enqueue(() => verify(comparedHash, normalize(password)));
+  return matches && passwordHash != null;
 }

@@ -1,17 +1,20 @@
-// Is this username and password right? One answer for the pages and the `password` grant, behind one guard: it tells nothing about
-// whether the account exists, neither in words nor in time (contract section 6).
+// Checks a user name and password, for the sign-in page and for the `password` grant alike.
+//
+// Neither the result nor the time that the check takes reveals whether the account exists
+// (docs/behaviour.md, "Sign-in protection").
 import type { Audit } from '../audit/audit.ts';
 import type { SignInGuard } from '../guard/sign-in-guard.ts';
 import { verifyPassword } from './passwords.ts';
 import type { Account, AccountStore } from './store.ts';
 
-export interface SignInAttempt {
+export interface Credentials {
   readonly username: string;
   readonly password: string;
+  /** The IP address of the client. */
   readonly address: string;
 }
 
-export type SignInOutcome =
+export type SignInResult =
   | { readonly account: Account }
   | { readonly refused: 'invalid' }
   /** `retryAfter` in seconds. */
@@ -27,31 +30,26 @@ export interface SignInOptions {
 
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
-    async signIn({ username, password, address }: SignInAttempt): Promise<SignInOutcome> {
-      // The database alone knows which spellings are one name. Counted by what was typed, an account could be guessed at under ever
-      // new ones.
+    async signIn({ username, password, address }: Credentials): Promise<SignInResult> {
+      // Failures are counted under the stored user name. The database treats several spellings as the same name, and an
+      // attacker could otherwise start a new count with each spelling.
       const account = await accounts.findByUsername(username);
-      const attempt = await guard.open({ name: account?.username ?? username, address });
+      const attempt = await guard.beginAttempt({ name: account?.username ?? username, address });
       if ('retryAfter' in attempt) {
         audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
         return { refused: 'locked', retryAfter: attempt.retryAfter };
       }
-      const right = await verifyPassword(account?.passwordHash, password);
-      const verdict = right && account && !account.disabledAt ? await attempt.succeeded() : await attempt.failed();
-      if (verdict) {
+      const passwordMatches = await verifyPassword(account?.passwordHash, password);
+      const succeeded = passwordMatches && account !== undefined && !account.disabledAt;
+      const lockout = succeeded ? await attempt.succeeded() : await attempt.failed();
+      if (lockout) {
         audit.record({ kind: 'sign-in.locked', accountId: account?.id, address });
-        return { refused: 'locked', retryAfter: verdict.retryAfter };
+        return { refused: 'locked', retryAfter: lockout.retryAfter };
       }
-      if (!right || !account || account.disabledAt) {
-        audit.record({
-          kind: 'sign-in.refused',
-          accountId: account?.id,
-          address,
-          detail: { reason: !account ? 'unknown account' : right ? 'account disabled' : 'wrong password' },
-        });
-        return { refused: 'invalid' };
-      }
-      return { account };
+      if (succeeded) return { account };
+      const reason = !account ? 'unknown account' : passwordMatches ? 'account disabled' : 'wrong password';
+      audit.record({ kind: 'sign-in.refused', accountId: account?.id, address, detail: { reason } });
+      return { refused: 'invalid' };
     },
   };
 }

@@ -1,34 +1,39 @@
-// Who did what, when, from where? Every sign-in, refusal, grant, revocation, consent, key and client change becomes one event: a
-// structured log line and a row of audit_event, never with a secret. Losing an event must not fail the request it tells of.
-import { type Database, jsonText } from '@bay-booking/service/database/database';
+// Records audit events: who did what, when and from where.
+//
+// Each event becomes a log line and a row of `audit_event`. An event never contains a secret. A row that cannot be written
+// does not fail the request that caused it.
+import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Logger, withoutRedaction } from '@bay-booking/service/logging';
 
 export interface AuditEvent {
-  /** Subject and deed, such as `sign-in.refused` or `client.revoked`. */
+  /** Subject and action, such as `sign-in.refused` or `client.changed`. */
   readonly kind: string;
   readonly accountId?: string | undefined;
   readonly clientId?: string | undefined;
   readonly facilityId?: string | undefined;
+  /** The IP address of the client. */
   readonly address?: string | undefined;
   readonly detail?: Readonly<Record<string, string | number | boolean | null | readonly string[] | undefined>>;
 }
 
+type TimedEvent = AuditEvent & { readonly at: Date };
+
 export type Audit = ReturnType<typeof createAudit>;
 
-/** Rows that may wait for the database at once; beyond, the log line alone tells of the event. */
-const waitingAtMost = 5_000;
-/** Rows go together, so that a busy token endpoint does not write one statement per token. */
-const gatherFor = 100;
+/** Further events are only logged while so many wait for the database. */
+const maxQueued = 5_000;
+/** Milliseconds for which events are collected, so that a busy token endpoint does not write one statement per token. */
+const collectFor = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
-  // An event has no field that could hold a secret.
+  // Events contain no field that could hold a secret, so nothing must be redacted.
   const eventLog = withoutRedaction(logger);
-  let waiting: (AuditEvent & { at: Date })[] = [];
+  let queue: TimedEvent[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
+  let nextFlush: Promise<void> | undefined;
 
-  const write = async (events: readonly (AuditEvent & { at: Date })[]): Promise<void> => {
+  const write = async (events: readonly TimedEvent[]): Promise<void> => {
     const rows = events.map((event) => ({
       at: event.at,
       kind: event.kind,
@@ -39,31 +44,33 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
       detail: event.detail ?? {},
     }));
     try {
-      await db.raw(
+      await query(
+        db,
         `insert into audit_event (at, kind, account_id, client_id, facility_id, address, detail)
-         select * from jsonb_to_recordset(?::jsonb)
-             as e (at timestamptz, kind text, account_id text, client_id text, facility_id text, address text, detail jsonb)`,
+         select * from jsonb_to_recordset($1::jsonb)
+             as e (at timestamptz, kind text, account_id text, client_id text, facility_id text, address text,
+                   detail jsonb)`,
         [jsonText(rows)],
       );
     } catch (err) {
-      logger.warn({ err, events: rows.length }, 'audit events are in the log alone');
+      logger.warn({ err, events: rows.length }, 'audit events could not be stored and are only in the log');
     }
   };
 
-  /** One statement at a time: what a slow database keeps waiting waits where it is counted. */
+  /** One statement at a time: if the database is slow, events wait in the queue, whose length is limited. */
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
     if (writing) {
-      next ??= writing.then(() => {
-        next = undefined;
+      nextFlush ??= writing.then(() => {
+        nextFlush = undefined;
         return flush();
       });
-      return next;
+      return nextFlush;
     }
-    if (waiting.length === 0) return Promise.resolve();
-    const events = waiting;
-    waiting = [];
+    if (queue.length === 0) return Promise.resolve();
+    const events = queue;
+    queue = [];
     writing = write(events).finally(() => {
       writing = undefined;
     });
@@ -73,11 +80,11 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
   return {
     record(event: AuditEvent): void {
       eventLog.info({ audit: event }, event.kind);
-      if (waiting.length >= waitingAtMost) return;
-      waiting.push({ ...event, at: new Date() });
-      timer ??= setTimeout(() => void flush(), gatherFor);
+      if (queue.length >= maxQueued) return;
+      queue.push({ ...event, at: new Date() });
+      timer ??= setTimeout(() => void flush(), collectFor);
     },
-    /** Resolves when every row recorded so far is written; before a shutdown. */
-    settled: flush,
+    /** Resolves when every event that was recorded so far is stored. */
+    flush,
   };
 }

@@ -41,7 +41,7 @@ runCommand(async () => {
       await keys.reseal(newKey);
       audit.record({ kind: 'keys.resealed' });
     }
-    await audit.settled();
+    await audit.flush();
     for (const { kid, alg, state, signsFrom, deleteAfter } of await keys.list()) {
       const until = deleteAfter ? `  published until ${deleteAfter.toISOString()}` : '';
       process.stdout.write(`${alg}  ${state.padEnd(7)}  ${kid}  signs from ${signsFrom.toISOString()}${until}\n`);

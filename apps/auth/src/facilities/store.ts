@@ -1,4 +1,4 @@
-// Which facilities are there, and who is what at them? The SQL of facility and membership.
+// Reads facilities and the roles of accounts at them (tables `facility` and `membership`).
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export type FacilityRole = 'owner' | 'staff' | 'bookings-manager';
@@ -13,7 +13,7 @@ export type FacilityStore = ReturnType<typeof createFacilityStore>;
 
 export function createFacilityStore({ db }: { db: Database }) {
   return {
-    /** The ids that the claim `facilities` of a bookings token may hold: every role manages bookings. */
+    /** The facilities whose bookings the account may manage: those at which it has a role, because each role allows it. */
     async facilityIdsOf(accountId: string): Promise<readonly string[]> {
       const rows = await query<{ facility_id: string }>(
         db,

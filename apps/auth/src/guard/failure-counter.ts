@@ -1,26 +1,25 @@
-// How many times has this happened lately, over every instance? Counts in PostgreSQL by rate-limiter-flexible, whose table a migration
-// makes.
+// Counts events over all instances, in the table `guard_count` of PostgreSQL, with rate-limiter-flexible.
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
   readonly failures: number;
   readonly limit: number;
-  /** Whole seconds, one at least. */
+  /** Whole seconds until the count ends, at least 1. */
   readonly resetIn: number;
 }
 
 export interface FailureCounter {
-  readonly limit: number;
   readonly read: (key: string) => Promise<Count>;
   readonly add: (key: string) => Promise<Count>;
-  readonly forget: (key: string) => Promise<void>;
+  readonly reset: (key: string) => Promise<void>;
 }
 
 export interface CounterOptions {
+  /** Keeps the keys of different counters apart. */
   readonly name: string;
   readonly limit: number;
-  /** Seconds from the first on. */
+  /** Seconds. The window of a key begins with its first event. */
   readonly window: number;
 }
 
@@ -45,18 +44,17 @@ export const createFailureCounters =
       resetIn: Math.max(1, Math.ceil((result?.msBeforeNext ?? 0) / 1000)),
     });
     return {
-      limit,
       read: async (key) => toCount(await limiter.get(key)),
       add: async (key) => {
         try {
           return toCount(await limiter.consume(key));
-        } catch (refusal) {
-          // The library says "over the limit" by rejecting with the count.
-          if (refusal instanceof RateLimiterRes) return toCount(refusal);
-          throw refusal;
+        } catch (result) {
+          // Above the limit, the library rejects with the count instead of an error.
+          if (result instanceof RateLimiterRes) return toCount(result);
+          throw result;
         }
       },
-      forget: async (key) => {
+      reset: async (key) => {
         await limiter.delete(key);
       },
     };

@@ -1,27 +1,32 @@
+// Tests the keys under which failures are counted.
 import { describe, expect, test } from '@jest/globals';
 import { addressKey, nameKey } from './keys.ts';
 
-describe('failures are counted', () => {
+describe('addressKey', () => {
   test.each([
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
     ['192.0.2.7:50321', '192.0.2.7'],
+    ['::ffff:192.0.2.7:50321', '192.0.2.7'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['[2001:db8::1]:50321', '2001:db8:0:0::/64'],
+    ['[2001:db8::1]', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('per address, IPv6 by /64: %s as %s', (address, key) => {
+  ])('maps IPv4 to the address and IPv6 to its /64 network: %s to %s', (address, key) => {
     expect(addressKey(address)).toBe(key);
   });
 
-  test('per address even where a client made one up, in a key that the table can hold', () => {
+  test('accepts text that is not an address and limits its length', () => {
     expect(addressKey('unknown')).toBe('unknown');
     expect(addressKey('x'.repeat(5_000)).length).toBeLessThan(100);
   });
+});
 
-  test('per account whatever its letters’ case, and without keeping what was typed', () => {
+describe('nameKey', () => {
+  test('ignores case and surrounding spaces, and does not contain the name', () => {
     expect(nameKey(' Player@Example.com ')).toBe(nameKey('player@example.com'));
     expect(nameKey('player@example.com')).not.toContain('player');
   });

@@ -1,25 +1,27 @@
-// Under which key are failures counted? A hash of the name, so that the table tells nobody what was typed (people type passwords there),
-// and the address, of IPv6 only the /64 that one customer holds.
+// Builds the keys under which failures and uses are counted.
 import { createHash } from 'node:crypto';
-import { isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
+/** A hash, because people sometimes type their password into the field for the user name. */
 export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');
 
+/**
+ * The IPv4 address, or the /64 network of an IPv6 address, because one customer usually gets a whole /64. Behind a
+ * trusted proxy the client can send any text as its address; such text is cut to 64 characters.
+ */
 export function addressKey(address: string): string {
-  // Some proxies forward the port as well, which changes with every connection.
-  const v4 = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)(?::\d+)?$/i.exec(address)?.[1];
-  if (v4) return v4;
-  const unbracketed = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address;
-  const [plain = ''] = unbracketed.split('%');
-  // What a client says of itself through a trusted proxy may be anything, and of any length.
-  if (!isIPv6(plain)) return address.slice(0, 64);
-  const [head = '', tail] = plain.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length);
-  const all = [...groups, ...Array<string>(Math.max(0, missing)).fill('0'), ...(tail ? tail.split(':') : [])];
-  return `${all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  const host = withoutPort(address);
+  if (!ipaddr.isValid(host)) return address.slice(0, 64);
+  const parsed = ipaddr.process(host);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+/** Some proxies add the port to the address: `192.0.2.7:50321`, `[2001:db8::1]:50321`. */
+function withoutPort(address: string): string {
+  const ipv6 = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1];
+  if (ipv6 !== undefined) return ipv6;
+  return /^(.*\.\d+):\d+$/.exec(address)?.[1] ?? address;
 }

@@ -1,16 +1,21 @@
-// How is guessing passwords kept slow? Failures, never successes, are counted per account and per address over every instance; after a
-// few the next answer takes longer, and after more there is none until the lock-out ends (contract section 6).
+// Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
+//
+// Failures are counted per account and per address, over all instances. After three failures of an account, each further
+// attempt waits before its password is checked. After more failures, attempts are refused until the lockout ends.
+// Successes are never counted, so many users can sign in from one address.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
+/** The rules of the lockout. `config.ts` reads them from the variables `LOCKOUT_*`. */
 export interface SignInLimits {
-  /** Failures of one account, and of one address, within the window; the next attempt is locked out for as long. */
+  /** Failed sign-ins with one user name until it is locked out. */
   readonly accountFailures: number;
+  /** Failed sign-ins from one address until it is locked out. */
   readonly addressFailures: number;
-  /** Seconds, both of the window and of the lock-out. */
+  /** Seconds. Both the window in which failures are counted and the length of the lockout. */
   readonly lockout: number;
-  /** Milliseconds that the answer after the third failure of an account waits; doubled by each further one, up to 8 times. */
+  /** Milliseconds that an attempt waits after three failures. Each further failure doubles it, up to eightfold. */
   readonly slowDown: number;
 }
 
@@ -21,78 +26,86 @@ export const defaultSignInLimits: SignInLimits = {
   slowDown: 250,
 };
 
-interface Locked {
+const failuresBeforeSlowDown = 3;
+const maxDoublings = 3;
+/** Attempts of this instance that may wait at the same time. Further attempts are refused, to bound the memory. */
+const maxWaitingAttempts = 200;
+/** Seconds after which an attempt that was refused for that reason may be repeated. */
+const retryWhenFull = 10;
+
+export interface Lockout {
+  /** Seconds. */
   readonly retryAfter: number;
 }
 
-export interface OpenAttempt {
-  /** Answers a lock-out when failures of parallel attempts have used up the limit meanwhile: then the password stays untold. */
-  readonly succeeded: () => Promise<Locked | undefined>;
-  readonly failed: () => Promise<Locked | undefined>;
+/** The caller checks the password and then reports the result with one of the two functions. */
+export interface SignInAttempt {
+  /**
+   * Returns a lockout if parallel attempts have reached the limit meanwhile. The caller must then not reveal that the
+   * password was right.
+   */
+  readonly succeeded: () => Promise<Lockout | undefined>;
+  /** Counts the failure. Returns a lockout if parallel attempts had reached the limit already. */
+  readonly failed: () => Promise<Lockout | undefined>;
 }
 
 export interface SignInGuard {
-  readonly open: (who: { name: string; address: string }) => Promise<OpenAttempt | Locked>;
-  /** For who has proven by mail that the account is theirs: its failures no longer count, an address's still do. */
+  readonly beginAttempt: (attempt: { name: string; address: string }) => Promise<SignInAttempt | Lockout>;
+  /** Ends the lockout of a user who has proved by email that the account is theirs. The address's count stays. */
   readonly resetFailures: (name: string) => Promise<void>;
 }
 
-const failuresBeforeSlowing = 3;
-/** So many answers may be held back at once; one more is refused, so that waiting costs us nothing that grows. */
-const slowedAtMost = 200;
+export function createSignInGuard(createCounter: CreateFailureCounter, limits: SignInLimits): SignInGuard {
+  const window = limits.lockout;
+  const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, window });
+  const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, window });
+  let waitingAttempts = 0;
 
-export function createSignInGuard(
-  count: CreateFailureCounter,
-  limits: SignInLimits = defaultSignInLimits,
-): SignInGuard {
-  const { lockout: window } = limits;
-  const perAccount = count({ name: 'account', limit: limits.accountFailures, window });
-  const perAddress = count({ name: 'address', limit: limits.addressFailures, window });
-  let slowed = 0;
-
-  const slow = async (failures: number): Promise<Locked | undefined> => {
-    if (failures < failuresBeforeSlowing || limits.slowDown === 0) return undefined;
-    if (slowed >= slowedAtMost) return { retryAfter: 10 };
-    slowed++;
+  const slowDown = async (failures: number): Promise<Lockout | undefined> => {
+    if (failures < failuresBeforeSlowDown || limits.slowDown === 0) return undefined;
+    if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFull };
+    waitingAttempts++;
     try {
-      await sleep(limits.slowDown * 2 ** Math.min(failures - failuresBeforeSlowing, 3));
+      await sleep(limits.slowDown * 2 ** Math.min(failures - failuresBeforeSlowDown, maxDoublings));
     } finally {
-      slowed--;
+      waitingAttempts--;
     }
     return undefined;
   };
 
   return {
-    resetFailures: (name) => perAccount.forget(nameKey(name)),
+    resetFailures: (name) => accountFailures.reset(nameKey(name)),
 
-    async open({ name, address }) {
-      const account = nameKey(name);
-      const from = addressKey(address);
-      const look = () => Promise.all([perAccount.read(account), perAddress.read(from)]);
-      const counts = await look();
-      const locked = lockBy(counts);
-      if (locked) return locked;
+    async beginAttempt({ name, address }) {
+      const accountKey = nameKey(name);
+      const addressOrNetwork = addressKey(address);
+      const readCounts = () => Promise.all([accountFailures.read(accountKey), addressFailures.read(addressOrNetwork)]);
+      const counts = await readCounts();
+      const lockout = lockoutOf(counts);
+      if (lockout) return lockout;
       const [{ failures }] = counts;
-      const refused = await slow(failures);
+      const refused = await slowDown(failures);
       if (refused) return refused;
 
       return {
         async succeeded() {
-          const lockedMeanwhile = lockBy(await look());
+          const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
-          if (failures > 0) await perAccount.forget(account);
+          if (failures > 0) await accountFailures.reset(accountKey);
           return undefined;
         },
         async failed() {
-          const counts = await Promise.all([perAccount.add(account), perAddress.add(from)]);
-          return lockBy(counts.filter((count) => count.failures > count.limit));
+          const added = await Promise.all([accountFailures.add(accountKey), addressFailures.add(addressOrNetwork)]);
+          // The failure that reaches the limit still gets the response to a wrong password.
+          return lockoutOf(added.filter((count) => count.failures > count.limit));
         },
       };
     },
   };
 }
 
-function lockBy(counts: readonly Count[]): Locked | undefined {
+/** The longest lockout of those counts that have reached their limit. */
+function lockoutOf(counts: readonly Count[]): Lockout | undefined {
   const full = counts.filter(({ failures, limit }) => failures >= limit);
   return full.length > 0 ? { retryAfter: Math.max(...full.map(({ resetIn }) => resetIn)) } : undefined;
 }

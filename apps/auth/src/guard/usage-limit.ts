@@ -1,20 +1,21 @@
-// How often may one address, recipient or facility have something done that costs others (an account, a mail)? Counted over every instance.
+// Limits how often an address, recipient or facility may cause work or emails, counted over all instances.
 import type { CounterOptions, CreateFailureCounter } from './failure-counter.ts';
 
 export interface UsageLimit {
-  /** 0 when it may, else seconds to wait. */
+  /** Counts one use. Returns 0 if it is allowed, else the seconds to wait. */
   readonly use: (key: string) => Promise<number>;
 }
 
+/** `toKey` turns the text that callers pass into the key that is counted. */
 export function createUsageLimit(
-  count: CreateFailureCounter,
+  createCounter: CreateFailureCounter,
   options: CounterOptions,
-  keyOf: (key: string) => string,
+  toKey: (text: string) => string,
 ): UsageLimit {
-  const counter = count(options);
+  const counter = createCounter(options);
   return {
-    use: async (key) => {
-      const { failures, limit, resetIn } = await counter.add(keyOf(key));
+    use: async (text) => {
+      const { failures, limit, resetIn } = await counter.add(toKey(text));
       return failures > limit ? resetIn : 0;
     },
   };

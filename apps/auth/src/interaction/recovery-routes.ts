@@ -117,7 +117,7 @@ export function recoveryRoutes({
 
   router.get('/reset-password/new', async (request, response) => {
     const token = queryText(request, 'token') ?? '';
-    const owner = await links.look('reset-password', token);
+    const owner = await links.find('reset-password', token);
     const account = owner && (await accounts.findById(owner.accountId));
     if (!account || account.disabledAt) return refuseLink(request, response);
     return showNew(request, response, token, { username: account.username });
@@ -128,7 +128,7 @@ export function recoveryRoutes({
       () => csrfContext,
       async (request, response) => {
         const token = queryText(request, 'token') ?? '';
-        const seen = await links.look('reset-password', token);
+        const seen = await links.find('reset-password', token);
         const account = seen && (await accounts.findById(seen.accountId));
         if (!account || account.disabledAt) return refuseLink(request, response);
         const { username } = account;
@@ -142,7 +142,7 @@ export function recoveryRoutes({
           });
         }
         const passwordHash = await hashPassword(password);
-        const owner = await links.take('reset-password', token);
+        const owner = await links.consume('reset-password', token);
         if (!owner) return refuseLink(request, response);
         await accounts.recover(account.id, { passwordHash, email: owner.email });
         await signOutEverywhere(account.id);

@@ -4,7 +4,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
-import type { Account, AccountStore } from '../accounts/store.ts';
+import { type Account, type AccountStore, rolesOfNewUser } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
@@ -133,6 +133,9 @@ export function createSignInPages(options: SignInPagesOptions) {
       username,
       name,
       email: username,
+      emailVerified: false,
+      kind: 'user',
+      roles: rolesOfNewUser,
       passwordHash: await hashPassword(password),
     });
     if (!account) {

@@ -1,22 +1,23 @@
-// What do our mails say? Plain words and one link each, as text and as HTML; nothing secret but the link itself.
+// Writes the emails to users, as text and as HTML. Each contains at most one link.
 import { renderMail } from '../html/render.ts';
-import type { Mail } from './store.ts';
+import type { Email } from './store.ts';
 
-interface Letter {
+export interface Recipient {
   readonly to: string;
-  readonly name: string;
+  readonly name: string | null;
 }
 
-interface Wording {
+export interface EmailContent {
   readonly subject: string;
   readonly paragraphs: readonly string[];
   readonly action?: { readonly text: string; readonly href: string };
   readonly ending: string;
 }
 
-export function composeEmail({ to, name }: Letter, { subject, paragraphs, action, ending }: Wording): Mail {
-  // Whoever registers chooses the name: no address in it becomes a link in somebody else's mail.
-  const greeting = /[/:<>]|www\.|\p{C}/iu.test(name) || name === '' ? 'Hello,' : `Hello ${name},`;
+type RecipientOfLink = Recipient & { readonly link: string };
+
+export function composeEmail({ to, name }: Recipient, { subject, paragraphs, action, ending }: EmailContent): Email {
+  const greeting = name && isSafeInEmail(name) ? `Hello ${name},` : 'Hello,';
   const text = [greeting, ...paragraphs, ...(action ? [`${action.text}:\n${action.href}`] : []), ending, 'Bay Booking'];
   return {
     to,
@@ -26,27 +27,35 @@ export function composeEmail({ to, name }: Letter, { subject, paragraphs, action
   };
 }
 
-export const verificationEmail = (letter: Letter & { link: string }): Mail =>
-  composeEmail(letter, {
+/**
+ * Anybody can register with the e-mail address of somebody else and choose the name. A name that an email program could
+ * turn into a link is therefore left out.
+ */
+const isSafeInEmail = (name: string): boolean => !/[/:<>]|www\.|\p{C}/iu.test(name);
+
+export const verificationEmail = (recipient: RecipientOfLink): Email =>
+  composeEmail(recipient, {
     subject: 'Confirm your e-mail address',
-    paragraphs: ['This address was used to create an account at Bay Booking. Confirm that it is yours.'],
-    action: { text: 'Confirm my address', href: letter.link },
-    ending: 'The link is good for 24 hours. If you did not create the account, you can ignore this mail.',
+    paragraphs: [
+      'Somebody created an account at Bay Booking with this address. Please confirm that the address is yours.',
+    ],
+    action: { text: 'Confirm my address', href: recipient.link },
+    ending: 'The link works for 24 hours. If you did not create the account, you can ignore this email.',
   });
 
-export const passwordResetEmail = (letter: Letter & { link: string }): Mail =>
-  composeEmail(letter, {
+export const passwordResetEmail = (recipient: RecipientOfLink): Email =>
+  composeEmail(recipient, {
     subject: 'Choose a new password',
     paragraphs: ['Somebody, probably you, asked to reset the password of your account at Bay Booking.'],
-    action: { text: 'Choose a new password', href: letter.link },
+    action: { text: 'Choose a new password', href: recipient.link },
     ending:
-      'The link is good once and for 30 minutes. If it was not you, ignore this mail: your password stays as it is.',
+      'The link works once and expires after 30 minutes. If you did not ask for it, you can ignore this email. Your password stays the same.',
   });
 
-export const passwordChangedEmail = (letter: Letter & { link: string }): Mail =>
-  composeEmail(letter, {
+export const passwordChangedEmail = (recipient: RecipientOfLink): Email =>
+  composeEmail(recipient, {
     subject: 'Your password was changed',
     paragraphs: ['The password of your account at Bay Booking was changed, and you were signed out everywhere else.'],
-    action: { text: 'It was not me: reset the password', href: letter.link },
-    ending: 'If it was you, there is nothing left to do.',
+    action: { text: 'It was not me: reset the password', href: recipient.link },
+    ending: 'If you changed it yourself, you need not do anything.',
   });

@@ -1,44 +1,42 @@
-// How does mail leave? From the outbox by SMTP, again and later when the server is away, until a day has passed. Without a server it is
-// written to the log (development), or nowhere (`MAIL=off`). Contract section 5.
+// Sends the emails of the outbox by SMTP, and retries for a day if the mail server does not accept them.
+//
+// Without `SMTP_URL`, emails are written to the log (for development). With `MAIL=off`, they are dropped.
 import type { Logger } from '@bay-booking/service/logging';
 import { createTransport } from 'nodemailer';
-import type { Mail, MailStore } from './store.ts';
+import type { Email, MailStore, QueuedEmail } from './store.ts';
 
 export interface OutboxMailerOptions {
   readonly store: MailStore;
   readonly smtpUrl: string | undefined;
-  /** `false`: nothing is sent or logged. */
+  /** False: emails are neither sent nor logged. */
   readonly on: boolean;
   readonly from: string;
   readonly logger: Logger;
-  /** Milliseconds between looks at the outbox. */
-  readonly interval?: number;
 }
 
 export interface OutboxMailer {
-  /** Resolves when the mail is safe in the outbox. @throws {Error} when that is full */
-  readonly enqueue: (mail: Mail) => Promise<void>;
+  /** Resolves when the email is stored in the outbox. @throws {Error} if the outbox is full */
+  readonly enqueue: (email: Email) => Promise<void>;
+  /** Waits for the emails that are being sent. */
   readonly close: () => Promise<void>;
 }
 
-const outboxAtMost = 20_000;
-const atOnce = 10;
-/** Seconds: longer than all the time-outs of a delivery together. */
+/** Milliseconds between two checks for emails that are due. */
+const checkInterval = 5_000;
+const maxQueued = 20_000;
+const maxParallel = 10;
+/** Seconds. Longer than all timeouts of one delivery together. */
 const lease = 120;
-/** 5 s, 10 s, 20 s … up to an hour; 32 tries are a little more than a day. */
-const pauseAfter = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
-const triesAtMost = 32;
+/** With the delays below, 32 attempts take a little more than a day. */
+const maxTries = 32;
+/** Seconds: 5, 10, 20 … up to an hour. */
+const retryDelay = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
-export function createOutboxMailer(options: OutboxMailerOptions): OutboxMailer {
-  const { store, smtpUrl, on, from, logger, interval = 5_000 } = options;
+export function createOutboxMailer({ store, smtpUrl, on, from, logger }: OutboxMailerOptions): OutboxMailer {
   if (!on || !smtpUrl) {
     return {
-      enqueue: async (mail) => {
-        if (on)
-          logger.info(
-            { mail: { to: mail.to, subject: mail.subject, text: mail.text } },
-            'mail (no SMTP_URL: it is not sent)',
-          );
+      enqueue: async ({ to, subject, text }) => {
+        if (on) logger.info({ mail: { to, subject, text } }, 'email is not sent, because SMTP_URL is not set');
       },
       close: async () => {},
     };
@@ -56,59 +54,54 @@ export function createOutboxMailer(options: OutboxMailerOptions): OutboxMailer {
     disableUrlAccess: true,
   } as Parameters<typeof createTransport>[0]);
 
-  const deliver = async (mail: Mail & { id: string; tries: number }): Promise<void> => {
+  const deliver = async ({ id, tries, to, subject, text, html }: QueuedEmail): Promise<void> => {
     try {
-      await transport.sendMail({
-        from,
-        to: { name: '', address: mail.to },
-        subject: mail.subject,
-        text: mail.text,
-        html: mail.html,
-      });
-      await store.remove(mail.id);
+      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, html });
+      await store.delete(id);
     } catch (error) {
       const { responseCode, message } = error as Error & { responseCode?: number };
-      // 5xx about the mail itself: the server will never take it.
-      const hopeless =
-        (responseCode !== undefined && responseCode >= 550 && responseCode < 560) || mail.tries >= triesAtMost;
-      logger.warn({ mailId: mail.id, tries: mail.tries, reason: message, hopeless }, 'mail could not be sent');
-      if (hopeless) await store.remove(mail.id);
-      else await store.retryIn(mail.id, pauseAfter(mail.tries));
+      const givenUp = isPermanent(responseCode) || tries >= maxTries;
+      logger.warn({ mailId: id, tries, reason: message, givenUp }, 'email could not be sent');
+      if (givenUp) await store.delete(id);
+      else await store.retryIn(id, retryDelay(tries));
     }
   };
 
   let closed = false;
-  let again = false;
-  let working: Promise<void> | undefined;
-  const work = async (): Promise<void> => {
+  let checkAgain = false;
+  let delivering: Promise<void> | undefined;
+  const deliverDueEmails = async (): Promise<void> => {
     do {
-      again = false;
-      const due = await store.take(atOnce, lease);
+      checkAgain = false;
+      const due = await store.lease(maxParallel, lease);
       await Promise.all(due.map(deliver));
-      if (due.length === atOnce) again = true;
-    } while (again && !closed);
+      if (due.length === maxParallel) checkAgain = true;
+    } while (checkAgain && !closed);
   };
-  const lookNow = (): void => {
-    again = true;
-    working ??= work()
-      .catch((err: unknown) => logger.debug({ err }, 'the outbox will be looked at again'))
+  const checkOutbox = (): void => {
+    checkAgain = true;
+    delivering ??= deliverDueEmails()
+      .catch((err: unknown) => logger.debug({ err }, 'outbox could not be read and will be checked again'))
       .finally(() => {
-        working = undefined;
+        delivering = undefined;
       });
   };
-  const timer = setInterval(lookNow, interval);
+  const timer = setInterval(checkOutbox, checkInterval);
   timer.unref();
 
   return {
-    enqueue: async (mail) => {
-      if (!(await store.add(mail, outboxAtMost))) throw new Error('the outbox is full');
-      lookNow();
+    enqueue: async (email) => {
+      if (!(await store.add(email, maxQueued))) throw new Error('the outbox is full');
+      checkOutbox();
     },
     close: async () => {
       closed = true;
       clearInterval(timer);
-      await working;
+      await delivering;
       transport.close();
     },
   };
 }
+
+/** SMTP codes 550 to 559 concern the email itself, so the server would refuse it again. */
+const isPermanent = (code: number | undefined): boolean => code !== undefined && code >= 550 && code < 560;

@@ -1,16 +1,18 @@
-// Which mail waits to be sent? The SQL of the table `mail`: an outbox, so that a mail is as safe as the change that it tells of, and every
-// instance can send it.
+// Reads and writes the outbox (table `mail`): emails that wait to be sent.
+//
+// Emails go through the database so that none is lost when an instance stops, and so that every instance can send them.
 import { type Database, query } from '@bay-booking/service/database/database';
 
-export interface Mail {
+export interface Email {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
-export interface WaitingMail extends Mail {
+export interface QueuedEmail extends Email {
   readonly id: string;
+  /** Attempts to send the email, including the current one. */
   readonly tries: number;
 }
 
@@ -18,20 +20,23 @@ export type MailStore = ReturnType<typeof createMailStore>;
 
 export function createMailStore({ db }: { db: Database }) {
   return {
-    /** False when the outbox holds `atMost` mails: then something is wrong, and more of it helps nobody. */
-    async add(mail: Mail, atMost: number, on: Database = db): Promise<boolean> {
+    /** False if the outbox already contains `maxQueued` emails. */
+    async add(email: Email, maxQueued: number): Promise<boolean> {
       const rows = await query(
-        on,
+        db,
         `insert into mail (recipient, subject, body_text, body_html)
-         select $1, $2, $3, $4 where (select count(*) from (select 1 from mail limit $5) as waiting) < $5 returning id`,
-        [mail.to, mail.subject, mail.text, mail.html, atMost],
+         select $1, $2, $3, $4 where (select count(*) from (select 1 from mail limit $5) as queued) < $5 returning id`,
+        [email.to, email.subject, email.text, email.html, maxQueued],
       );
       return rows.length === 1;
     },
 
-    /** Mail that is due, taken for `lease` seconds: an instance that dies meanwhile leaves it to the others. */
-    take: (limit: number, lease: number): Promise<readonly WaitingMail[]> =>
-      query<WaitingMail>(
+    /**
+     * Leases up to `limit` emails that are due for `lease` seconds. If the instance stops before it has sent an email,
+     * another instance sends the email when the lease has ended.
+     */
+    lease: (limit: number, lease: number): Promise<readonly QueuedEmail[]> =>
+      query<QueuedEmail>(
         db,
         `update mail set tries = tries + 1, next_try_at = now() + make_interval(secs => $2)
           where id = any (array(select id from mail where next_try_at <= now() order by next_try_at, id limit $1
@@ -40,7 +45,7 @@ export function createMailStore({ db }: { db: Database }) {
         [limit, lease],
       ),
 
-    async remove(id: string): Promise<void> {
+    async delete(id: string): Promise<void> {
       await query(db, 'delete from mail where id = $1', [id]);
     },
 

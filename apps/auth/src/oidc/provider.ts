@@ -64,7 +64,7 @@ export interface ProviderDependencies {
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
   readonly signIn: PasswordGrantOptions['signIn'];
   readonly verifyNativeToken: SocialGrantOptions['verifyNativeToken'];
-  readonly findOrCreateBySocial: SocialGrantOptions['findOrCreateBySocial'];
+  readonly findOrCreateSocialAccount: SocialGrantOptions['findOrCreateSocialAccount'];
   readonly isSocialProvider: (name: string) => boolean;
   readonly pages: ProviderPages;
   readonly audit: Audit;
@@ -194,7 +194,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerSocialGrant(provider, {
     ...issue,
     verifyNativeToken: dependencies.verifyNativeToken,
-    findOrCreateBySocial: dependencies.findOrCreateBySocial,
+    findOrCreateSocialAccount: dependencies.findOrCreateSocialAccount,
   });
   return provider;
 }

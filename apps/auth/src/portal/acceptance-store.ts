@@ -1,7 +1,7 @@
 // What happens when an invitation's link is used? Account, role and the end of the link in one transaction, behind a lock on the
 // invitation's row: of several at once one wins, and nothing is ever half done.
-import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
+import { insertAccount, rolesOfNewUser } from '../accounts/store.ts';
 import { hashSecret } from '../secrets.ts';
 import { type AccountKind, type InvitableRole, kindFor } from './rules.ts';
 
@@ -75,23 +75,18 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         const invitation = await lock(tx, token);
         if (!invitation) return { accepted: false, why: 'gone' };
         const kind = kindFor(invitation.role);
-        const [made] = await query<{ id: string }>(
-          tx,
-          `insert into account (id, username, name, email, email_verified, kind, roles, password_hash)
-           values ($1, $2, $3, $2, true, $4, $5, $6) on conflict (lower(username)) do nothing returning id`,
-          [
-            `acc-${randomBytes(12).toString('base64url')}`,
-            invitation.email,
-            name,
-            kind,
-            // As those who register by themselves; a program plays nowhere.
-            kind === 'service' ? [] : ['player'],
-            passwordHash,
-          ],
-        );
-        if (!made) return { accepted: false, why: 'taken' };
-        await join(tx, invitation, made.id);
-        return { accepted: true, accountId: made.id };
+        const created = await insertAccount(tx, {
+          username: invitation.email,
+          name,
+          email: invitation.email,
+          emailVerified: true,
+          kind,
+          roles: kind === 'service' ? [] : rolesOfNewUser,
+          passwordHash,
+        });
+        if (!created) return { accepted: false, why: 'taken' };
+        await join(tx, invitation, created.id);
+        return { accepted: true, accountId: created.id };
       }),
   };
 }

@@ -1,6 +1,6 @@
 // What does an invitation say by mail? Where to, as what, until when, and the one link.
 import { composeEmail } from '../mail/email-templates.ts';
-import type { Mail } from '../mail/store.ts';
+import type { Email } from '../mail/store.ts';
 import type { SentInvitation } from './invitation-store.ts';
 import { instant } from './time-format.ts';
 
@@ -14,7 +14,7 @@ const asWhat = {
 /** A name that cannot pass for an address, which mail programs would make a link of. */
 const isPlain = (name: string): boolean => !/[/:<>@]|www\.|\.\p{L}|\p{C}/iu.test(name);
 
-export function invitationEmail(invitation: SentInvitation, issuer: string): Mail {
+export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
   const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
   const inviter = invitedBy && isPlain(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(

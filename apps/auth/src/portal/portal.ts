@@ -84,7 +84,7 @@ export function createPortal(options: PortalOptions): Router {
   router.use(facilityRoutes({ pages, people, store, invitations }));
   router.use(invitationRoutes({ pages, store, invitations }));
   router.use(memberRoutes({ pages, people, accessTokenTtl, audit }));
-  router.use(historyRoutes({ pages, history: createHistoryStore({ db }), written: audit.settled }));
+  router.use(historyRoutes({ pages, history: createHistoryStore({ db }), written: audit.flush }));
   router.use(tokenPages.routes);
   router.use(tokenChangeRoutes({ pages, clients, usedForms, tokens, showSecret, accessTokenTtl }));
   router.use(

@@ -2,7 +2,7 @@
 // (OpenID Connect Core section 3.1; RFC 7636; mix-up defence by a callback of its own for each provider and RFC 9207's `iss`).
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
-import type { SocialIdentity } from '../accounts/store.ts';
+import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import type { Connect, Connection } from './connections.ts';
 import { addUserinfo, fetchOAuth2Profile, identityFrom } from './profile.ts';
 import type { Attempt, SocialStore } from './store.ts';

@@ -2,7 +2,7 @@
 // issued to one of our apps: otherwise a token that any other app got could be used to sign in here (contract section 4).
 import type { Logger } from '@bay-booking/service/logging';
 import * as openid from 'openid-client';
-import type { SocialIdentity } from '../accounts/store.ts';
+import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import type { Connect, Connection } from './connections.ts';
 import { addUserinfo, fetchOAuth2Profile, getJson, identityFrom, UnusableProfile } from './profile.ts';
 import type { OAuth2Provider, OidcProvider, SocialProviders } from './settings.ts';

@@ -1,6 +1,6 @@
 // Who does the provider say this is? Its words, however it calls them, become an identity; the user id decides, the rest is decoration.
 import * as openid from 'openid-client';
-import type { SocialIdentity } from '../accounts/store.ts';
+import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import { type Connection, providerTimeout } from './connections.ts';
 import type { OAuth2Provider } from './settings.ts';
 

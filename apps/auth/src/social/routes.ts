@@ -1,7 +1,8 @@
 // The pages around a social sign-in: off to the provider, from an authorization request or from a page of ours, and back. The account is
 // made if none exists (specification, "Social identity provider login"); when the provider says no, a page says so and how to go on.
 import { type Request, type Response, Router } from 'express';
-import type { AccountStore } from '../accounts/store.ts';
+import type { SocialIdentity, SocialIdentityStore } from '../accounts/social-identity-store.ts';
+import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { queryText } from '../html/form-body.ts';
 import { localPath, signInAndBack } from '../html/local-path.ts';
@@ -24,14 +25,16 @@ export interface SocialRoutesOptions {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly pages: SignInPages;
-  readonly accounts: AccountStore;
+  readonly socialIdentities: SocialIdentityStore;
+  readonly findOrCreateSocialAccount: (identity: SocialIdentity) => Promise<Account>;
   readonly audit: Audit;
 }
 
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
 export function createSocialRoutes(options: SocialRoutesOptions) {
-  const { cookies, interactions, providers, authorizationFlow, site, sessions, pages, accounts, audit } = options;
+  const { cookies, interactions, providers, authorizationFlow, site, sessions, pages, socialIdentities, audit } =
+    options;
   const titleOf = (name: string): string => providers.get(name)?.title ?? name;
 
   const retryOf = ({ provider: name, interactionUid, returnTo, linkAccountId }: Attempt) =>
@@ -94,16 +97,11 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     response.redirect(303, address.href);
   };
 
-  const link = async (
-    request: Request,
-    response: Response,
-    accountId: string,
-    identity: Parameters<AccountStore['linkSocial']>[1],
-  ) => {
+  const link = async (request: Request, response: Response, accountId: string, identity: SocialIdentity) => {
     const signedIn = await sessions.current(request, response);
     const title = titleOf(identity.provider);
     // Whoever signed out, or in as somebody else, meanwhile must not have the identity added behind their back.
-    const outcome = signedIn?.account.id === accountId ? await accounts.linkSocial(accountId, identity) : 'nobody';
+    const outcome = signedIn?.account.id === accountId ? await socialIdentities.link(accountId, identity) : 'nobody';
     if (outcome === 'linked') {
       audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider: identity.provider } });
       return response.redirect(303, '/account?done=linked');
@@ -155,7 +153,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       return showRefusal(request, response, attempt, result.refused);
     }
     if (attempt.linkAccountId) return link(request, response, attempt.linkAccountId, result.identity);
-    const account = await accounts.findOrCreateBySocial(result.identity);
+    const account = await options.findOrCreateSocialAccount(result.identity);
     if (account.disabledAt) {
       audit.record({
         kind: 'sign-in.refused',

@@ -1,7 +1,7 @@
 // social_access_token: a native app hands over the access token that a social provider gave it (specification, "Native social token
 // exchange"). Believed only when the provider itself says that it is live and was issued to one of our apps (contract section 4).
 import { errors, type Provider } from 'oidc-provider';
-import type { SocialIdentity } from '../../accounts/store.ts';
+import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { NativeTokenVerifier } from '../../social/native-token.ts';
 import { unavailable } from '../unavailable.ts';
 import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
@@ -9,7 +9,7 @@ import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
 export interface SocialGrantOptions extends IssueOptions {
   /** Rejects when no provider vouches for the token. */
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
-  readonly findOrCreateBySocial: (
+  readonly findOrCreateSocialAccount: (
     identity: SocialIdentity,
   ) => Promise<{ readonly id: string; readonly disabledAt: Date | null }>;
 }
@@ -31,7 +31,7 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
             detail: `no provider vouches for the token: ${cause.message}`,
           });
         });
-      const account = await options.findOrCreateBySocial(identity);
+      const account = await options.findOrCreateSocialAccount(identity);
       if (account.disabledAt) throw new errors.InvalidGrant({ detail: 'account disabled' });
       await issueTokens(ctx, options, { accountId: account.id, granted, gty: 'social_access_token' });
     },

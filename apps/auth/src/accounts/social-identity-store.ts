@@ -1,0 +1,138 @@
+// Reads and writes the accounts' identities at social providers (table `social_identity`).
+//
+// An identity belongs to an account by the provider's name and the provider's user id, never by an e-mail address: the
+// address may belong to somebody else, or may not have been verified (docs/behaviour.md, "Social providers").
+import { randomBytes } from 'node:crypto';
+import { type Database, query } from '@bay-booking/service/database/database';
+import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
+
+/** What a social provider says about a user. */
+export interface SocialIdentity {
+  readonly provider: string;
+  /** The provider's user id. */
+  readonly subject: string;
+  readonly name?: string | undefined;
+  readonly email?: string | undefined;
+  readonly emailVerified?: boolean | undefined;
+}
+
+export interface LinkedIdentity {
+  readonly provider: string;
+  readonly subject: string;
+  readonly email: string | null;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date;
+}
+
+export interface SocialSignIn {
+  readonly account: Account;
+  /** The account was created by this sign-in. */
+  readonly isNew: boolean;
+}
+
+export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
+
+export function createSocialIdentityStore({ db }: { db: Database }) {
+  return {
+    /** Creates the account if the identity has none. Parallel first sign-ins create one account. */
+    async findOrCreateAccount(identity: SocialIdentity): Promise<SocialSignIn> {
+      const known = await findAccount(db, identity);
+      if (known) return { account: known, isNew: false };
+      const created = await createAccount(db, identity);
+      if (created) return { account: created, isNew: true };
+      const createdByOther = await findAccount(db, identity);
+      if (!createdByOther) throw new Error('a social identity was unlinked while a user signed in with it');
+      return { account: createdByOther, isNew: false };
+    },
+
+    /** `taken`: the identity belongs to another account. */
+    async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken'> {
+      if (await insertIdentity(db, identity, accountId)) return 'linked';
+      const owner = await findAccount(db, identity);
+      return owner?.id === accountId ? 'linked' : 'taken';
+    },
+
+    list: (accountId: string): Promise<readonly LinkedIdentity[]> =>
+      query<LinkedIdentity>(
+        db,
+        `select provider, subject, email, created_at as "createdAt", last_used_at as "lastUsedAt"
+           from social_identity where account_id = $1 order by provider, subject limit 50`,
+        [accountId],
+      ),
+
+    /**
+     * An account without a password keeps its last identity (`last`), because its user could no longer sign in. The
+     * account's row is locked, so that two parallel requests cannot remove the last two.
+     */
+    async unlink(accountId: string, provider: string, subject: string): Promise<'unlinked' | 'last' | 'none'> {
+      return db.transaction(async (tx) => {
+        const [account] = await query<{ hasPassword: boolean }>(
+          tx,
+          'select password_hash is not null as "hasPassword" from account where id = $1 for update',
+          [accountId],
+        );
+        const identities = await query<{ provider: string; subject: string }>(
+          tx,
+          'select provider, subject from social_identity where account_id = $1',
+          [accountId],
+        );
+        if (!identities.some((other) => other.provider === provider && other.subject === subject)) return 'none';
+        if (!account?.hasPassword && identities.length === 1) return 'last';
+        await query(tx, 'delete from social_identity where account_id = $1 and provider = $2 and subject = $3', [
+          accountId,
+          provider,
+          subject,
+        ]);
+        return 'unlinked';
+      });
+    },
+  };
+}
+
+async function findAccount(db: Database, { provider, subject }: SocialIdentity): Promise<Account | undefined> {
+  const [account] = await query<Account>(
+    db,
+    `update social_identity s set last_used_at = now() from account a
+      where s.provider = $1 and s.subject = $2 and a.id = s.account_id returning ${accountColumns}`,
+    [provider, withoutNul(subject)],
+  );
+  return account;
+}
+
+/** Undefined if another request has inserted the identity first. Then the account is rolled back. */
+async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {
+  const transaction = await db.transaction();
+  try {
+    const account = await insertAccount(transaction, {
+      // Not the e-mail address: that may already be the user name of an account that was registered with it.
+      username: `${identity.provider}:${randomBytes(9).toString('base64url')}`,
+      name: identity.name ?? null,
+      email: identity.email ?? null,
+      emailVerified: identity.email !== undefined && identity.emailVerified === true,
+      kind: 'user',
+      roles: rolesOfNewUser,
+      passwordHash: null,
+    });
+    if (account && (await insertIdentity(transaction, identity, account.id))) {
+      await transaction.commit();
+      return account;
+    }
+    await transaction.rollback();
+    return undefined;
+  } catch (error) {
+    await transaction.rollback().catch(() => {});
+    throw error;
+  }
+}
+
+/** False if the identity already belongs to an account. */
+async function insertIdentity(db: Database, identity: SocialIdentity, accountId: string): Promise<boolean> {
+  const email = identity.email === undefined ? null : withoutNul(identity.email);
+  const rows = await query(
+    db,
+    `insert into social_identity (provider, subject, account_id, email) values ($1, $2, $3, $4)
+     on conflict (provider, subject) do nothing returning account_id`,
+    [identity.provider, withoutNul(identity.subject), accountId, email],
+  );
+  return rows.length === 1;
+}
