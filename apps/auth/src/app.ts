@@ -24,9 +24,10 @@ import { claimsOf } from './oidc/claims.ts';
 import { providerMetadata } from './oidc/client-metadata.ts';
 import { createConsentGrants } from './oidc/consent-grants.ts';
 import { createBrowserCookies } from './oidc/cookies.ts';
-import { answerPlainTokenRequests } from './oidc/endpoints/plain-client-credentials.ts';
+import { servePlainTokenRequests } from './oidc/endpoints/plain-client-credentials.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
+import { createClientCredentials } from './oidc/grants/client-credentials.ts';
 import { createInteractions } from './oidc/interactions.ts';
 import { machinePaths, protocolPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider, lifetimes } from './oidc/provider.ts';
@@ -105,6 +106,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const pages = createProviderPages(userPages.site.signedInFrame);
 
   const limit = createRateLimit(config.rateLimitPerMinute);
+  const clientCredentials = createClientCredentials({ scopes, resource, clients, audit });
   const host = await createProviderManager({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
     longestTtl: Math.max(config.accessTokenTtl, lifetimes.idToken),
@@ -119,7 +121,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           adapter,
           artifacts,
           concurrentUse,
-          clients,
+          clientCredentials,
           facilities,
           findAccount: accounts.findById,
           signIn: accountServices.signIn,
@@ -151,14 +153,12 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   app.use(trustIssuerHost(config.issuer));
   app.use(normalisePath(protocolPaths));
   app.use(
-    answerPlainTokenRequests({
+    servePlainTokenRequests({
       path: routes.token,
       provider: () => (host.isReady() ? host.provider() : undefined),
-      bookings: scopes.bookings,
-      resource,
+      bookingsScope: scopes.bookings,
       limit,
-      clients,
-      audit,
+      issue: clientCredentials.issue,
     }),
   );
   app.use(allowPublicDocuments);

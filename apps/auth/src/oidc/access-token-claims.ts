@@ -13,16 +13,10 @@ export const maxFacilities = 200;
 export type AccessTokenRules = ReturnType<typeof createAccessTokenRules>;
 
 export function createAccessTokenRules({ facilities, scopes }: { facilities: FacilityStore; scopes: ScopeTable }) {
-  const idsOf = async (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
-    const own = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
-    if (own?.account_id === accountId && own.facility_ids) return own.facility_ids;
-    return facilities.facilityIdsOf(accountId);
-  };
-
   /** The ids that the claim will hold; looked up once a request, so that a fault can show before a code or token is used up. */
   const facilitiesFor = (ctx: KoaContextWithOIDC, accountId: string): Promise<readonly string[]> => {
     const notes = requestState(ctx);
-    notes.chosenFacilities ??= orUnavailable(() => idsOf(ctx, accountId)).then((ids) =>
+    notes.chosenFacilities ??= orUnavailable(() => facilities.facilityIdsOf(accountId)).then((ids) =>
       selectFacilities(ids, namedFacilities(ctx)),
     );
     return notes.chosenFacilities;
@@ -50,11 +44,10 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
   };
 
   const extraTokenClaims: Configuration['extraTokenClaims'] = async (ctx, token) => {
+    // grants/client-credentials.ts has already selected the facilities.
+    if (token.kind === 'ClientCredentials') return token.extra;
     if (!splitScope(token.scope).includes(scopes.bookings)) return undefined;
-    // Asked for without a context by plain-token-request.ts, which has counted them.
-    if (!ctx && token.client) return { facilities: ownMetadataOf(token.client).facility_ids };
-    const accountId = 'accountId' in token ? token.accountId : token.client && ownMetadataOf(token.client).account_id;
-    return { facilities: accountId === undefined ? [] : await facilitiesFor(ctx, accountId) };
+    return { facilities: await facilitiesFor(ctx, token.accountId) };
   };
 
   /** The library uses a code up before it asks for the account. */
@@ -92,12 +85,12 @@ export function createAccessTokenRules({ facilities, scopes }: { facilities: Fac
   return { extraTokenClaims, customizeJwt, facilitiesFor, keepToClient, keepCodeOnFault };
 }
 
-function namedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
+export function namedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
   const named = (ctx.oidc.body as { facility?: string | string[] } | undefined)?.facility;
   return [...new Set(named === undefined ? [] : Array.isArray(named) ? named : [named])];
 }
 
-function selectFacilities(ids: readonly string[], named: readonly string[]): readonly string[] {
+export function selectFacilities(ids: readonly string[], named: readonly string[]): readonly string[] {
   const chosen = named.length === 0 ? ids : named;
   if (chosen.length > maxFacilities) {
     throw new errors.InvalidRequest(

@@ -7,10 +7,16 @@ import { isLoopback } from '../http/loopback.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { requestState } from './request-state.ts';
 
+/** Counts a request under this name. Returns the seconds that the client must wait, or 0. */
+export type TokenRateLimit = (name: string) => number;
+
+/** A public client is used by many users, so it is counted for each IP address. Returns as `TokenRateLimit` does. */
+export const countTokenRequest = (limit: TokenRateLimit, client: RegisteredClient, address: string): number =>
+  limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${address}` : client.clientId);
+
 export interface ClientRuleOptions {
   readonly development: boolean;
-  /** Seconds that a client has to wait, or 0. */
-  readonly limit: (name: string) => number;
+  readonly limit: TokenRateLimit;
 }
 
 /** Checks that the library makes when it reads a client's metadata, and that are for the open internet. */
@@ -37,7 +43,7 @@ export function registerClientRules(provider: Provider, { development, limit }: 
     const notes = requestState(ctx);
     if (notes.grantTypeAsked) return allowed;
     notes.grantTypeAsked = true;
-    const wait = limit(this.clientAuthMethod === 'none' ? `${this.clientId} ${ctx.ip}` : this.clientId);
+    const wait = countTokenRequest(limit, this, ctx.ip);
     if (wait > 0) {
       ctx.set('Retry-After', String(wait));
       throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);

@@ -6,7 +6,6 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { boundedError } from '../metrics.ts';
 import { dropCode } from './implicit-flow.ts';
-import { ownMetadataOf } from './registered-client.ts';
 import { splitScope } from './scopes.ts';
 
 export function registerEventListeners(
@@ -50,11 +49,13 @@ export function registerEventListeners(
 
   provider.on('grant.success', (ctx) => {
     const body = ctx.body as Record<string, unknown>;
-    const { AuthorizationCode: code, RefreshToken: refresh, Client, Grant } = ctx.oidc.entities;
+    const { AuthorizationCode: code, RefreshToken: refresh, Grant } = ctx.oidc.entities;
     const source = code ?? refresh;
     if (source) body.scope = granted(ctx, (ctx.oidc.params?.scope as string | undefined) ?? source.scope);
+    // grants/client-credentials.ts records its tokens itself.
+    if (ctx.oidc.params?.grant_type === 'client_credentials') return;
     tell('token.issued', ctx, {
-      accountId: Grant?.accountId ?? (Client && ownMetadataOf(Client).account_id),
+      accountId: Grant?.accountId,
       detail: { grantType: String(ctx.oidc.params?.grant_type), scope: String(body.scope ?? '') },
     });
   });

@@ -3,7 +3,6 @@
 import type { Logger } from '@bay-booking/service/logging';
 import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
-import type { ClientStore } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import { createAccessTokenRules } from './access-token-claims.ts';
 import {
@@ -13,12 +12,12 @@ import {
   registerScopeRules,
 } from './authorization-request.ts';
 import { claimsOf, type ProviderAccount } from './claims.ts';
-import { registerClientRules } from './client-policy.ts';
+import { registerClientRules, type TokenRateLimit } from './client-policy.ts';
 import { clientSettings, switches } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { mayInspect, registerTokenStatus } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
-import { registerClientCredentials } from './grants/client-credentials.ts';
+import type { ClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
 import { isImplicitToken, registerImplicit } from './implicit-flow.ts';
@@ -54,12 +53,11 @@ export interface ProviderDependencies {
   };
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
-  /** Seconds that a client has to wait before it asks for another token, or 0. */
-  readonly limit: (name: string) => number;
+  readonly limit: TokenRateLimit;
   readonly adapter: (model: string) => Adapter;
   readonly artifacts: ArtifactStore;
   readonly concurrentUse: ConcurrentUse;
-  readonly clients: Pick<ClientStore, 'recordUse'>;
+  readonly clientCredentials: ClientCredentials;
   readonly facilities: FacilityStore;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
   readonly signIn: PasswordGrantOptions['signIn'];
@@ -73,7 +71,7 @@ export interface ProviderDependencies {
 
 /** `keys` are private JWKs; of several that fit, the first signs. */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
-  const { settings, scopes, resource, artifacts, facilities, clients, pages, audit, logger } = dependencies;
+  const { settings, scopes, resource, artifacts, facilities, pages, audit, logger } = dependencies;
   const audience = settings.bookingsAudience;
   const rules = createAccessTokenRules({ facilities, scopes });
   const carriesCustom = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
@@ -188,7 +186,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerTokenStatus(provider, { artifacts, keys, audience, findAccount: dependencies.findAccount, mayInspect });
   registerEventListeners(provider, { audience, audit });
   registerClientRules(provider, { development: settings.development, limit: dependencies.limit });
-  registerClientCredentials(provider, { scopes, resource, rules, clients });
+  dependencies.clientCredentials.register(provider);
   const issue = { scopes, resource, accessTokenTtl: settings.accessTokenTtl };
   registerPasswordGrant(provider, { ...issue, signIn: dependencies.signIn });
   registerSocialGrant(provider, {

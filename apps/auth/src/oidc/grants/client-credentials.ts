@@ -1,9 +1,9 @@
-// client_credentials: a machine asks for itself, most often with a personal access token of a service account (specification,
-// "Bookings API access"; RFC 6749 section 4.4). Registered over the library's own handler, which would answer an unknown or missing
-// scope with a token that can do nothing.
+// Issues access tokens to clients that act on their own behalf: the grant client_credentials (RFC 6749 section 4.4).
+// Most of them are personal access tokens of service accounts (specification, "Bookings API access").
 import { errors, type Provider } from 'oidc-provider';
+import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
-import type { AccessTokenRules } from '../access-token-claims.ts';
+import { namedFacilities, selectFacilities } from '../access-token-claims.ts';
 import { allowedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ResourceServer } from '../resource-server.ts';
 import { findScopeError, type ScopeTable } from '../scopes.ts';
@@ -11,48 +11,78 @@ import { findScopeError, type ScopeTable } from '../scopes.ts';
 export interface ClientCredentialsOptions {
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
-  readonly rules: AccessTokenRules;
   readonly clients: Pick<ClientStore, 'recordUse'>;
+  readonly audit: Audit;
 }
 
-export async function issueToMachine(
-  provider: Provider,
-  resource: ResourceServer,
-  client: RegisteredClient,
-  scopes: readonly string[],
-) {
-  const token = new provider.ClientCredentials({ client, scope: scopes.join(' ') });
-  token.resourceServer = new provider.ResourceServer(resource.audience, resource.info(scopes));
-  return {
-    access_token: await token.save(),
-    expires_in: token.expiration,
-    token_type: token.tokenType,
-    scope: token.scope,
+/** A request of a client that has authenticated, and that the rate limit has counted. */
+export interface ClientCredentialsRequest {
+  readonly client: RegisteredClient;
+  readonly scope: string | undefined;
+  /** The facilities that the request selects; none selects all facilities of the account. */
+  readonly facilities: readonly string[];
+  /** The IP address that sent the request. */
+  readonly address: string;
+}
+
+export type ClientCredentials = ReturnType<typeof createClientCredentials>;
+
+export function createClientCredentials({ scopes, resource, clients, audit }: ClientCredentialsOptions) {
+  /** @throws {errors.InvalidScope | errors.InvalidRequest} */
+  const facilitiesClaim = (client: RegisteredClient, named: readonly string[]): readonly string[] => {
+    const { account_id: accountId, facility_ids: ids = [] } = ownMetadataOf(client);
+    if (accountId === undefined) return [];
+    const facilities = selectFacilities(ids, named);
+    if (facilities.length > 0) return facilities;
+    throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
   };
-}
 
-export function registerClientCredentials(provider: Provider, options: ClientCredentialsOptions): void {
-  const { scopes, resource, rules, clients } = options;
-  provider.registerGrantType(
-    'client_credentials',
-    async (ctx) => {
-      const { client, params } = ctx.oidc;
-      const { kind, account_id: accountId } = ownMetadataOf(client);
-      if (kind === 'driving-range') {
-        throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
-      }
-      const requested = effectiveScopes(client, params.scope, false);
-      const fault = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
-      if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
-      if (accountId !== undefined && requested.includes(scopes.bookings)) {
-        const facilities = await rules.facilitiesFor(ctx, accountId);
-        if (facilities.length === 0) {
-          throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
-        }
-      }
-      ctx.body = await issueToMachine(provider, resource, client, requested);
-      if (kind === 'personal-access-token') clients.recordUse(client.clientId, ctx.ip);
+  /**
+   * Issues the token and records it in the audit trail. Returns the body of the response.
+   * @throws {errors.UnauthorizedClient | errors.InvalidScope | errors.InvalidRequest}
+   */
+  const issue = async (provider: Provider, request: ClientCredentialsRequest) => {
+    const { client, address } = request;
+    const { kind, account_id: accountId } = ownMetadataOf(client);
+    if (kind === 'driving-range') {
+      throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
+    }
+    const requested = effectiveScopes(client, request.scope, false);
+    const scopeError = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
+    if (scopeError) throw new errors.InvalidScope(scopeError.description, scopeError.scope);
+    const scope = requested.join(' ');
+    const extra = requested.includes(scopes.bookings)
+      ? { facilities: facilitiesClaim(client, request.facilities) }
+      : undefined;
+
+    const token = new provider.ClientCredentials({ client, scope, extra });
+    token.resourceServer = new provider.ResourceServer(resource.audience, resource.info(requested));
+    const body = {
+      access_token: await token.save(),
+      expires_in: token.expiration,
+      token_type: token.tokenType,
+      scope,
+    };
+    const detail = { grantType: 'client_credentials', scope };
+    audit.record({ kind: 'token.issued', clientId: client.clientId, accountId, address, detail });
+    if (kind === 'personal-access-token') clients.recordUse(client.clientId, address);
+    return body;
+  };
+
+  return {
+    issue,
+
+    /** Replaces the library's own grant, which issues a useless token if the scope is unknown or missing. */
+    register(provider: Provider): void {
+      provider.registerGrantType(
+        'client_credentials',
+        async (ctx) => {
+          const { client, params } = ctx.oidc;
+          const facilities = namedFacilities(ctx);
+          ctx.body = await issue(provider, { client, scope: params.scope, facilities, address: ctx.ip });
+        },
+        ['scope'],
+      );
     },
-    ['scope'],
-  );
+  };
 }
