@@ -1,9 +1,11 @@
-// Who puts the signature under a token? For ES256 node:crypto at once, which takes 20 µs; the library's own way through WebCrypto and the
-// thread pool takes five times that. An RSA signature takes so long that it stays there, off the event loop.
+// Signs ES256 tokens synchronously with node:crypto.
+// A signature takes 20 µs this way. The library's own way, through WebCrypto and the thread pool, costs 100 µs of CPU. RS256 takes so
+// long that it stays with the library and its thread pool.
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { derToJose } from 'ecdsa-sig-formatter';
 import { ExternalSigningKey, type JWK } from 'oidc-provider';
 
-/** The key as oidc-provider is to use it. */
+/** Returns the key as `jwks` of the configuration takes it. */
 export const signingKeyFor = (jwk: JWK): JWK | ExternalSigningKey =>
   jwk.alg === 'ES256' && jwk.kid !== undefined ? new Es256Key(jwk, jwk.kid) : jwk;
 
@@ -22,22 +24,11 @@ class Es256Key extends ExternalSigningKey {
     return this.#publicKey;
   }
 
+  /**
+   * RFC 7518 section 3.4 defines the format: r and s, 32 bytes each. `dsaEncoding: 'ieee-p1363'` would return it directly, but makes
+   * `sign` take 40 µs instead of 20, and the client_credentials grant 17 % slower. Converting the DER signature takes 1 µs.
+   */
   override sign(data: Uint8Array): Uint8Array {
-    return joseSignature(sign('sha256', data, this.#privateKey));
+    return Buffer.from(derToJose(sign('sha256', data, this.#privateKey), 'ES256'), 'base64url');
   }
-}
-
-/** RFC 7518 section 3.4: r and s side by side. node:crypto can write it so as well, which doubles what signing costs. */
-export function joseSignature(der: Buffer): Buffer {
-  const signature = Buffer.alloc(64);
-  let at = 2;
-  for (const end of [32, 64]) {
-    const start = at + 2;
-    const length = der[at + 1] ?? 0;
-    // An INTEGER leaves out leading zeros, and has one more where it would be negative.
-    const kept = Math.min(length, 32);
-    der.copy(signature, end - kept, start + length - kept, start + length);
-    at = start + length;
-  }
-  return signature;
 }
