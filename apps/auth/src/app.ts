@@ -12,7 +12,7 @@ import { startCleanUp } from './cleanup-job.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFacilityStore } from './facilities/store.ts';
-import { allowPublicDocuments } from './http/cors.ts';
+import { allowEveryOrigin } from './http/cors.ts';
 import { handleError } from './http/error-handler.ts';
 import { normalisePath } from './http/normalised-path.ts';
 import { createRateLimit } from './http/rate-limit.ts';
@@ -29,7 +29,7 @@ import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorizati
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import { createClientCredentials } from './oidc/grants/client-credentials.ts';
 import { createInteractions } from './oidc/interactions.ts';
-import { machinePaths, protocolPaths, routes, routeTemplate } from './oidc/paths.ts';
+import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider, lifetimes } from './oidc/provider.ts';
 import { createProviderManager } from './oidc/provider-manager.ts';
 import { createResourceServer } from './oidc/resource-server.ts';
@@ -161,7 +161,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
       issue: clientCredentials.issue,
     }),
   );
-  app.use(allowPublicDocuments);
+  app.use(allowEveryOrigin(publicDocumentPaths));
   const askProvider: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     host.handle(request, response);

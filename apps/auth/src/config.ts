@@ -1,4 +1,4 @@
-// What does the environment tell the authorization server? Contract section 2; apps/auth/README.md lists every variable.
+// Reads the configuration of auth from environment variables. apps/auth/README.md describes every variable.
 import { readFileSync } from 'node:fs';
 import {
   ConfigError,
@@ -22,16 +22,18 @@ import { defaultSignInLimits } from './guard/sign-in-guard.ts';
 import { isLoopback } from './http/loopback.ts';
 import { parseSocialProviders, type SocialProviders } from './social/settings.ts';
 
+// Each of the following functions parses one value. The message of its error completes the sentence "VARIABLE …" and never
+// repeats a secret.
+
 const origin = (value: string): string => {
   const address = httpUrl(value);
   const { pathname, search, hash, username } = new URL(address);
   if (pathname !== '/' || search || hash || username) {
-    throw new Error('must be scheme, host and port alone, such as https://id.example.com');
+    throw new Error('must contain scheme, host and port only, such as https://id.example.com');
   }
   return new URL(address).origin;
 };
 
-/** A secret is never repeated in a fault. */
 export const encryptionKey = (value: string): Buffer => {
   const key = Buffer.from(value, 'base64');
   if (key.length !== 32 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) throw new Error('must be 32 bytes in base64');
@@ -48,7 +50,7 @@ const cookieKeys = (value: string): readonly string[] => {
 
 const sender = (value: string): string => {
   if (!/^(?:[^<>]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/.test(value)) {
-    throw new Error('must be an e-mail address, alone or as Name <address>');
+    throw new Error('must be an email address, or a name and an address: Name <address>');
   }
   return value;
 };
@@ -96,36 +98,41 @@ const fields = {
 
 export type AuthConfig = ReturnType<typeof readAuthConfig>;
 
-/** @throws {ConfigError} */
+/** @throws {ConfigError} with the errors of all variables */
 export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   const production = environment.NODE_ENV === 'production';
-  // The rule over several variables is told together with the faults of single ones, so that one run shows them all.
-  const mailFault =
-    production && !environment.SMTP_URL?.trim() && environment.MAIL?.trim() !== 'off'
-      ? ['SMTP_URL is missing (with NODE_ENV=production mail must go somewhere; MAIL=off turns it off)']
-      : [];
+  const read = readFields(environment, production ? mailErrors(environment) : []);
+  const loopback = isLoopback(read.issuer);
+  return Object.freeze({
+    ...read,
+    production,
+    signInLimits: {
+      accountFailures: read.lockoutAccountFailures,
+      addressFailures: read.lockoutAddressFailures,
+      lockout: read.lockoutSeconds,
+      slowDown: read.lockoutSlowDown,
+    },
+    /** Only development allows clients of the implicit flow to have `http://localhost` redirect URIs. */
+    development: loopback && !production,
+    // With a local issuer, the Bookings API is at its default local address. Otherwise its address is unknown here, and the
+    // prefix of the scopes identifies it instead.
+    bookingsAudience: read.bookingsAudience ?? (loopback ? 'http://localhost:4001' : read.scopeBase),
+    mailFrom: read.mailFrom ?? `Bay Booking <no-reply@${new URL(read.issuer).hostname}>`,
+  });
+}
+
+const mailErrors = ({ SMTP_URL, MAIL }: NodeJS.ProcessEnv): readonly string[] =>
+  SMTP_URL?.trim() || MAIL?.trim() === 'off'
+    ? []
+    : ['SMTP_URL is missing (NODE_ENV=production needs a mail server; MAIL=off switches mail off)'];
+
+/** Reports `moreErrors` together with the errors of single variables, so that one start lists them all. */
+function readFields(environment: NodeJS.ProcessEnv, moreErrors: readonly string[]) {
   try {
     const read = readConfig(environment, fields);
-    if (mailFault.length > 0) throw new ConfigError([]);
-    const loopback = isLoopback(read.issuer);
-    return Object.freeze({
-      ...read,
-      production,
-      signInLimits: {
-        accountFailures: read.lockoutAccountFailures,
-        addressFailures: read.lockoutAddressFailures,
-        lockout: read.lockoutSeconds,
-        slowDown: read.lockoutSlowDown,
-      },
-      /** Development alone lets implicit clients have `http://localhost` redirect URIs. */
-      development: loopback && !production,
-      // Beside a local issuer stands the local Bookings API; elsewhere its address cannot be guessed, but what the scopes are named
-      // after can stand for it.
-      bookingsAudience: read.bookingsAudience ?? (loopback ? 'http://localhost:4001' : read.scopeBase),
-      mailFrom: read.mailFrom ?? `Bay Booking <no-reply@${new URL(read.issuer).hostname}>`,
-    });
+    if (moreErrors.length === 0) return read;
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw new ConfigError([...error.errors, ...mailFault]);
+    throw error instanceof ConfigError ? new ConfigError([...error.errors, ...moreErrors]) : error;
   }
+  throw new ConfigError(moreErrors);
 }

@@ -1,11 +1,11 @@
-// The process of the authorization server: environment in, HTTP out (contract section 2).
+// Starts auth: reads the environment, creates the application and serves it over HTTP until SIGTERM.
 import { createMetricsApp, messageClassesOf } from '@bay-booking/service/http/app';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { readAuthConfig } from './config.ts';
-import { malformedRequest } from './http/malformed-request.ts';
+import { malformedRequestResponse } from './http/malformed-request.ts';
 
 runService(async () => {
   const config = readAuthConfig(process.env);
@@ -19,7 +19,7 @@ runService(async () => {
         name: 'http',
         handler: app,
         port: config.port,
-        respondToMalformed: malformedRequest,
+        respondToMalformed: malformedRequestResponse,
         messageClasses: messageClassesOf(app),
       },
       ...(config.metricsPort === undefined

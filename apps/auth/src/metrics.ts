@@ -1,32 +1,29 @@
-// What do we count, beside what every service does? Tokens by grant and outcome, every audited event, and how old the signing keys are.
-// Labels come from small sets: what a client may choose freely is counted as "other".
+// Defines the metrics that only auth has: audited events, results of the token endpoint and the age of the signing keys.
+// Label values come from small fixed sets. A value that clients can choose freely is counted as "other", so that a client cannot create
+// an unlimited number of time series.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
+import { grantTypes } from './oidc/grant-types.ts';
 import type { KeyRow } from './signing-keys/store.ts';
 
-const grants: ReadonlySet<string> = new Set([
-  'authorization_code',
-  'client_credentials',
-  'password',
-  'refresh_token',
-  'social_access_token',
-]);
+const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
 const oauthError = /^(access_denied|(invalid|unsupported|unauthorized|slow|temporarily|server|use)_[a-z_]{2,30})$/;
 
-export const boundedError = (error: string): string => (oauthError.test(error) ? error : 'other');
+/** Returns an error code of OAuth unchanged, and "other" for everything else. */
+export const errorLabel = (error: string): string => (oauthError.test(error) ? error : 'other');
 
-/** The same audit trail, whose events are counted too. */
+/** Returns an audit trail that also counts every event. */
 export function countEvents(audit: Audit, { registry }: Metrics): Audit {
   const events = new Counter({
     name: 'auth_events_total',
-    help: 'Audited events, by subject and deed.',
+    help: 'Audited events, by subject and action.',
     labelNames: ['kind'],
     registers: [registry],
   });
   const tokens = new Counter({
     name: 'auth_tokens_total',
-    help: 'Answers of the token endpoint, by grant type and outcome: issued, or the error of RFC 6749.',
+    help: 'Responses of the token endpoint, by grant type and outcome: issued, or the error code of RFC 6749.',
     labelNames: ['grant_type', 'outcome'],
     registers: [registry],
   });
@@ -34,24 +31,24 @@ export function countEvents(audit: Audit, { registry }: Metrics): Audit {
     ...audit,
     record: (event: AuditEvent): void => {
       events.inc({ kind: event.kind });
-      if (event.kind === 'token.issued') tokens.inc({ grant_type: grantOf(event), outcome: 'issued' });
+      if (event.kind === 'token.issued') tokens.inc({ grant_type: grantTypeLabel(event), outcome: 'issued' });
       if (event.kind === 'token.refused') {
-        tokens.inc({ grant_type: grantOf(event), outcome: boundedError(String(event.detail?.error)) });
+        tokens.inc({ grant_type: grantTypeLabel(event), outcome: errorLabel(String(event.detail?.error)) });
       }
       audit.record(event);
     },
   };
 }
 
-function grantOf({ detail }: AuditEvent): string {
-  const grant = String(detail?.grantType);
-  return grants.has(grant) ? grant : 'other';
+function grantTypeLabel({ detail }: AuditEvent): string {
+  const grantType = String(detail?.grantType);
+  return knownGrantTypes.has(grantType) ? grantType : 'other';
 }
 
 export function observeKeys({ registry }: Metrics, keys: () => readonly KeyRow[]): void {
   new Gauge({
     name: 'signing_key_age_seconds',
-    help: 'Seconds since a signing key was made, by algorithm and state.',
+    help: 'Seconds since a signing key was created, by algorithm and state.',
     labelNames: ['alg', 'state'],
     registers: [registry],
     collect() {

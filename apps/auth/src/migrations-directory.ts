@@ -1,3 +1,3 @@
-// Where are the migrations of this service?
+// The directory that contains the migrations of auth.
 
 export const migrationsDirectory = `${import.meta.dirname}/../migrations`;

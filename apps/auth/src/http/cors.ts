@@ -1,16 +1,15 @@
-// Which origins may read what? Discovery and the keys are for everybody, without credentials (contract section 6). Userinfo says so in
-// userinfo.ts; the token and revocation endpoints let the origins of the client's redirect URIs read, in answers.ts.
+// Lets web pages of every origin read public documents, without credentials (docs/behaviour.md, "Cross-origin requests").
+// Two files handle CORS of the other endpoints: oidc/endpoints/userinfo.ts, and oidc/response-middleware.ts for token and revocation.
 import type { RequestHandler } from 'express';
-import { discoveryPaths, routes } from '../oidc/paths.ts';
 
-const publicDocuments: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
-
-export const allowPublicDocuments: RequestHandler = (request, response, next) => {
-  if (!publicDocuments.has(request.path)) return next();
-  response.setHeader('Access-Control-Allow-Origin', '*');
-  if (request.method !== 'OPTIONS') return next();
-  response.setHeader('Access-Control-Allow-Methods', 'GET');
-  response.setHeader('Access-Control-Allow-Headers', '*');
-  response.setHeader('Access-Control-Max-Age', '3600');
-  response.status(204).end();
-};
+export const allowEveryOrigin =
+  (paths: ReadonlySet<string>): RequestHandler =>
+  (request, response, next) => {
+    if (!paths.has(request.path)) return next();
+    response.setHeader('Access-Control-Allow-Origin', '*');
+    if (request.method !== 'OPTIONS') return next();
+    response.setHeader('Access-Control-Allow-Methods', 'GET');
+    response.setHeader('Access-Control-Allow-Headers', '*');
+    response.setHeader('Access-Control-Max-Age', '3600');
+    response.status(204).end();
+  };

@@ -1,5 +1,5 @@
-// What does a request to a route of ours get when its handler fails? 503 while something is away; else 500 as OAuth says it, with the
-// reason in the log alone: Express itself would send the error's stack, and write it to no log of ours.
+// Returns a JSON error for every request whose handler failed: 503 while the database is unavailable, otherwise 500.
+// The body has the form of an OAuth error. The reason is only logged, because Express would send the stack of the error to the client.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
@@ -10,12 +10,12 @@ export const serverError = {
   error_description: 'the request could not be served',
 } as const;
 
-/** Last of the application; pages have an answer of their own before. */
+/** The last middleware of the application. Routers of pages have their own error handler, which shows a page. */
 export const handleError: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {
   const { status } = error;
-  const away = isUnavailable(error) || status === 503;
-  const refused = status !== undefined && status >= 400 && status < 500;
-  if (!away && !refused) {
+  const unavailable = isUnavailable(error) || status === 503;
+  const causedByClient = status !== undefined && status >= 400 && status < 500;
+  if (!unavailable && !causedByClient) {
     (response.locals as RequestLocals).logger.error({ err: error, path: request.path }, 'request failed');
   }
   if (response.headersSent) {
@@ -23,7 +23,7 @@ export const handleError: ErrorRequestHandler = (error: Error & { status?: numbe
     return;
   }
   response.setHeader('Cache-Control', 'no-store');
-  if (away) response.status(503).set('Retry-After', retryAfter).json(temporarilyUnavailable);
-  else if (refused) response.status(status).json({ error: 'invalid_request' });
+  if (unavailable) response.status(503).set('Retry-After', retryAfter).json(temporarilyUnavailable);
+  else if (causedByClient) response.status(status).json({ error: 'invalid_request' });
   else response.status(500).json(serverError);
 };

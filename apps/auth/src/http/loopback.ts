@@ -1,6 +1,6 @@
-// Does this address lead to the machine that it is used on? What is not for the open internet may be laxer there.
+// Tells whether a URL points to this machine. Some rules for addresses on the internet do not apply there.
 
-export function isLoopback(address: string): boolean {
-  const hostname = URL.parse(address)?.hostname ?? '';
+export function isLoopback(url: string): boolean {
+  const hostname = URL.parse(url)?.hostname ?? '';
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
 }

@@ -1,9 +1,9 @@
-// What does a request get that no handler sees, since it is no HTTP, too slow, or too long in its header? An error as OAuth has them
-// (RFC 6749 section 5.2).
+// Builds the response to a request that Node.js could not parse: an OAuth error (RFC 6749 section 5.2).
+// Such a request is not valid HTTP, too slow, or has a header that is too long. It never reaches Express.
 import { STATUS_CODES } from 'node:http';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
 
-export const malformedRequest: MalformedRequestResponder = (status) => ({
+export const malformedRequestResponse: MalformedRequestResponder = (status) => ({
   headers: {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': 'no-store',

@@ -1,13 +1,14 @@
-// Which endpoint is `/connect/Token/`? The library's router takes it for `/connect/token`, our own rules go by the exact path: without
-// this, half of them would not hold there. So an endpoint's path in other letters, or with a slash at its end, is read as the endpoint's.
+// Rewrites the path of a request to the exact path of an endpoint, so that `/connect/Token/` becomes `/connect/token`.
+// oidc-provider's router ignores case and a trailing slash, but our own middleware compares exact paths. Without this rewrite, a request
+// to `/connect/Token` would reach the library without passing through our rules.
 import type { RequestHandler } from 'express';
 
 export function normalisePath(paths: Iterable<string>): RequestHandler {
-  const byReading = new Map([...paths].map((path) => [path.toLowerCase(), path]));
+  const exactPaths = new Map([...paths].map((path) => [path.toLowerCase(), path]));
   return (request, _response, next) => {
     const [written = '', ...query] = request.url.split('?');
-    const path = byReading.get(written.toLowerCase().replace(/\/$/, ''));
-    if (path !== undefined && path !== written) request.url = [path, ...query].join('?');
+    const exact = exactPaths.get(written.toLowerCase().replace(/\/$/, ''));
+    if (exact !== undefined && exact !== written) request.url = [exact, ...query].join('?');
     next();
   };
 }

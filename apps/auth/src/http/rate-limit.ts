@@ -1,20 +1,26 @@
-// How often may one client ask? A fixed window of a minute per name, in this process; the number of names kept is bounded.
+// Limits the token requests of each client to a number per minute, counted in this process.
+// This is our own code because oidc-provider needs the result synchronously, and RateLimiterMemory of rate-limiter-flexible returns a
+// promise.
 
-const namesAtMost = 10_000;
+/** More clients than this within one minute start a new window, so that the memory for counters is bounded. */
+const maxClients = 10_000;
 
-/** Answers 0, or the seconds to wait. `perMinute` 0 is no limit. */
-export function createRateLimit(perMinute: number, now: () => number = Date.now): (name: string) => number {
+/** Counts one request. Returns the seconds to wait until the next one is allowed, or 0 if this request is within the limit. */
+export type RateLimit = (clientKey: string) => number;
+
+/** A limit of 0 requests per minute means no limit. Windows are aligned to the full minute. */
+export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
   let window = 0;
   let counts = new Map<string, number>();
-  return (name) => {
+  return (clientKey) => {
     if (perMinute === 0) return 0;
     const current = Math.floor(now() / 60_000);
-    if (current !== window || counts.size >= namesAtMost) {
+    if (current !== window || counts.size >= maxClients) {
       window = current;
       counts = new Map();
     }
-    const count = (counts.get(name) ?? 0) + 1;
-    counts.set(name, count);
+    const count = (counts.get(clientKey) ?? 0) + 1;
+    counts.set(clientKey, count);
     return count > perMinute ? Math.max(1, Math.ceil(((window + 1) * 60_000 - now()) / 1000)) : 0;
   };
 }

@@ -1,5 +1,5 @@
-// What does an Express route answer to a body that it cannot read (too long, another encoding, too many fields)? Its own status, as the
-// kind of answer that the route gives, and without inner detail.
+// Handles request bodies that the body parser rejected: too long, in an unsupported encoding, or with too many fields.
+// Each route chooses the form of its response, JSON or a page. Internal details are left out.
 import type { ErrorRequestHandler, Request, Response } from 'express';
 
 export interface RejectedBody {
@@ -8,15 +8,15 @@ export interface RejectedBody {
   readonly description: string;
 }
 
-/** Last of a router that parses bodies. */
+/** The last middleware of a router that parses bodies. Other errors pass on to the next error handler. */
 export const handleRejectedBody = (
-  answer: (request: Request, response: Response, refused: RejectedBody) => unknown,
+  respond: (request: Request, response: Response, rejected: RejectedBody) => unknown,
 ): ErrorRequestHandler =>
-  function answerUnreadable(error: { status?: number; type?: string }, request, response, next) {
+  function respondToRejectedBody(error: { status?: number; type?: string }, request, response, next) {
     const { status } = error;
-    // A body parser's errors alone have a type.
+    // Only the errors of Express's body parser have a `type`.
     if (response.headersSent || error.type === undefined || status === undefined || status >= 500) return next(error);
     const description = status === 413 ? 'the request is too long' : 'the body of the request cannot be read';
     response.setHeader('Cache-Control', 'no-store');
-    return answer(request, response, { status, error: 'invalid_request', description });
+    return respond(request, response, { status, error: 'invalid_request', description });
   };

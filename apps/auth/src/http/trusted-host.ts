@@ -1,10 +1,12 @@
-// Under which address are we known? Always ISSUER, whatever Host or forwarding headers a request carries, so that no link, cookie or
-// redirect can be steered by them. The client's address is the one that TRUST_PROXY says to believe.
+// Replaces the Host and forwarding headers of every request with the values of ISSUER.
+// oidc-provider builds links, redirects and cookies from these headers, so a client must not be able to choose them. The address of the
+// client is the one that Express determines with TRUST_PROXY.
 import type { RequestHandler } from 'express';
 
 export function trustIssuerHost(issuer: string): RequestHandler {
   const { host, protocol } = new URL(issuer);
   return (request, response, next) => {
+    // Read before the headers change: Express derives it from X-Forwarded-For.
     const address = request.ip;
     if (protocol === 'https:') response.setHeader('Strict-Transport-Security', 'max-age=31536000');
     request.headers.host = host;

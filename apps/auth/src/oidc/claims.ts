@@ -1,5 +1,14 @@
-// What do the id_token and userinfo say of an account? The library picks from this by the granted scopes (scopes.ts, claimsOfScopes).
+// Defines the claims of the id_token and of userinfo. To add one, list it under its scope and return its value.
 
+/** A client gets the claims of the scopes that the user granted. */
+export const claimsByScope = {
+  openid: ['sub'],
+  profile: ['name', 'preferred_username'],
+  email: ['email', 'email_verified'],
+  roles: ['roles'],
+};
+
+/** The fields of an account that the protocol uses. */
 export interface ProviderAccount {
   readonly id: string;
   readonly username: string;

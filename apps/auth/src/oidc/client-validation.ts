@@ -1,14 +1,14 @@
-// Would the running server accept this client? The metadata goes through oidc-provider's own schema under the same settings, so that a
-// client that was imported never breaks when it is used.
+// Validates the metadata of an imported client with oidc-provider's own schema, under the settings of the running server.
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../signing-keys/store.ts';
 import { allowLoopbackImplicit } from './client-policy.ts';
-import { clientSettings, ownGrantTypes } from './client-schema.ts';
+import { clientSettings } from './client-schema.ts';
+import { customGrantTypes } from './grant-types.ts';
 
+/** Returns what is wrong with the metadata, or undefined. The text begins with the name of the member if the library names one. */
 export type ClientCheck = (metadata: ClientMetadata) => Promise<string | undefined>;
 
-/** Answers what is wrong with a client's metadata, beginning with the name of the field where the library tells it. */
 export async function createClientCheck({
   issuer,
   development,
@@ -16,14 +16,12 @@ export async function createClientCheck({
   issuer: string;
   development: boolean;
 }): Promise<ClientCheck> {
-  const keys = await Promise.all(
-    signingAlgorithms.map(async (alg) => {
-      const { privateKey } = await generateKeyPair(alg, { extractable: true });
-      return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
-    }),
-  );
-  const provider = new Provider(issuer, { ...clientSettings, adapter: nowhere, jwks: { keys: keys as never } });
-  for (const grantType of ownGrantTypes) provider.registerGrantType(grantType, () => {}, []);
+  const provider = new Provider(issuer, {
+    ...clientSettings,
+    adapter: () => emptyAdapter,
+    jwks: { keys: (await Promise.all(signingAlgorithms.map(temporaryKey))) as never },
+  });
+  for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
   if (development) allowLoopbackImplicit(provider);
   return async (metadata) => {
     try {
@@ -35,7 +33,13 @@ export async function createClientCheck({
   };
 }
 
-const nowhere = () => ({
+/** The schema accepts only signing algorithms for which the provider has a key. */
+async function temporaryKey(alg: string) {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true });
+  return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
+}
+
+const emptyAdapter = {
   upsert: async () => {},
   find: async () => undefined,
   findByUid: async () => undefined,
@@ -43,4 +47,4 @@ const nowhere = () => ({
   consume: async () => {},
   destroy: async () => {},
   revokeByGrantId: async () => {},
-});
+};

@@ -4,7 +4,7 @@ import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
-import { boundedError } from '../metrics.ts';
+import { errorLabel } from '../metrics.ts';
 import { dropCode } from './implicit-flow.ts';
 import { splitScope } from './scopes.ts';
 
@@ -73,7 +73,7 @@ export function registerEventListeners(
 /** So that the line that a request's id finds in the log says why it was refused. */
 function noteCode(ctx: KoaContextWithOIDC, error: Error): void {
   const locals = (ctx.res as Response).locals as RequestLocals;
-  locals.codes = [boundedError(error.message)];
+  locals.codes = [errorLabel(error.message)];
 }
 
 function reasonOf(error: {

@@ -1,5 +1,4 @@
-// Which paths are the protocol's (contract section 6), and under which template does each count? Metrics never count by a raw path, of
-// which there are infinitely many.
+// Lists the paths of the protocol endpoints, and what depends on the path alone: allowed methods and the label of the metrics.
 
 export const routes = {
   authorization: '/connect/authorize',
@@ -16,13 +15,14 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
   '/.well-known/oauth-authorization-server',
 ]);
 
-/** What machines ask, often. */
+export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
+
+/** Paths that programs request often. app.ts serves them before the routers of the pages. */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.token,
   routes.introspection,
   routes.revocation,
-  routes.jwks,
-  ...discoveryPaths,
+  ...publicDocumentPaths,
 ]);
 
 export const protocolPaths: ReadonlySet<string> = new Set([
@@ -32,22 +32,22 @@ export const protocolPaths: ReadonlySet<string> = new Set([
   `${routes.end_session}/success`,
 ]);
 
-const shown = 'GET, HEAD, POST';
-const asked = 'POST, OPTIONS';
-const read = 'GET, HEAD, OPTIONS';
+const browserMethods = 'GET, HEAD, POST';
+const formMethods = 'POST, OPTIONS';
+const documentMethods = 'GET, HEAD, OPTIONS';
 
-/** What an endpoint takes, as `Allow` says it (RFC 9110 section 10.2.1). */
+/** The methods of each endpoint, as the header `Allow` lists them (RFC 9110 section 10.2.1). */
 export const methodsOf: ReadonlyMap<string, string> = new Map([
-  [routes.authorization, shown],
-  [routes.end_session, shown],
-  [routes.token, asked],
-  [routes.introspection, asked],
-  [routes.revocation, asked],
-  [routes.userinfo, `${shown}, OPTIONS`],
-  [routes.jwks, read],
-  ...[...discoveryPaths].map((path) => [path, read] as const),
+  [routes.authorization, browserMethods],
+  [routes.end_session, browserMethods],
+  [routes.token, formMethods],
+  [routes.introspection, formMethods],
+  [routes.revocation, formMethods],
+  [routes.userinfo, `${browserMethods}, OPTIONS`],
+  ...[...publicDocumentPaths].map((path) => [path, documentMethods] as const),
 ]);
 
+/** The route label of the metrics. It is never the raw path, because clients could then create unlimited time series. */
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
   return protocolPaths.has(path) ? path : 'unmatched';

@@ -13,7 +13,7 @@ import {
 } from './authorization-request.ts';
 import { claimsOf, type ProviderAccount } from './claims.ts';
 import { registerClientRules, type TokenRateLimit } from './client-policy.ts';
-import { clientSettings, switches } from './client-schema.ts';
+import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { mayInspect, registerTokenStatus } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
@@ -135,7 +135,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       showPage(ctx, await pages.error({ status, error: out.error, description }, ctx.req, ctx.res), status);
     },
     features: {
-      ...switches,
+      ...features,
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: { enabled: true, allowedPolicy: (_ctx, client, token) => mayInspect(client, token.clientId) },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },

@@ -1,11 +1,11 @@
-// Which scopes exist, what do they mean, and which of them may be asked for together? Specification, "Scopes"; contract section 6.
-// Pure: names and rules, no I/O.
+// Defines the scopes and decides whether a client may request a combination of them (specification, "Scopes").
 
 export interface ScopeTable {
-  /** Driving-range bays, targets, play sessions, measurements. */
+  /** Driving-range bays, targets, play sessions and measurements. */
   readonly play: string;
   /** Required to manage bookings. */
   readonly bookings: string;
+  /** Our own scopes. They begin with SCOPE_BASE, and only they appear in access tokens for the Bookings API. */
   readonly custom: readonly string[];
   readonly all: readonly string[];
 }
@@ -14,14 +14,6 @@ export interface ScopeTable {
 export const openidFamily = ['openid', 'profile', 'email', 'roles'] as const;
 export const offlineAccess = 'offline_access';
 
-/** Claims of the id_token and of userinfo, by scope. */
-export const claimsOfScopes = {
-  openid: ['sub'],
-  profile: ['name', 'preferred_username'],
-  email: ['email', 'email_verified'],
-  roles: ['roles'],
-};
-
 export function createScopeTable(scopeBase: string): ScopeTable {
   const play = `${scopeBase}/dr/play`;
   const bookings = `${scopeBase}/golf/bookings`;
@@ -29,21 +21,23 @@ export function createScopeTable(scopeBase: string): ScopeTable {
   return { play, bookings, custom, all: [...openidFamily, offlineAccess, ...custom] };
 }
 
+/** Splits the value of a `scope` parameter and removes repeated scopes. */
 export const splitScope = (scope: string | undefined): readonly string[] => [
   ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),
 ];
 
 export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);
 
+/** The parts of an `invalid_scope` error. */
 export interface ScopeError {
   readonly description: string;
-  /** The scopes at fault, space-separated. */
+  /** The scopes that caused the error, space-separated. */
   readonly scope: string;
 }
 
 /**
- * What is wrong with asking for `requested`, if anything: nothing asked, a scope that does not exist or that the client may not
- * have, one of the openid family where no id_token is issued, or offline_access to nothing.
+ * Returns the first error of a scope request, or undefined if the request is valid.
+ * `allowed` are the scopes that the client may request; `issuesIdToken` says whether the flow returns an id_token.
  */
 export function findScopeError(
   table: ScopeTable,
@@ -62,12 +56,12 @@ export function findScopeError(
       scope: family.join(' '),
     };
   }
-  const refused = requested.filter((scope) => !allowed.includes(scope));
-  if (refused.length > 0) {
-    return { description: 'requested scope is not allowed for this client', scope: refused.join(' ') };
+  const notAllowed = requested.filter((scope) => !allowed.includes(scope));
+  if (notAllowed.length > 0) {
+    return { description: 'requested scope is not allowed for this client', scope: notAllowed.join(' ') };
   }
   if (requested.every((scope) => scope === offlineAccess)) {
-    return { description: 'ask for a scope that an access token can carry', scope: offlineAccess };
+    return { description: 'request a scope that an access token can contain', scope: offlineAccess };
   }
   return undefined;
 }
