@@ -5,20 +5,20 @@ import { promisify } from 'node:util';
 import {
   type Browser,
   type BrowserContext,
-  findViolationsInside,
+  chromiumMissing,
+  findViolationsInPage,
   hasChromium,
-  looks,
-  openChromium,
-  overflows,
+  launchChromium,
+  overflowsHorizontally,
   type Page,
-  shoot,
-  withoutChromium,
+  saveScreenshot,
+  viewports,
 } from '@bay-booking/testkit/browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type RunningSystem, startSystem } from './support/npm-start.ts';
 
-if (!hasChromium) process.stderr.write(`the portal is not looked at: ${withoutChromium}\n`);
+if (!hasChromium) process.stderr.write(`the portal is not looked at: ${chromiumMissing}\n`);
 
 let sink: SmtpSink;
 let system: RunningSystem;
@@ -46,23 +46,23 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
 
 /** The page at every look: nothing that keeps people out, nothing that sticks out, and a picture. */
 async function inspect(page: Page, name: string): Promise<void> {
-  for (const { width, scheme } of looks) {
+  for (const { width, scheme } of viewports) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme: scheme });
     expect({
       name,
       width,
       scheme,
-      violations: await findViolationsInside(page),
-      overflows: await overflows(page),
+      violations: await findViolationsInPage(page),
+      overflowsHorizontally: await overflowsHorizontally(page),
     }).toEqual({
       name,
       width,
       scheme,
       violations: [],
-      overflows: false,
+      overflowsHorizontally: false,
     });
-    await shoot(page, `portal-${name}-${width}-${scheme}`);
+    await saveScreenshot(page, `portal-${name}-${width}-${scheme}`);
   }
   await page.setViewportSize({ width: 1280, height: 900 });
 }
@@ -85,7 +85,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
 (hasChromium ? describe : describe.skip)('the Bookings API access of the specification, step by step', () => {
   beforeAll(async () => {
     sink = await startSmtpSink();
-    [system, browser] = await Promise.all([startSystem({ SMTP_URL: sink.url }), openChromium()]);
+    [system, browser] = await Promise.all([startSystem({ SMTP_URL: sink.url }), launchChromium()]);
     [owner, partner] = await Promise.all([visit(), visit({ permissions: ['clipboard-read', 'clipboard-write'] })]);
   }, 90_000);
   afterAll(async () => {

@@ -7,22 +7,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   type Browser,
+  chromiumMissing,
   contextOptions,
   findViolations,
   hasChromium,
-  type Look,
-  looks,
-  openChromium,
-  overflows,
+  launchChromium,
+  overflowsHorizontally,
   type Page,
-  shoot,
-  withoutChromium,
+  saveScreenshot,
+  type Viewport,
+  viewports,
 } from '@bay-booking/testkit/browser';
 import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
 
-if (!hasChromium) process.stderr.write(`Tests of pages are left out: ${withoutChromium}\n`);
+if (!hasChromium) process.stderr.write(`Tests of pages are left out: ${chromiumMissing}\n`);
 const withBrowser = hasChromium ? test : test.skip;
 
 let browser: Browser;
@@ -35,7 +35,7 @@ beforeAll(async () => {
   writeFileSync(file, JSON.stringify(social.settings));
   [server, browser] = await Promise.all([
     startAuthServer({ SOCIAL_PROVIDERS_FILE: file, LOCKOUT_SLOW_DOWN_MS: '0' }),
-    openChromium(),
+    launchChromium(),
   ]);
 }, 60_000);
 afterAll(async () => {
@@ -57,8 +57,8 @@ const authorize = (params: Record<string, string> = {}): string =>
   })}`;
 
 /** A page of a new browser, in which the clients' redirect addresses answer too. */
-async function newPage(look: Look, javaScript = false): Promise<Page> {
-  const context = await browser.newContext(contextOptions(look, javaScript));
+async function newPage(viewport: Viewport, javaScript = false): Promise<Page> {
+  const context = await browser.newContext(contextOptions(viewport, javaScript));
   await context.route('http://localhost:4010/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>The application</title>' }),
   );
@@ -122,18 +122,18 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'interaction over': (page) => page.goto(`${server.origin}/interaction/none`),
 };
 
-describe.each(looks)('at $width pixels, $scheme, without JavaScript', (look) => {
+describe.each(viewports)('at $width pixels, $scheme, without JavaScript', (viewport) => {
   withBrowser.each(Object.keys(pages))(
     '%s: axe finds no violation, and nothing sticks out',
     async (name) => {
-      const page = await newPage(look);
+      const page = await newPage(viewport);
       try {
         await pages[name]?.(page);
-        await shoot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${look.width}-${look.scheme}`);
+        await saveScreenshot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${viewport.width}-${viewport.scheme}`);
         expect(await page.title()).toMatch(/ · Bay Booking$/);
         expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
         expect(await findViolations(page)).toEqual([]);
-        expect(await overflows(page)).toBe(false);
+        expect(await overflowsHorizontally(page)).toBe(false);
       } finally {
         await page.context().close();
       }
@@ -143,10 +143,10 @@ describe.each(looks)('at $width pixels, $scheme, without JavaScript', (look) => 
 });
 
 describe('without JavaScript, in Chromium', () => {
-  const look = looks[0] as Look;
+  const viewport = viewports[0] as Viewport;
 
   withBrowser('the code flow goes through sign-in and consent to the application', async () => {
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     await signIn(page, authorize({ prompt: 'consent' }));
     await page.uncheck(`input[value="${scopes.bookings}"]`);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
@@ -164,7 +164,7 @@ describe('without JavaScript, in Chromium', () => {
     });
     await new Promise<void>((resolve) => application.listen(0, resolve));
     const { port } = application.address() as AddressInfo;
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     const redirect_uri = `http://127.0.0.1:${port}/callback`;
     await signIn(page, authorize({ client_id: 'demo-native', redirect_uri, prompt: 'consent' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
@@ -174,7 +174,7 @@ describe('without JavaScript, in Chromium', () => {
   });
 
   withBrowser('registering does too', async () => {
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     await page.goto(authorize({ prompt: 'consent' }));
     await page.getByRole('link', { name: 'Create an account' }).click();
     await type(page, { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' }, 'Create account');
@@ -184,7 +184,7 @@ describe('without JavaScript, in Chromium', () => {
   });
 
   withBrowser('so does a social sign-in, for a browser that is signed in as somebody else', async () => {
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     await signIn(page);
     await page.goto(authorize({ acr_values: 'idp:facebook', prompt: 'login consent' }));
     await page.getByRole('button', { name: /Ada Fairway/ }).click();
@@ -194,7 +194,7 @@ describe('without JavaScript, in Chromium', () => {
   });
 
   withBrowser('a provider is added to an account, and removed', async () => {
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     await signIn(page);
     await page.getByRole('button', { name: 'Add Google' }).click();
     await page.getByRole('button', { name: /Ben Bunker/ }).click();
@@ -204,7 +204,7 @@ describe('without JavaScript, in Chromium', () => {
   });
 
   withBrowser('every page for someone signed in offers to sign out, consent too', async () => {
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     await signIn(page, authorize({ prompt: 'consent' }));
     await page.getByRole('button', { name: 'Sign out' }).click();
     expect(page.url()).toBe(`${server.origin}/signed-out`);
@@ -213,7 +213,7 @@ describe('without JavaScript, in Chromium', () => {
   });
 
   withBrowser('signing out at a client’s wish ends at the client', async () => {
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     await signIn(page);
     const back = 'http://localhost:4010/signed-out';
     await page.goto(
@@ -224,7 +224,7 @@ describe('without JavaScript, in Chromium', () => {
   });
 
   withBrowser('the whole sign-in works by keyboard, and says where the focus is', async () => {
-    const page = await newPage(look);
+    const page = await newPage(viewport);
     await page.goto(`${server.origin}/sign-in`);
     expect(await page.evaluate('document.activeElement.name')).toBe('username');
     await page.keyboard.type(player.username);
@@ -239,7 +239,7 @@ describe('without JavaScript, in Chromium', () => {
 
 describe('with JavaScript', () => {
   withBrowser('response_mode=form_post reaches the application', async () => {
-    const page = await newPage(looks[0] as Look, true);
+    const page = await newPage(viewports[0] as Viewport, true);
     const posted = page.waitForRequest((request) => request.url() === 'http://localhost:4010/callback');
     await signIn(page, authorize({ response_mode: 'form_post', prompt: 'consent' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();

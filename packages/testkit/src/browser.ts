@@ -1,5 +1,4 @@
-// How do tests see pages as people do? In a real Chromium (CHROMIUM_PATH, else /usr/bin/chromium), with axe to find what keeps people out.
-// Where there is none, tests of pages are left out and say so.
+// Opens pages in Chromium and checks their accessibility with axe. Tests of pages are skipped on a machine without Chromium.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
@@ -7,9 +6,9 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { chromiumPath, findChromium } from './programs.ts';
 
 export const hasChromium = findChromium() !== undefined;
-export const withoutChromium = `no browser at ${chromiumPath} (set CHROMIUM_PATH)`;
+export const chromiumMissing = `no browser at ${chromiumPath} (set CHROMIUM_PATH)`;
 
-export const openChromium = (): Promise<Browser> =>
+export const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
     args: [
@@ -23,19 +22,19 @@ export const openChromium = (): Promise<Browser> =>
     ],
   });
 
-export interface Look {
+export interface Viewport {
   readonly width: 390 | 1280;
   readonly scheme: 'light' | 'dark';
 }
 
-export const looks: readonly Look[] = [
+export const viewports: readonly Viewport[] = [
   { width: 1280, scheme: 'light' },
   { width: 390, scheme: 'light' },
   { width: 1280, scheme: 'dark' },
   { width: 390, scheme: 'dark' },
 ];
 
-export const contextOptions = ({ width, scheme }: Look, javaScriptEnabled: boolean) =>
+export const contextOptions = ({ width, scheme }: Viewport, javaScriptEnabled: boolean) =>
   ({ viewport: { width, height: 900 }, colorScheme: scheme, javaScriptEnabled, locale: 'en-GB' }) as const;
 
 export interface Violation {
@@ -43,7 +42,10 @@ export interface Violation {
   readonly nodes: readonly string[];
 }
 
-/** What axe finds against WCAG 2.2 AA and its best practices, in a copy of the page that runs scripts, since the page under test may not. */
+/**
+ * Returns the violations of WCAG 2.2 AA and of axe's best practices. Axe is a script, and the page under test may forbid scripts, so this
+ * examines a copy of the page that allows them.
+ */
 export async function findViolations(page: Page): Promise<readonly Violation[]> {
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');
@@ -56,20 +58,23 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
   });
   try {
     const copy = await context.newPage();
-    // The page as it stands: asking for it again could answer something else.
+    // A second request could return another page, so the copy gets the current content.
     await copy.route(page.url(), async (route) =>
       route.fulfill({ body: await page.content(), contentType: 'text/html' }),
     );
     await copy.goto(page.url(), { waitUntil: 'load' });
-    return await findViolationsInside(copy);
+    return await findViolationsInPage(copy);
   } finally {
     await context.close();
   }
 }
 
-/** The same, within a page that runs scripts: many looks of one page are quicker so. Reduced motion, or colours are still on their way. */
-export async function findViolationsInside(page: Page): Promise<readonly Violation[]> {
-  // What a tester evaluates is bound by no policy of the page.
+/**
+ * Returns the same violations of a page that allows scripts. Faster than a copy when one page is examined at several sizes. The browser
+ * context must reduce motion: axe would otherwise measure colours in the middle of a transition.
+ */
+export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
+  // The page's content security policy does not apply to scripts that Playwright evaluates.
   await page.evaluate(axe.source);
   const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
   const { violations } = (await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)) as {
@@ -81,12 +86,12 @@ export async function findViolationsInside(page: Page): Promise<readonly Violati
   }));
 }
 
-/** Whether something sticks out to the side, so that people on phones would have to scroll both ways. */
-export const overflows = (page: Page): Promise<boolean> =>
+/** Whether content is wider than the viewport, so that users of phones would have to scroll in two directions. */
+export const overflowsHorizontally = (page: Page): Promise<boolean> =>
   page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 
-/** A picture for people to look at, where TEST_SHOTS names a folder. */
-export async function shoot(page: Page, name: string): Promise<void> {
+/** Saves a full-page screenshot in the folder that TEST_SHOTS names, if it is set. */
+export async function saveScreenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.TEST_SHOTS;
   if (!folder) return;
   mkdirSync(folder, { recursive: true });

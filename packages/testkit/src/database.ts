@@ -1,6 +1,8 @@
-// A database of one's own for each test file: a copy of a template that is migrated once per set of migration files. Copying takes
-// a few ten milliseconds, so tests need no cleaning up and can run in any order and side by side. Where TEST_DATABASE_URL names a
-// database of a Citus cluster, the copy's tables are spread over its nodes: a template on each of them is copied there.
+// Creates a database for each test file: a copy of a template that is migrated once per set of migration files.
+//
+// Copying takes a few tens of milliseconds, so test files share nothing: they clean nothing up and can run in any order and in parallel.
+// If TEST_DATABASE_URL names a database of a Citus cluster, the tables of the copy are distributed: every node has a template and
+// copies it.
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Distribution, distribute } from '@bay-booking/service/database/distribute';
@@ -14,9 +16,9 @@ export interface TestDatabase {
 }
 
 export interface TestDatabaseOptions {
-  /** Without them the database is empty. */
+  /** The folder of the migrations. The database is empty by default. */
   migrations?: string;
-  /** Without it the database is on one node, whatever the server. */
+  /** How Citus distributes the tables. By default the database is on one node, on Citus too. */
   distribution?: Distribution;
 }
 
@@ -25,20 +27,23 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   const nodes = options.distribution ? await findNodes() : [serverUrl()];
   const template = await ensureTemplate(nodes, options);
   await onEach(nodes, async (node) => {
-    await patiently(() => node.query(`create database ${name} template ${template} strategy file_copy`));
+    await retryWhileInUse(() => node.query(`create database ${name} template ${template} strategy file_copy`));
     await copySettings(node, template, name);
   });
   return {
     name,
     url: databaseUrl(name),
-    drop: () => onEach(nodes, (node) => patiently(() => node.query(`drop database if exists ${name} with (force)`))),
+    drop: () =>
+      onEach(nodes, (node) => retryWhileInUse(() => node.query(`drop database if exists ${name} with (force)`))),
   };
 }
 
 function serverUrl(): string {
   const url = process.env.TEST_DATABASE_URL;
   if (url) return url;
-  throw new Error('no test server: the workspace’s jest.config.js should spread `withPostgres` of jest.preset.js');
+  throw new Error(
+    'no test server: add `withPostgres` of packages/testkit/jest/preset.js to the jest.config.js of the workspace',
+  );
 }
 
 function databaseUrl(name: string, node = serverUrl()): string {
@@ -47,7 +52,7 @@ function databaseUrl(name: string, node = serverUrl()): string {
   return url.href;
 }
 
-/** The server, and if it is the coordinator of a Citus cluster its workers too. */
+/** Returns the URL of the server, and those of its workers if it is the coordinator of a Citus cluster. */
 async function findNodes(): Promise<readonly string[]> {
   return onServer(serverUrl(), async (server) => {
     const { rowCount } = await server.query("select from pg_extension where extname = 'citus'");
@@ -81,7 +86,7 @@ async function onEach(
   await Promise.all(nodes.map((url) => onServer(url, (node) => work(node, url))));
 }
 
-// The name tells the content, so a server that outlives the run (TEST_DATABASE_URL) keeps its templates and never has a stale one.
+// The name contains a hash of the migrations, so a server that outlives the run (TEST_DATABASE_URL) never has an outdated template.
 async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOptions): Promise<string> {
   const { migrations, distribution } = options;
   if (!migrations) return 'template0';
@@ -92,7 +97,7 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
   const template = `template_${digest.toString('hex', 0, 8)}`;
   const lock = digest.readInt32BE(8);
   return onServer(serverUrl(), async (server) => {
-    // Other workers want the same template at the same moment: one makes it, the others wait.
+    // Several jest workers may need the same template at the same time: one creates it and the others wait.
     await server.query('select pg_advisory_lock(1952805748, $1)', [lock]);
     const { rowCount } = await server.query('select from pg_database where datname = $1', [template]);
     if (rowCount) return template;
@@ -105,7 +110,7 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
     await migrate({ url: databaseUrl(draft), directory: migrations });
     if (nodes.length > 1 && distribution)
       await distribute({ url: databaseUrl(draft), directory: migrations, distribution });
-    // The coordinator last, as its template is looked for.
+    // The coordinator comes last: a template that exists there must exist on every worker.
     for (const url of nodes.toReversed()) await onServer(url, (node) => finishTemplate(node, draft, template));
     return template;
   });
@@ -124,19 +129,20 @@ async function joinNodes(nodes: readonly string[], database: string): Promise<vo
   });
 }
 
-/** Citus has a daemon in every database, which would be in the way of copying. */
+/** PostgreSQL copies only a database without sessions, so this ends the daemon that Citus runs in every database. */
 async function finishTemplate(server: pg.Client, draft: string, template: string): Promise<void> {
   await server.query(`alter database ${draft} allow_connections false`);
-  await patiently(async () => {
+  await retryWhileInUse(async () => {
     await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [draft]);
     await server.query(`alter database ${draft} rename to ${template}`);
   });
 }
 
-// A database's settings are not in it, so a copy lacks them.
+// PostgreSQL does not copy the settings of a database (`alter database … set`) with the database.
 async function copySettings(server: pg.Client, from: string, to: string): Promise<void> {
   const { rows } = await server.query<{ setting: string }>(
-    'select unnest(setconfig) as setting from pg_db_role_setting join pg_database on pg_database.oid = setdatabase where setrole = 0 and datname = $1',
+    `select unnest(setconfig) as setting from pg_db_role_setting
+     join pg_database on pg_database.oid = setdatabase where setrole = 0 and datname = $1`,
     [from],
   );
   for (const { setting } of rows) {
@@ -145,8 +151,8 @@ async function copySettings(server: pg.Client, from: string, to: string): Promis
   }
 }
 
-// A session that has just been closed counts as a user of the database for a moment (55006).
-async function patiently(work: () => Promise<unknown>): Promise<void> {
+// PostgreSQL reports "object in use" (55006) for a moment after the last session was closed.
+async function retryWhileInUse(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await work();

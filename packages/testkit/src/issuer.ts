@@ -1,5 +1,5 @@
-// An authorization server of the tests' own: discovery, a JWKS, and RFC 9068 access tokens with any claim bent as a test wishes
-// (contract section 6). It can rotate its keys, and be away, slow or talking nonsense.
+// Runs an authorization server for tests. It serves discovery and a JWKS, and signs access tokens (RFC 9068) with the claims that a test
+// chooses. It can rotate its keys, and it can fail: refuse connections, respond slowly, or send errors and invalid JSON.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -15,7 +15,7 @@ import {
 
 export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 
-/** Claims by name, and the few parts of the header that tests bend; a claim that is undefined is left out. */
+/** Claims by name, and the parts of the header that tests change. A claim that is undefined is left out. */
 export interface TokenOptions {
   facilities?: unknown;
   scope?: unknown;
@@ -23,14 +23,14 @@ export interface TokenOptions {
   client_id?: unknown;
   aud?: unknown;
   iss?: unknown;
-  /** Seconds since 1970, as are the others; an hour from now unless given. */
+  /** Seconds since 1970, like `nbf` and `iat`. One hour from now by default. */
   exp?: unknown;
   nbf?: unknown;
   iat?: unknown;
   jti?: unknown;
   typ?: string | undefined;
   kid?: string | undefined;
-  /** Signs with a key of that algorithm that is not published, unless it is ES256. `none` does not sign. */
+  /** ES256 signs with the published key, any other algorithm with a key that is not published. `none` does not sign. */
   alg?: string;
   [claim: string]: unknown;
 }
@@ -39,12 +39,12 @@ export interface TestIssuer {
   url: string;
   jwksUri: string;
   token(options?: TokenOptions): Promise<string>;
-  /** Signs with a new key from now on. The old one stays published unless `retire`. Returns the new kid. */
+  /** Signs with a new key from now on and returns its kid. The old key stays published unless `retire` is set. */
   rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
-  /** Publishes every key made so far. */
+  /** Publishes the keys that `rotate` did not publish. */
   publish(): void;
   fail(how: IssuerFailure | undefined): void;
-  /** How often each was asked for. */
+  /** How many requests each document received. */
   requests: { discovery: number; jwks: number };
   close(): Promise<void>;
 }
@@ -56,10 +56,10 @@ interface SigningKey {
 }
 
 export interface TestIssuerOptions {
-  /** Of the tokens, unless a token names another. */
+  /** The `aud` of tokens that do not set another. */
   audience?: string;
   scopeBase?: string;
-  /** How long 'slow' takes. */
+  /** The delay of the failure 'slow'. */
   slowMilliseconds?: number;
 }
 
@@ -69,10 +69,10 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
     scopeBase = 'https://bay-booking.example',
     slowMilliseconds = 20_000,
   } = options;
-  let made = 0;
+  let keyCount = 0;
   const newKey = async (): Promise<SigningKey> => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
-    const kid = `key-${++made}`;
+    const kid = `key-${++keyCount}`;
     return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: 'ES256' } };
   };
   let current = await newKey();
@@ -80,10 +80,10 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   const unpublished: SigningKey[] = [];
   let failure: IssuerFailure | undefined;
   const requests = { discovery: 0, jwks: 0 };
-  const slowAnswers = new Set<NodeJS.Timeout>();
+  const slowResponses = new Set<NodeJS.Timeout>();
 
   const server = createServer((request, response) => {
-    const answer = () => {
+    const respond = () => {
       if (request.url === '/.well-known/openid-configuration') send(response, discovery());
       else if (request.url === '/connect/jwks') send(response, { keys: published.map(({ jwk }) => jwk) });
       else response.writeHead(404).end();
@@ -94,13 +94,13 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
     else if (failure === '500') response.writeHead(500).end('{"error":"server_error"}');
     else if (failure === 'garbage') response.writeHead(200, { 'Content-Type': 'application/json' }).end('<html>{');
     else if (failure === 'slow') {
-      const timer = setTimeout(answer, slowMilliseconds);
-      slowAnswers.add(timer);
+      const timer = setTimeout(respond, slowMilliseconds);
+      slowResponses.add(timer);
       response.on('close', () => {
         clearTimeout(timer);
-        slowAnswers.delete(timer);
+        slowResponses.delete(timer);
       });
-    } else answer();
+    } else respond();
     if (failure === 'down once') failure = undefined;
   });
   await new Promise<void>((resolve, reject) => {
@@ -155,14 +155,14 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
       failure = how;
     },
     close: async () => {
-      for (const timer of slowAnswers) clearTimeout(timer);
+      for (const timer of slowResponses) clearTimeout(timer);
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
 }
 
-// HS256 takes the public key's own text as the secret: the classic confusion of algorithms.
+// HMAC algorithms use the text of the public key as their secret. This is the known "algorithm confusion" attack.
 async function signingKey(alg: string, { privateKey, jwk }: SigningKey): Promise<CryptoKey | Uint8Array> {
   if (alg === 'ES256') return privateKey;
   if (alg.startsWith('HS')) return new TextEncoder().encode(JSON.stringify(jwk).padEnd(64));

@@ -1,5 +1,5 @@
-// Prints what the results of tests depend on outside the repository. `npm test` passes the line to turbo as TEST_MACHINE, so that turbo
-// never reuses the results of a machine with another Node.js or with other programs.
+// Prints everything outside the repository that the results of the tests depend on: Node.js, the platform and the installed programs.
+// `npm test` passes this line to turbo as TEST_MACHINE, so that turbo does not reuse results from another environment.
 import { statSync } from 'node:fs';
 import { findChromium, findCitus, findPgBouncer, findPsql } from './programs.ts';
 
@@ -9,7 +9,7 @@ const parts = [
   process.arch,
   process.version,
   ...programs.map((path) => `${path}@${statSync(path).mtimeMs}`),
-  // Nothing in the repository describes a database server of the developer's own: its results are not reused at all.
-  ...(process.env.TEST_DATABASE_URL ? [`own server ${Date.now()}`] : []),
+  // The state of an external database server is unknown, so each run gets a different line and no result is reused.
+  ...(process.env.TEST_DATABASE_URL ? [`external server ${Date.now()}`] : []),
 ];
 process.stdout.write(`${parts.join(' ')}\n`);

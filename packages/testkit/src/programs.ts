@@ -1,4 +1,4 @@
-// Finds the programs of this machine that some tests need. Those tests are skipped where their program is missing.
+// Finds the programs that some tests need on this machine. These tests are skipped where their program is missing.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

@@ -1,15 +1,15 @@
-// Each test database is a copy of its own of a template that is migrated once, also when several are asked for at the same moment.
+// Tests that each test database is a separate copy of one migrated template, also when several are created at the same time.
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../src/database.ts';
 
-const made: TestDatabase[] = [];
+const created: TestDatabase[] = [];
 const migrations = join(import.meta.dirname, 'migrations');
 
 async function create(options?: { migrations: string }): Promise<TestDatabase> {
   const database = await createTestDatabase(options);
-  made.push(database);
+  created.push(database);
   return database;
 }
 
@@ -24,10 +24,10 @@ async function query(url: string, sql: string): Promise<unknown[]> {
 }
 
 afterAll(async () => {
-  for (const database of made) await database.drop();
+  for (const database of created) await database.drop();
 });
 
-test('several asked for at once are migrated, and none sees what another writes', async () => {
+test('databases created at the same time are migrated from one template and share no data', async () => {
   const [one, two, three] = await Promise.all([create({ migrations }), create({ migrations }), create({ migrations })]);
   await query(one.url, 'insert into thing values (2)');
   expect(await query(one.url, 'select id from thing order by id')).toEqual([{ id: 1 }, { id: 2 }]);
@@ -37,17 +37,17 @@ test('several asked for at once are migrated, and none sees what another writes'
   expect(templates).toHaveLength(1);
 });
 
-test('without migrations it is empty', async () => {
+test('a database without migrations is empty', async () => {
   const { url } = await create();
   expect(await query(url, `select from pg_tables where schemaname = 'public'`)).toEqual([]);
 });
 
-test('a dropped one is gone, even while a connection is open', async () => {
+test('a database can be dropped while a connection is open', async () => {
   const { url, name, drop } = await create();
   const open = new pg.Client({ connectionString: url });
   open.on('error', () => {});
   await open.connect();
   await drop();
-  const [one] = made as [TestDatabase];
+  const [one] = created as [TestDatabase];
   expect(await query(one.url, `select from pg_database where datname = '${name}'`)).toEqual([]);
 });

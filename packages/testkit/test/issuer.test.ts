@@ -1,4 +1,4 @@
-// The tests' issuer publishes the keys it signs with, and fails in the ways that the tests ask for.
+// Tests the authorization server of the tests: its tokens verify against its JWKS, and it fails in the chosen way.
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { createTestIssuer, type TestIssuer } from '../src/issuer.ts';
@@ -32,7 +32,7 @@ test('a token verifies against the published keys, before and after a rotation',
   expect(issuer.requests.jwks).toBe(4);
 });
 
-test('a key may sign before it is published', async () => {
+test('a key can sign before it is published', async () => {
   await issuer.rotate({ publish: false });
   const token = await issuer.token();
   await expect(verify(token)).rejects.toThrow('no applicable key');
@@ -40,7 +40,7 @@ test('a key may sign before it is published', async () => {
   await verify(token);
 });
 
-test('claims and header can be bent', async () => {
+test('a test can change any claim and the header', async () => {
   await expect(verify(await issuer.token({ aud: 'http://other.test' }))).rejects.toThrow('"aud"');
   await expect(verify(await issuer.token({ exp: 1 }))).rejects.toThrow('"exp"');
   expect(decodeProtectedHeader(await issuer.token({ alg: 'HS256', typ: 'JWT', kid: 'other' }))).toEqual({
@@ -51,7 +51,7 @@ test('claims and header can be bent', async () => {
   expect(await issuer.token({ alg: 'none' })).toMatch(/\.$/);
 });
 
-test('it fails as asked, and recovers', async () => {
+test('the server fails in the chosen way and recovers', async () => {
   issuer.fail('down');
   await expect(fetch(issuer.jwksUri)).rejects.toThrow('fetch failed');
   issuer.fail('500');
