@@ -1,11 +1,11 @@
-// What is served? The one place where everything is wired and listed.
+// Wires the Bookings API: everything that is served, in the order of the middleware.
 import { linksBelow } from '@bay-booking/common/links';
 import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
-import type { Express, RequestHandler } from 'express';
+import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import type { JwksCache } from './auth/jwks-cache.ts';
 import { createCandidates } from './bookings/booking-id.ts';
@@ -24,7 +24,7 @@ import { withTimeout } from './database/with-timeout.ts';
 import { mountBasePath } from './http/base-path.ts';
 import { mountErrorHandler } from './http/error-handler.ts';
 import { createRateLimit } from './http/rate-limit.ts';
-import { mountEndpoints, mountPath } from './http/router.ts';
+import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import { mountUndecodablePaths } from './http/undecodable-path.ts';
 import { observeJwksCache, observeListReads } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
@@ -38,61 +38,12 @@ export interface AppOptions {
     'baseUrl' | 'authIssuer' | 'audience' | 'scopeBase' | 'trustProxy' | 'rateLimitPerMinute' | 'metricsPort'
   >;
   readonly db: Database;
-  /** Where lists are read from if it keeps up; `wait` in milliseconds. */
+  /** The replica that lists are read from. A list waits at most `wait` milliseconds for it. */
   readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly now?: () => Date;
-}
-
-export function createEndpoints({
-  db,
-  reads,
-  baseUrl,
-  now,
-}: {
-  db: Database;
-  reads?: ReadRouter | undefined;
-  baseUrl: string;
-  now: () => Date;
-}) {
-  const link = linksBelow(baseUrl);
-  const places = createPlacesStore(db);
-  const listed = reads
-    ? listsThrough(reads, createCachedFlag(db, countReads.isComplete))
-    : { searches: createSearchStore(db), places };
-  return [
-    ...createBookingEndpoints({
-      store: createBookingStore(db),
-      answers: createAnswerStore(db),
-      searches: listed.searches,
-      candidates: createCandidates(),
-      catalogue: createCatalogue({ store: places }),
-      link,
-      now,
-      baseUrl,
-    }),
-    ...createPlacesEndpoints({ store: { location: places.location, ...listed.places }, link }),
-  ];
-}
-
-/** Lists alone: what a single booking or location says may decide about the next write. */
-function listsThrough(reads: ReadRouter, isComplete: CachedFlag) {
-  return {
-    searches: {
-      search: async (...asked) => {
-        // Known before the replica's position is asked for, so that a replica that has come that far has the counts
-        // too.
-        const complete = await isComplete();
-        return reads.run((db) => createSearchStore(db, { isComplete: async () => complete }).search(...asked));
-      },
-    } satisfies SearchStore,
-    places: {
-      locations: (...asked) => reads.run((db) => createPlacesStore(db).locations(...asked)),
-      bays: (...asked) => reads.run((db) => createPlacesStore(db).bays(...asked)),
-    } satisfies Pick<PlacesStore, 'locations' | 'bays'>,
-  };
 }
 
 export function createApp({
@@ -104,22 +55,26 @@ export function createApp({
   metrics,
   now = () => new Date(),
 }: AppOptions): Express {
-  const { baseUrl, authIssuer, audience, scopeBase } = config;
+  const { baseUrl, authIssuer, audience, scopeBase, rateLimitPerMinute, metricsPort, trustProxy } = config;
   const scope = `${scopeBase}/golf/bookings`;
-  const reads = replica && readsOf(replica, { db, logger, metrics });
-  const endpoints = createEndpoints({ db, reads, baseUrl, now });
+  const servesMetrics = metricsPort === undefined;
+  const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
+  const endpoints = createEndpoints({ db, readRouter, baseUrl, now });
+
   collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
   observeJwksCache(metrics, jwksCache);
+
   const app = createHttpApp({
     logger,
     metrics,
-    trustProxy: config.trustProxy,
-    serveMetrics: config.metricsPort === undefined,
+    trustProxy,
+    serveMetrics: servesMetrics,
+    // http/response.ts writes these headers together with its own, which is faster.
     setHeaders: false,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
       signingKey: async () => {
-        if (jwksCache.age() === undefined) throw new Error('no signing key has been seen yet');
+        if (jwksCache.age() === undefined) throw new Error('no signing key has been fetched yet');
       },
     }),
   });
@@ -134,33 +89,76 @@ export function createApp({
       resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
       now,
     }),
+    rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats: { 'date-time': { test: isDateTime, hint: dateTimeHint } },
-    rateLimit: createRateLimit(db, config.rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
   });
-  // Answered above to GET and HEAD: what is left is 405 here too.
-  const probes = ['/health/live', '/health/ready', ...(config.metricsPort === undefined ? ['/metrics'] : [])];
-  const answered = new Map(['GET', 'HEAD'].map((method) => [method, passOn]));
-  for (const path of probes) mountPath(app, path, answered);
+  for (const path of ['/health/live', '/health/ready', ...(servesMetrics ? ['/metrics'] : [])])
+    mountMethodNotAllowed(app, path, ['GET', 'HEAD']);
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountErrorHandler(app);
   return app;
 }
 
-const passOn: RequestHandler = (_request, _response, next) => next();
+export interface EndpointOptions {
+  readonly db: Database;
+  readonly readRouter?: ReadRouter | undefined;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+}
 
-function readsOf(
+export function createEndpoints({ db, readRouter, baseUrl, now }: EndpointOptions) {
+  const link = linksBelow(baseUrl);
+  const places = createPlacesStore(db);
+  const lists = readRouter
+    ? createRoutedLists(readRouter, createCachedFlag(db, countReads.isComplete))
+    : { searches: createSearchStore(db), places };
+  return [
+    ...createBookingEndpoints({
+      store: createBookingStore(db),
+      answers: createAnswerStore(db),
+      searches: lists.searches,
+      candidates: createCandidates(),
+      catalogue: createCatalogue({ store: places }),
+      link,
+      now,
+      baseUrl,
+    }),
+    ...createPlacesEndpoints({ store: { location: places.location, ...lists.places }, link }),
+  ];
+}
+
+/** Lists through the read router. A single booking or location is read from the primary, because a write may follow. */
+function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
+  return {
+    searches: {
+      search: async (...args) => {
+        // The flag is read before the replica's position: a replica that has reached the position has the counts too.
+        const complete = await isComplete();
+        return readRouter.run((db) => createSearchStore(db, { isComplete: async () => complete }).search(...args));
+      },
+    } satisfies SearchStore,
+    places: {
+      locations: (...args) => readRouter.run((db) => createPlacesStore(db).locations(...args)),
+      bays: (...args) => readRouter.run((db) => createPlacesStore(db).bays(...args)),
+    } satisfies Pick<PlacesStore, 'locations' | 'bays'>,
+  };
+}
+
+function connectReadRouter(
+  primary: Database,
   { db: replica, wait }: NonNullable<AppOptions['replica']>,
-  { db: primary, logger, metrics }: Pick<AppOptions, 'db' | 'logger' | 'metrics'>,
+  logger: Logger,
+  metrics: Metrics,
 ): ReadRouter {
   const store = createReplicaStore({ primary, replica });
-  const count = observeListReads(metrics, () => withTimeout(1_000, store.position().then(store.lag)));
+  const countRead = observeListReads(metrics, () => withTimeout(1_000, store.position().then(store.lag)));
   return createReadRouter({
     primary,
     store,
     wait,
     onRead: (source, reason, err) => {
-      count(source, reason);
-      // Being late is everyday's business, and shown by the metric.
+      countRead(source, reason);
+      // Replica lag is normal: it is counted and not logged.
       if (err && reason !== 'behind') logger.warn({ err, reason }, 'list read from the primary');
     },
   });

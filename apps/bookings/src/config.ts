@@ -1,4 +1,4 @@
-// What does the environment tell this service? Contract section 2; every variable is explained in README.md and .env.example.
+// Reads the configuration of the Bookings API from environment variables. README.md and .env.example explain them.
 import {
   baseUrl,
   type Config as ConfigOf,
@@ -36,7 +36,7 @@ const fields = {
 
 export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };
 
-/** @throws {ConfigError} */
+/** @throws {ConfigError} naming every variable that is missing or invalid */
 export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
   const config = readConfig(environment, fields);
   return Object.freeze({ ...config, audience: config.audience ?? config.baseUrl });

@@ -1,4 +1,4 @@
-// Starts the Bookings API: configuration, database, keys, HTTP. Beside the commands the only file that reads the environment.
+// Starts the Bookings API: configuration, database, signing keys, cleanup jobs, HTTP.
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { createMetricsApp, messageClassesOf } from '@bay-booking/service/http/app';
 import { runService, serve } from '@bay-booking/service/lifecycle';
@@ -8,7 +8,7 @@ import { createApp } from './app.ts';
 import { createJwksCache } from './auth/jwks-cache.ts';
 import { createCountingStore } from './bookings/counts/compaction.ts';
 import { createAnswerStore } from './bookings/idempotency.ts';
-import { startHousekeeping } from './cleanup-job.ts';
+import { startCleanupJobs } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
 import { malformedRequestResponse } from './http/malformed-request.ts';
 import { countFailedFetches } from './metrics.ts';
@@ -28,21 +28,30 @@ runService(async () => {
     config.databaseReadUrl === undefined
       ? undefined
       : {
-          // What takes longer there is asked of the primary.
+          // After this timeout the primary gets the list.
           db: connectDatabase({ ...connection, url: config.databaseReadUrl, queryTimeout: 2_000 }),
           wait: config.databaseReadWait,
         };
-  const fetchFailed = countFailedFetches(metrics);
+  const countFailedFetch = countFailedFetches(metrics);
   const jwksCache = createJwksCache({
     issuer: config.authIssuer,
     jwksUri: config.authJwksUri,
-    onFailure: (err) => {
-      fetchFailed();
+    onFetchError: (err) => {
+      countFailedFetch();
       logger.warn({ err }, 'signing keys not fetched');
     },
   });
   jwksCache.start();
-  const housekeeping = startHousekeeping({ answers: createAnswerStore(db), counting: createCountingStore(db), logger });
+  const answers = createAnswerStore(db);
+  const counting = createCountingStore(db);
+  const stopCleanupJobs = startCleanupJobs(
+    [
+      { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => answers.forgetOld(new Date()) },
+      // Reading a total adds up everything that is not compacted yet.
+      { name: 'counts', intervalMilliseconds: 10_000, run: () => counting.fold() },
+    ],
+    logger,
+  );
   const app = createApp({ config, db, replica, jwksCache, logger, metrics });
   await serve({
     listeners: [
@@ -59,7 +68,7 @@ runService(async () => {
     ],
     logger,
     close: async () => {
-      housekeeping.stop();
+      stopCleanupJobs();
       jwksCache.close();
       await Promise.all([db.destroy(), replica?.db.destroy()]);
     },

@@ -1,5 +1,6 @@
-// What do we watch, beside what every service does? How old the authorization server's keys are that we verify with, whether fetching
-// them fails, and where lists are read from. Bookings by outcome are in `http_problems_total` and in the request counts.
+// The metrics of the Bookings API, in addition to those of every service: the age of the signing keys, failed fetches
+// of the keys, and the server that each list was read from. Bookings by outcome are in `http_problems_total` and in the
+// request counts.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { JwksCache } from './auth/jwks-cache.ts';
@@ -10,27 +11,27 @@ export function observeJwksCache({ registry }: Metrics, jwksCache: Pick<JwksCach
     help: 'Seconds since the signing keys were last fetched; absent before the first time.',
     registers: [registry],
     collect() {
-      const age = jwksCache.age();
-      if (age === undefined) this.reset();
-      else this.set(age / 1000);
+      const milliseconds = jwksCache.age();
+      if (milliseconds === undefined) this.reset();
+      else this.set(milliseconds / 1000);
     },
   });
 }
 
-/** Answers what is to be called for each fetch that failed. */
+/** Returns the function that counts a failed fetch of the signing keys. */
 export function countFailedFetches({ registry }: Metrics): () => void {
-  const failures = new Counter({
+  const counter = new Counter({
     name: 'jwks_fetch_failures_total',
     help: 'Fetches of the signing keys that failed.',
     registers: [registry],
   });
-  return () => failures.inc();
+  return () => counter.inc();
 }
 
-/** Answers what is to be called for each list that was read; `lag` is asked for when Prometheus asks. */
+/** Returns the function that counts a list. `lagBytes` is called when Prometheus collects the metrics. */
 export function observeListReads(
   { registry }: Metrics,
-  lag: () => Promise<number>,
+  lagBytes: () => Promise<number>,
 ): (source: 'primary' | 'replica', reason: string) => void {
   const counter = new Counter({
     name: 'database_reads_total',
@@ -40,10 +41,10 @@ export function observeListReads(
   });
   new Gauge({
     name: 'replica_lag_bytes',
-    help: 'What the primary has written and the replica has not replayed; absent while one of them does not say.',
+    help: 'Bytes of WAL that the replica has not replayed yet; absent while one of the servers does not respond.',
     registers: [registry],
     async collect() {
-      const bytes = await lag().catch(() => undefined);
+      const bytes = await lagBytes().catch(() => undefined);
       if (bytes === undefined) this.reset();
       else this.set(bytes);
     },

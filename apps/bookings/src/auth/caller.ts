@@ -1,8 +1,8 @@
-// Who is asking? What the access token says that the API acts upon (contract section 6).
+// The client that sent a request, as its access token describes it.
 
 export interface Caller {
-  /** The OAuth client; limits and idempotency keys count per client. */
+  /** The OAuth client. Rate limits and idempotency keys are per client. */
   readonly clientId: string;
-  /** All that the client sees and touches. */
+  /** The ids of the facilities that the client can see and change. */
   readonly facilities: readonly string[];
 }

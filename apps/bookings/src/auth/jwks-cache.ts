@@ -1,19 +1,21 @@
-// Which keys does the authorization server sign with? jwks-rsa fetches them: early and again and again in the background, at once for
-// a kid never seen (at most so often), and while the server is away the last ones seen stay good.
-import { createPublicKey, type KeyObject } from 'node:crypto';
-import { JwksClient, type SigningKey } from 'jwks-rsa';
-
-export interface VerificationKey {
-  readonly key: KeyObject;
-  readonly alg: string | undefined;
-}
+// Caches the public signing keys of the authorization server.
+//
+// The cache refreshes itself in the background, and at once for a `kid` that it does not know. While the authorization
+// server is away, the last keys stay valid.
+//
+// jwks-rsa parses the keys, but its own cache does not fit: it caches each key by itself, so a key that was withdrawn
+// from the JWKS would stay valid until its cache entry expires, and it does not fetch keys before the first request.
+import { fetchVerificationKeys, type VerificationKey, type VerificationKeys } from './jwks-fetcher.ts';
 
 export interface JwksCache {
-  /** @throws {NoSigningKeysError} before the first key was seen */
+  /**
+   * Fetches the keys if `kid` is unknown.
+   * @throws {NoSigningKeysError} if no keys were ever fetched
+   */
   find(kid: string | undefined): Promise<VerificationKey | undefined>;
-  /** Without asking anybody. */
-  holds(kid: string | undefined): boolean;
-  /** Milliseconds since the keys were last fetched, or undefined before that. */
+  /** Whether a key is cached. Never fetches. */
+  has(kid: string | undefined): boolean;
+  /** Milliseconds since the last successful fetch; undefined before the first one. */
   age(): number | undefined;
   start(): void;
   close(): void;
@@ -23,133 +25,100 @@ export class NoSigningKeysError extends Error {
   override readonly name = 'NoSigningKeysError';
 }
 
+/** All durations are in milliseconds. */
 export interface JwksCacheOptions {
   readonly issuer: string;
   readonly jwksUri?: string | undefined;
-  readonly onFailure: (error: unknown) => void;
-  readonly now?: () => number;
+  readonly onFetchError: (error: unknown) => void;
   readonly timeout?: number;
-  readonly refreshEvery?: number;
-  /** How many unknown kids a minute may cause a fetch, so that nobody makes us hammer the authorization server. */
-  readonly unknownKidsPerMinute?: number;
+  readonly refreshInterval?: number;
+  /**
+   * How many fetches unknown kids can cause per minute. Without a limit, anybody could flood the authorization server.
+   */
+  readonly maxUnknownKidsPerMinute?: number;
 }
 
-const answerLimit = 1_000_000;
+const minRetryDelay = 500;
+const maxRetryDelay = 30_000;
+/** Without keys every request fails, so the cache retries at least every 2 s. */
+const maxRetryDelayWithoutKeys = 2_000;
 
 export function createJwksCache(options: JwksCacheOptions): JwksCache {
   const {
     issuer,
-    onFailure,
-    now = Date.now,
+    jwksUri,
+    onFetchError,
     timeout = 4_000,
-    refreshEvery = 300_000,
-    unknownKidsPerMinute = 12,
+    refreshInterval = 300_000,
+    maxUnknownKidsPerMinute = 12,
   } = options;
-  let keys = new Map<string | undefined, VerificationKey>();
+  let keys: VerificationKeys = new Map();
   let fetchedAt: number | undefined;
-  let failures = 0;
-  let running: Promise<void> | undefined;
+  let consecutiveErrors = 0;
+  let currentFetch: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let closed = false;
-  let unknownAsked: number[] = [];
+  let isClosed = false;
 
-  const fetchKeys = async (): Promise<void> => {
-    const jwksUri = options.jwksUri ?? (await discoverJwksUri(issuer, timeout));
-    const client = new JwksClient({
-      jwksUri,
-      cache: false,
-      fetcher: (uri) => fetchJson(uri, timeout) as Promise<{ keys: unknown }>,
-    });
-    const found = (await client.getSigningKeys()) as (SigningKey & { alg?: string })[];
-    keys = new Map(
-      found.map((found) => [found.kid, { key: createPublicKey(found.getPublicKey()), alg: found.alg }] as const),
-    );
-    fetchedAt = now();
-  };
-
+  /** Never rejects. Callers that arrive during a fetch share it. */
   const refresh = (): Promise<void> => {
-    running ??= fetchKeys()
-      .then(() => {
-        failures = 0;
+    currentFetch ??= fetchVerificationKeys({ issuer, jwksUri, timeout })
+      .then((fetched) => {
+        keys = fetched;
+        fetchedAt = performance.now();
+        consecutiveErrors = 0;
       })
       .catch((error: unknown) => {
-        failures += 1;
-        onFailure(error);
+        consecutiveErrors += 1;
+        onFetchError(error);
       })
       .finally(() => {
-        running = undefined;
-        schedule();
+        currentFetch = undefined;
+        scheduleRefresh();
       });
-    return running;
+    return currentFetch;
   };
 
-  const schedule = (): void => {
+  const scheduleRefresh = (): void => {
     clearTimeout(timer);
-    if (closed) return;
-    // Who has no key yet serves nobody, and every request that comes has its own try, which would soon make the pause a long one.
-    const longest = fetchedAt === undefined ? 2_000 : 30_000;
-    const pause = failures === 0 ? refreshEvery : Math.min(longest, 250 * 2 ** Math.min(failures, 10));
-    timer = setTimeout(() => void refresh(), pause * (0.8 + 0.4 * Math.random()));
+    if (isClosed) return;
+    timer = setTimeout(() => void refresh(), nextDelay() * (0.8 + 0.4 * Math.random()));
     timer.unref();
   };
 
-  const mayAskForUnknown = (): boolean => {
-    const minuteAgo = now() - 60_000;
-    unknownAsked = unknownAsked.filter((at) => at > minuteAgo);
-    if (unknownAsked.length >= unknownKidsPerMinute) return false;
-    unknownAsked.push(now());
+  const nextDelay = (): number => {
+    if (consecutiveErrors === 0) return refreshInterval;
+    const max = fetchedAt === undefined ? maxRetryDelayWithoutKeys : maxRetryDelay;
+    return Math.min(max, minRetryDelay * 2 ** Math.min(consecutiveErrors - 1, 10));
+  };
+
+  // This limit is synchronous, unlike RateLimiterMemory, so that all requests with a new key join the first fetch.
+  let unknownKidTimes: number[] = [];
+  const mayFetchForUnknownKid = (): boolean => {
+    const minuteAgo = performance.now() - 60_000;
+    unknownKidTimes = unknownKidTimes.filter((time) => time > minuteAgo);
+    if (unknownKidTimes.length >= maxUnknownKidsPerMinute) return false;
+    unknownKidTimes.push(performance.now());
     return true;
   };
 
-  // RFC 7515 leaves kid out where the issuer has but one key.
+  /** A token needs no `kid` if the authorization server has a single key (RFC 7515 section 4.1.4). */
   const lookUp = (kid: string | undefined): VerificationKey | undefined =>
     kid === undefined && keys.size === 1 ? keys.values().next().value : keys.get(kid);
 
   return {
     find: async (kid) => {
-      const known = lookUp(kid);
-      if (known) return known;
-      if (fetchedAt === undefined) {
-        if (running || mayAskForUnknown()) await refresh();
-        if (fetchedAt === undefined)
-          throw new NoSigningKeysError('no signing key of the authorization server has been seen yet');
-      } else if (running || mayAskForUnknown()) await refresh();
+      const cached = lookUp(kid);
+      if (cached) return cached;
+      if (currentFetch || mayFetchForUnknownKid()) await refresh();
+      if (fetchedAt === undefined) throw new NoSigningKeysError('no signing keys have been fetched yet');
       return lookUp(kid);
     },
-    holds: (kid) => lookUp(kid) !== undefined,
-    age: () => (fetchedAt === undefined ? undefined : now() - fetchedAt),
+    has: (kid) => lookUp(kid) !== undefined,
+    age: () => (fetchedAt === undefined ? undefined : performance.now() - fetchedAt),
     start: () => void refresh(),
     close: () => {
-      closed = true;
+      isClosed = true;
       clearTimeout(timer);
     },
   };
-}
-
-async function discoverJwksUri(issuer: string, timeout: number): Promise<string> {
-  const metadata = (await fetchJson(`${issuer}/.well-known/openid-configuration`, timeout)) as Record<string, unknown>;
-  const named = typeof metadata.issuer === 'string' ? metadata.issuer.replace(/\/+$/, '') : undefined;
-  if (named !== issuer) throw new Error(`discovery at ${issuer} names another issuer`);
-  if (typeof metadata.jwks_uri !== 'string' || !/^https?:$/.test(URL.parse(metadata.jwks_uri)?.protocol ?? '')) {
-    throw new Error(`discovery at ${issuer} names no jwks_uri`);
-  }
-  return metadata.jwks_uri;
-}
-
-async function fetchJson(uri: string, timeout: number): Promise<unknown> {
-  const signal = AbortSignal.timeout(timeout);
-  const ask = () => fetch(uri, { signal, redirect: 'error', headers: { Accept: 'application/json' } });
-  // A connection that breaks, since the instance behind it ended, says nothing of the others: a good token would be refused.
-  const response = await ask().catch((error: unknown) => (signal.aborted ? Promise.reject(error) : ask()));
-  if (!response.ok) throw new Error(`${uri} answered ${response.status}`);
-  let size = 0;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > answerLimit) throw new Error(`${uri} answered more than ${answerLimit} bytes`);
-    chunks.push(chunk);
-  }
-  const parsed: unknown = JSON.parse(Buffer.concat(chunks).toString());
-  if (typeof parsed !== 'object' || parsed === null) throw new Error(`${uri} answered no JSON object`);
-  return parsed;
 }

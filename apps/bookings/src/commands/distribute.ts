@@ -1,5 +1,7 @@
-// npm run distribute: spreads the tables of DATABASE_URL over the nodes of its Citus cluster; changes nothing where there is none, and
-// may be run again after each migration. Writers wait while it copies.
+// npm run distribute: distributes the tables over the nodes of a Citus cluster.
+//
+// On plain PostgreSQL the command changes nothing. It must run again after a migration, and can be repeated at any
+// time. Writes wait while rows are copied.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { runCommand } from '@bay-booking/service/lifecycle';
@@ -9,7 +11,7 @@ import { migrationsDirectory } from '../database/migrations-directory.ts';
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const print = (message: string) => void process.stdout.write(`${message}\n`);
-  const spread = await distribute({ url, directory: migrationsDirectory, distribution, log: print });
-  if (!spread) print('Citus is not installed in this database: nothing is changed');
-  else if (spread.length === 0) print('every table is where it belongs');
+  const tables = await distribute({ url, directory: migrationsDirectory, distribution, log: print });
+  if (!tables) print('Citus is not installed in this database: nothing was changed');
+  else if (tables.length === 0) print('all tables were distributed already');
 });

@@ -1,4 +1,6 @@
-// npm run import -- FILE: facilities, locations and bays, upserted by id, all or nothing; `-` reads standard input.
+// npm run import -- FILE: imports facilities, locations and bays. `-` reads standard input.
+//
+// The import creates or updates each record by its id, and applies all of the file or nothing.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
@@ -13,9 +15,9 @@ runCommand(async () => {
   const [file, ...more] = process.argv.slice(2);
   if (file === undefined || more.length > 0)
     throw new Error('usage: npm run import -w apps/bookings -- FILE (or - for standard input)');
-  // npm runs this in apps/bookings; the path was typed elsewhere.
-  const givenFrom = process.env.INIT_CWD ?? process.cwd();
-  const facilities = readImport(await readInputFile(file, givenFrom));
+  // npm changes to the directory of the workspace, but FILE is relative to the directory where npm was called.
+  const directory = process.env.INIT_CWD ?? process.cwd();
+  const facilities = readImport(await readInputFile(file, directory));
   const db = connectDatabase({ url, applicationName: 'bookings-import', poolMax: 1, queryTimeout: 120_000 });
   try {
     await databaseCheck(db, migrationsDirectory)();
@@ -23,9 +25,9 @@ runCommand(async () => {
   } finally {
     await db.destroy();
   }
-  const count = (of: (facility: (typeof facilities)[number]) => readonly unknown[]): number =>
-    facilities.flatMap(of).length;
+  const locations = facilities.flatMap((facility) => facility.locations);
+  const bays = facilities.flatMap((facility) => facility.bays);
   process.stdout.write(
-    `imported ${facilities.length} facilities, ${count(({ locations }) => locations)} locations, ${count(({ bays }) => bays)} bays\n`,
+    `imported ${facilities.length} facilities, ${locations.length} locations, ${bays.length} bays\n`,
   );
 });

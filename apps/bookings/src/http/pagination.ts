@@ -1,4 +1,5 @@
-// Pages of a list response: page sizes, the query parameters, the list envelope and its copy in the Link header (RFC 8288).
+// Pages of a list response: page sizes, the query parameters, the list envelope and its copy in the Link header (RFC
+// 8288).
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, type PageRequest } from '@bay-booking/common/page';

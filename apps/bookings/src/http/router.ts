@@ -58,6 +58,12 @@ export function mountPath(
   });
 }
 
+/** For a path whose methods are handled by routes that were mounted before. */
+export function mountMethodNotAllowed(app: Express, path: string, methods: readonly string[]): void {
+  const passOn: RequestHandler = (_request, _response, next) => next();
+  mountPath(app, path, new Map(methods.map((method) => [method, passOn])));
+}
+
 function createHandler(
   endpoint: Endpoint<Caller>,
   compile: (schema: Schema) => Validate,

@@ -1,4 +1,5 @@
-// Which strings are taken? 1 to 256 characters, no control characters, and only what Unicode can encode (contract section 7).
+// Which strings are taken? 1 to 256 characters, no control characters, and only what Unicode can encode (contract
+// section 7).
 
 export const textSchema = {
   type: 'string',

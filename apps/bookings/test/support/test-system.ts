@@ -43,7 +43,11 @@ export interface TestSystemOptions {
   readonly rateLimitPerMinute?: number;
   readonly baseUrl?: string;
   readonly poolMax?: number;
-  readonly issuer?: { readonly timeout?: number; readonly refreshEvery?: number; readonly slowMilliseconds?: number };
+  readonly issuer?: {
+    readonly timeout?: number;
+    readonly refreshInterval?: number;
+    readonly slowMilliseconds?: number;
+  };
   /** Uses the database and the issuer of this system, as a second instance of the service does. */
   readonly sharing?: TestSystem;
 }
@@ -65,7 +69,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     level: 'info',
     destination: { write: (line) => void logged.push(line) },
   });
-  const jwksCache = createJwksCache({ issuer: issuer.url, onFailure: () => {}, ...options.issuer });
+  const jwksCache = createJwksCache({ issuer: issuer.url, onFetchError: () => {}, ...options.issuer });
   const app = createApp({
     config: {
       baseUrl: options.baseUrl ?? baseUrl,

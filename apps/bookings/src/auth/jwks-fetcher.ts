@@ -1,0 +1,69 @@
+// Fetches the public signing keys of the authorization server, after discovery unless the JWKS address is configured.
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { JwksClient, type SigningKey } from 'jwks-rsa';
+
+export interface VerificationKey {
+  readonly key: KeyObject;
+  /** The only algorithm that the key may be used with, if the JWKS names one. */
+  readonly alg: string | undefined;
+}
+
+/** Keys by `kid`. A key without a `kid` has the key undefined. */
+export type VerificationKeys = ReadonlyMap<string | undefined, VerificationKey>;
+
+export interface JwksFetcherOptions {
+  readonly issuer: string;
+  /** If undefined, discovery tells the address. */
+  readonly jwksUri: string | undefined;
+  /** Milliseconds for each HTTP request. */
+  readonly timeout: number;
+}
+
+const maxResponseBytes = 1_000_000;
+
+/** @throws {Error} if the authorization server does not return at least one key */
+export async function fetchVerificationKeys(options: JwksFetcherOptions): Promise<VerificationKeys> {
+  const { issuer, timeout, jwksUri = await discoverJwksUri(issuer, timeout) } = options;
+  const client = new JwksClient({
+    jwksUri,
+    cache: false,
+    fetcher: (uri) => fetchJson(uri, timeout) as Promise<{ keys: unknown }>,
+  });
+  const signingKeys = (await client.getSigningKeys()) as (SigningKey & { alg?: string })[];
+  return new Map(
+    signingKeys.map((signingKey) => {
+      const key = createPublicKey(signingKey.getPublicKey());
+      return [signingKey.kid, { key, alg: signingKey.alg }] as const;
+    }),
+  );
+}
+
+async function discoverJwksUri(issuer: string, timeout: number): Promise<string> {
+  const metadata = (await fetchJson(`${issuer}/.well-known/openid-configuration`, timeout)) as Record<string, unknown>;
+  const metadataIssuer = typeof metadata.issuer === 'string' ? metadata.issuer.replace(/\/+$/, '') : undefined;
+  if (metadataIssuer !== issuer) throw new Error(`discovery at ${issuer} returned another issuer`);
+  const { jwks_uri: jwksUri } = metadata;
+  if (typeof jwksUri !== 'string' || !/^https?:$/.test(URL.parse(jwksUri)?.protocol ?? '')) {
+    throw new Error(`discovery at ${issuer} returned no jwks_uri`);
+  }
+  return jwksUri;
+}
+
+async function fetchJson(uri: string, timeout: number): Promise<object> {
+  const signal = AbortSignal.timeout(timeout);
+  const request = () => fetch(uri, { signal, redirect: 'error', headers: { Accept: 'application/json' } });
+  // A connection breaks when the instance behind it ends. Another instance may respond, so the request is repeated
+  // once: a failed fetch could mean a 401 for a valid token.
+  const response = await request().catch((error: unknown) => (signal.aborted ? Promise.reject(error) : request()));
+  if (!response.ok) throw new Error(`${uri} returned status ${response.status}`);
+  let size = 0;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > maxResponseBytes) throw new Error(`${uri} returned more than ${maxResponseBytes} bytes`);
+    chunks.push(chunk);
+  }
+  const json: unknown = JSON.parse(Buffer.concat(chunks).toString());
+  if (typeof json !== 'object' || json === null) throw new Error(`${uri} did not return a JSON object`);
+  return json;
+}
