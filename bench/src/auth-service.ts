@@ -19,7 +19,7 @@ export const web = { id: 'bench-web', secret: 'bench-web-secret-0123456789' };
 export const native = { id: 'bench-native' };
 export const person = { username: 'bench@bench.example', password: 'a password for the bench' };
 
-const world = {
+const dataset = {
   facilities: [{ id: 'fac-bench', name: 'Bench Range' }],
   accounts: [
     {
@@ -83,7 +83,7 @@ export async function startAuth(options: {
     MAIL: 'off',
   };
   const file = join(folder, 'auth.json');
-  writeFileSync(file, JSON.stringify(world));
+  writeFileSync(file, JSON.stringify(dataset));
   await command(['src/commands/migrate.ts'], env);
   await command(['src/commands/import.ts', file], env);
   return startChild({

@@ -1,27 +1,34 @@
-// Which requests does the comparison make? One list of operations on the bookings service and its peers, with the files that wrk reads.
+// Lists the requests that the comparison sends to the bookings service and its peers, and writes the files that wrk
+// reads.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
+import { baysPerFacility, createdFrom, type Dataset, facilityIds, updatedFrom } from './dataset.ts';
 import type { Operation } from './measure.ts';
-import { baysPerFacility, createdFrom, facilityIds, updatedFrom, type World } from './world.ts';
 
 export interface Sampling {
   readonly client: pg.Client;
-  readonly world: World;
+  readonly dataset: Dataset;
   readonly token: string;
-  /** Of the token. */
+  /** The facilities of the access token. */
   readonly facilities: number;
-  /** For the files that wrk reads. */
+  /** The folder for the files that wrk reads. */
   readonly folder: string;
 }
 
-/** The day that certainly is full. */
+/** A day that is fully booked in every dataset. */
 export const today = () => new Date().toISOString().slice(0, 10);
 
-export async function bookingOperations({ client, world, token, facilities, folder }: Sampling): Promise<Operation[]> {
+export async function bookingOperations({
+  client,
+  dataset,
+  token,
+  facilities,
+  folder,
+}: Sampling): Promise<Operation[]> {
   const bays = facilities * baysPerFacility;
   const file = (name: string, lines: readonly string[]) => {
-    const path = join(folder, `${name}-${world.bookings}`);
+    const path = join(folder, `${name}-${dataset.bookings}`);
     writeFileSync(path, `${lines.join('\n')}\n`);
     return path;
   };
@@ -49,7 +56,7 @@ export async function bookingOperations({ client, world, token, facilities, fold
     const path = file(name, paths);
     return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
   };
-  // Those that write come last: what they book lies in the future, and would be upcoming.
+  // Writing operations run last, because their bookings lie in the future and would appear as upcoming bookings.
   return [
     get('get', ids),
     get('search', search),
@@ -63,7 +70,7 @@ export async function bookingOperations({ client, world, token, facilities, fold
 const origin = Date.parse(createdFrom) / 1000;
 let next = 0;
 
-/** The free half hours are counted over all targets, rounds and operations; what was taken last time was removed. */
+/** Counts the free half hours over all targets, rounds and operations. Bookings of earlier runs were removed before. */
 function create(name: string, options: { client: pg.Client; token: string; bays: number; prefix: string }): Operation {
   const { token, bays, prefix } = options;
   return {
@@ -75,7 +82,7 @@ function create(name: string, options: { client: pg.Client; token: string; bays:
   };
 }
 
-/** Bookings that PUT may change: one in every bay, with an hour and a half of room. */
+/** Bookings that PUT may change: one in every bay, with an hour and a half of free time around it. */
 async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
@@ -86,7 +93,7 @@ async function prepareUpdates(client: pg.Client, facilities: number): Promise<vo
   );
 }
 
-/** Takes away what an earlier run or this one has written. */
+/** Removes the bookings that this run or an earlier one has created. */
 export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking_reference r using booking b where b.external_booking_id = r.external_booking_id and b.start_date >= '${createdFrom}'`,
@@ -94,7 +101,7 @@ export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking where facility_id in (select id from facility) and start_date >= '${createdFrom}'`,
   );
-  // Nothing else starts in that century.
+  // Only the benchmark creates bookings in that century.
   await client.query("delete from booking_change where hour >= '2099-11-01'");
   await client.query("delete from booking_count where begins >= '2099-11-01'");
   await client.query('vacuum (analyze) booking');

@@ -1,5 +1,5 @@
-// How is the bookings service itself started to be measured? As in production, by environment alone, with its access log switched on
-// and thrown away; only BASE_URL is a name that all targets share, so that their answers can be compared byte by byte.
+// Starts the bookings service for a measurement: configured by environment variables as in production, with its
+// access log on and discarded. All targets share one BASE_URL, so that their responses can be compared byte by byte.
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
 import { type Child, startChild } from './child.ts';

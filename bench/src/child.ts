@@ -1,5 +1,5 @@
-// How is something measured started and ended? As a child on one core, found ready by asking it over HTTP, and gone when we are: by
-// its IPC channel, or at the latest by the handler of our own exit.
+// Starts a target as a child process on one core, waits until it answers over HTTP, and stops it when the benchmark
+// ends. The child stops through its IPC channel, or at the latest in our own exit handler.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname } from 'node:path';
@@ -21,13 +21,13 @@ export interface ChildOptions {
   readonly cwd?: string;
   readonly core: number | undefined;
   readonly port: number;
-  /** Answers 200 when it can serve. */
+  /** An address that returns 200 when the target can serve requests. */
   readonly readyPath: string;
-  /** More of node's own flags, such as --cpu-prof. */
+  /** Further flags for node, such as --cpu-prof. */
   readonly nodeFlags?: readonly string[];
 }
 
-// As the services' start scripts and images have it: types stripped and code compiled once, not at every start.
+// The services' start scripts and images use the compile cache as well.
 const compileCache = fileURLToPath(new URL('../.data/compile-cache', import.meta.url));
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
@@ -57,7 +57,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   });
   const url = `http://127.0.0.1:${port}`;
   const deadline = Date.now() + 30_000;
-  while (!(await answers(`${url}${readyPath}`))) {
+  while (!(await isReady(`${url}${readyPath}`))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       child.kill('SIGKILL');
       throw new Error(`${name} did not start: ${errors || 'no word from it'}`);
@@ -77,7 +77,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   };
 }
 
-async function answers(url: string): Promise<boolean> {
+async function isReady(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
   } catch {

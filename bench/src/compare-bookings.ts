@@ -1,26 +1,26 @@
-// How fast is the bookings service beside its floors and peers? Same database, same token, same requests; before anything is measured
-// each target's answers are compared with the service's.
+// Compares the bookings service with its floors and peers on the same database, token and requests. Before the
+// measurement, it checks that every target returns what the service returns.
 import { deepStrictEqual } from 'node:assert';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { bookingOperations, removeCreated } from './booking-operations.ts';
 import { baseUrl, scope, startBookings, startPeer } from './bookings-service.ts';
 import type { Child } from './child.ts';
+import { type Dataset, facilityIds } from './dataset.ts';
 import { measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
 import { onDatabase } from './server.ts';
-import { facilityIds, type World } from './world.ts';
 
 export interface CompareOptions {
   readonly databaseUrl: string;
   readonly postmaster: number | undefined;
-  readonly world: World;
+  readonly dataset: Dataset;
   readonly folder: string;
   readonly rounds: number;
   readonly seconds: number;
-  /** Names of operations; all of them when empty. */
+  /** Names of operations; empty means all of them. */
   readonly only: readonly string[];
-  /** Names of floors and peers; all of them when empty. */
+  /** Names of floors and peers; empty means all of them. */
   readonly among: readonly string[];
-  /** Where to put a CPU profile of the service. */
+  /** The folder for a CPU profile of the service. */
   readonly profile: string | undefined;
   readonly log: (line: string) => void;
 }
@@ -28,13 +28,13 @@ export interface CompareOptions {
 const peers = ['bare', 'fastify', 'express'];
 
 export async function compareBookings(options: CompareOptions): Promise<Sample[]> {
-  const { databaseUrl, postmaster, world, rounds, seconds, only, among, profile, log } = options;
+  const { databaseUrl, postmaster, dataset, rounds, seconds, only, among, profile, log } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const children: Child[] = [];
   try {
     return await onDatabase(databaseUrl, async (client) => {
       await removeCreated(client);
-      const facilities = Math.min(25, world.facilities);
+      const facilities = Math.min(25, dataset.facilities);
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
       const all = await bookingOperations({ ...options, client, token, facilities });
       const operations = all.filter(({ name }) => only.length === 0 || only.includes(name));
@@ -46,13 +46,13 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
       };
       const start = { databaseUrl, issuer, core: serviceCore };
       const nodeFlags = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
-      // What a first start compiles is kept for the next; an image comes with it.
+      // Each target keeps its compile cache between starts, as the image of the service does.
       await (await startBookings(start)).stop();
       await add('service', startBookings({ ...start, nodeFlags }));
       const wanted = (name: string) => among.length === 0 || among.includes(name);
       for (const peer of peers.filter(wanted)) await add(peer, startPeer(peer, start));
-      const answers = await compareAnswers(targets, token, operations);
-      if (wanted('constant')) await add('constant', startPeer('constant', start, { answers }));
+      const responses = await compareResponses(targets, token, operations);
+      if (wanted('constant')) await add('constant', startPeer('constant', start, { responses }));
       const samples: Sample[] = [];
       for (const operation of operations) {
         samples.push(...(await measure({ operation, targets, rounds, seconds, postmaster, log })));
@@ -68,37 +68,37 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
 
 export const inOneDay = () => Math.floor(Date.now() / 1000) + 86_400;
 
-/** The floor answers as much as the service does. */
-async function compareAnswers(targets: readonly Target[], token: string, operations: readonly Operation[]) {
-  const answers: Record<string, { status: number; body: string }> = {};
+/** The constant target returns as many bytes as the service. */
+async function compareResponses(targets: readonly Target[], token: string, operations: readonly Operation[]) {
+  const responses: Record<string, { status: number; body: string }> = {};
   for (const { name, load } of operations) {
     const { script, args } = await load(targets[0] as Target, 0);
     if (script !== 'get.lua') continue;
     const { readFileSync } = await import('node:fs');
     const path = readFileSync(args[1] ?? '', 'utf8').split('\n', 1)[0] ?? '';
-    const bodies = await Promise.all(targets.map(({ url }) => ask(`${url}${path}`, token)));
+    const bodies = await Promise.all(targets.map(({ url }) => get(`${url}${path}`, token)));
     for (const [index, body] of bodies.entries()) {
       deepStrictEqual(
         comparable(body.body),
         comparable(bodies[0]?.body ?? ''),
-        `${targets[index]?.name} answers ${name} differently`,
+        `${targets[index]?.name} returns another response to ${name}`,
       );
     }
-    answers[name] = bodies[0] as { status: number; body: string };
+    responses[name] = bodies[0] as { status: number; body: string };
   }
-  const single = answers.get ?? { status: 200, body: '{}' };
-  return { ...answers, create: { ...single, status: 201 }, update: single };
+  const single = responses.get ?? { status: 200, body: '{}' };
+  return { ...responses, create: { ...single, status: 201 }, update: single };
 }
 
-async function ask(url: string, token: string): Promise<{ status: number; body: string }> {
+async function get(url: string, token: string): Promise<{ status: number; body: string }> {
   const response = await fetch(url, { headers: { Authorization: `Bearer ${token}` } });
   const body = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${body.slice(0, 300)}`);
+  if (!response.ok) throw new Error(`${url} returned ${response.status}: ${body.slice(0, 300)}`);
   return { status: response.status, body };
 }
 
-/** Addresses of pages are left out: how a peer orders their parameters is its own matter. */
+/** Removes the addresses of pages, because peers may order the query parameters differently. */
 function comparable(body: string): object {
-  const answer = JSON.parse(body) as { items?: object[]; total?: number };
-  return answer.items ? { items: answer.items, total: answer.total } : answer;
+  const body = JSON.parse(body) as { items?: object[]; total?: number };
+  return body.items ? { items: body.items, total: body.total } : body;
 }

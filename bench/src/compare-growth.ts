@@ -1,15 +1,16 @@
-// Does a request cost more where there are a hundred times as many bookings? The service on both databases in turn.
+// Measures whether a request costs more with a hundred times as many bookings: the service runs on both databases in
+// turn.
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { bookingOperations, removeCreated } from './booking-operations.ts';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import type { Child } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
+import { type Dataset, facilityIds } from './dataset.ts';
 import { measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
 import { onDatabase } from './server.ts';
-import { facilityIds, type World } from './world.ts';
 
 export interface GrowthOptions {
-  readonly worlds: readonly { readonly world: World; readonly databaseUrl: string }[];
+  readonly datasets: readonly { readonly dataset: Dataset; readonly databaseUrl: string }[];
   readonly postmaster: number | undefined;
   readonly folder: string;
   readonly rounds: number;
@@ -17,23 +18,23 @@ export interface GrowthOptions {
   readonly log: (line: string) => void;
 }
 
-export async function compareGrowth({ worlds, folder, ...options }: GrowthOptions): Promise<Sample[]> {
+export async function compareGrowth({ datasets, folder, ...options }: GrowthOptions): Promise<Sample[]> {
   const issuer = await createTestIssuer({ audience: baseUrl });
   const children: Child[] = [];
   const targets: Target[] = [];
   const operationsOf = new Map<string, Operation[]>();
   try {
-    for (const { world, databaseUrl } of worlds) {
+    for (const { dataset, databaseUrl } of datasets) {
       const child = await startBookings({ databaseUrl, issuer, core: serviceCore });
       children.push(child);
-      const name = `${world.bookings} rows`;
+      const name = `${dataset.bookings} rows`;
       targets.push({ name, ...child });
-      // As many bays in either world, so that only the table differs.
-      const facilities = Math.min(10, ...worlds.map((one) => one.world.facilities));
+      // Both datasets have the same number of bays, so that only the size of the table differs.
+      const facilities = Math.min(10, ...datasets.map((one) => one.dataset.facilities));
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
       await onDatabase(databaseUrl, async (client) => {
         await removeCreated(client);
-        operationsOf.set(name, await bookingOperations({ client, world, token, facilities, folder }));
+        operationsOf.set(name, await bookingOperations({ client, dataset, token, facilities, folder }));
       });
     }
     const samples: Sample[] = [];
@@ -46,7 +47,7 @@ export async function compareGrowth({ worlds, folder, ...options }: GrowthOption
       };
       samples.push(...(await measure({ ...options, operation, targets })));
     }
-    for (const { databaseUrl } of worlds) await onDatabase(databaseUrl, removeCreated);
+    for (const { databaseUrl } of datasets) await onDatabase(databaseUrl, removeCreated);
     return samples;
   } finally {
     await Promise.all(children.map((child) => child.stop()));

@@ -1,5 +1,5 @@
-// What happens when 64 clients want one bay at once? The service beside pgbench, which sends the same statement with nothing in between:
-// the row lock of the bay makes a queue, so the rate is what one booking after the other can reach.
+// Measures 64 clients that book one bay. The row lock of the bay makes the bookings wait for each other, so the rate
+// is the rate of bookings one after the other. pgbench sends the same statement without a service in between.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import pg from 'pg';
 import { removeCreated } from './booking-operations.ts';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import { inOneDay } from './compare-bookings.ts';
+import { bayId, createdFrom, facilityId } from './dataset.ts';
 import { cpuOf, findProgram, memoryOf } from './machine.ts';
 import { otherCore, type Sample, serviceCore } from './measure.ts';
 import { onDatabase } from './server.ts';
-import { bayId, createdFrom, facilityId } from './world.ts';
 import { runWrk } from './wrk.ts';
 
 const clients = 64;
@@ -35,7 +35,7 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
     return await onDatabase(databaseUrl, async (client) => {
       const before = await deadlocks(client);
       const samples: Sample[] = [];
-      // Never again from the start: what wrk leaves unanswered at its end may be booked after the cleaning.
+      // Do not reuse a start: a request that wrk abandoned at its end may be booked after the clean-up.
       let next = 0;
       const throughService = async (round: number): Promise<void> => {
         const cpu = cpuOf(service.pid);
@@ -97,7 +97,7 @@ const insert = (
  from (select facility_id, location_id, id from bay where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
  on conflict on constraint booking_no_overlap do nothing returning id`;
 
-/** Each client has half a year of half hours for itself. */
+/** Each client has half a year of half hours of its own. */
 async function pgbench({ databaseUrl, folder, seconds }: ContentionOptions): Promise<Measured> {
   const file = join(folder, 'hot-bay.sql');
   const start = `timestamptz '${createdFrom}' + (:client_id * 8760 + :n) * interval '30 minutes'`;

@@ -1,5 +1,4 @@
-// Which goals are met? Each is a number that the run has measured, beside the bound that it is held to. Goals of what was not run are
-// left out.
+// Compares the measured values with the goals. Goals of operations that did not run are left out.
 import { markdown, type NumericField, type Results } from './report.ts';
 import { digits } from './statistics.ts';
 
@@ -13,7 +12,7 @@ export interface Verdict {
 interface Goal {
   readonly goal: string;
   readonly bound: number;
-  /** at least, or at most */
+  /** The value must be at least, or at most, the bound. */
   readonly sense: '≥' | '≤';
   readonly measure: (results: Results) => number;
 }
@@ -97,7 +96,7 @@ const goals: readonly Goal[] = [
     measure: (results) => results.median('hot bay', 'service', 'p99'),
   },
   {
-    goal: 'bad answers',
+    goal: 'wrong responses',
     bound: 0,
     sense: '≤',
     measure: (results) => results.samples.reduce((sum, { bad }) => sum + bad, 0),

@@ -1,27 +1,28 @@
-// How do ten million bookings get in within minutes? Checking the exclusion constraint row by row costs 20 to 40 times the insert, so
-// the indexes rest while rows that cannot overlap are written, and one rewrite of the table builds them.
+// Loads ten million bookings within minutes. Checking the exclusion constraint row by row takes 20 to 40 times as
+// long as the insert. The loader therefore disables the indexes, writes rows that cannot overlap, and then rebuilds
+// the indexes.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { migrate } from '@bay-booking/service/database/migrate';
 import type pg from 'pg';
-import { onDatabase } from './server.ts';
 import {
   baysPerFacility,
   baysPerLocation,
   bookingsPerBayAndDay,
   createdFrom,
+  type Dataset,
   locationsPerFacility,
-  type World,
-} from './world.ts';
+} from './dataset.ts';
+import { onDatabase } from './server.ts';
 
 const bookings = fileURLToPath(new URL('../../apps/bookings', import.meta.url));
 const migrations = `${bookings}/migrations`;
 
 const run = promisify(execFile);
 
-/** Loads nothing when the database holds that very world already. */
-export async function loadWorld(url: string, world: World, log: (line: string) => void): Promise<void> {
+/** Loads nothing if the database already contains this dataset. */
+export async function loadDataset(url: string, dataset: Dataset, log: (line: string) => void): Promise<void> {
   await migrate({ url, directory: migrations });
   await onDatabase(url, async (client) => {
     const { rows } = await client.query<{ n: string }>(
@@ -29,12 +30,12 @@ export async function loadWorld(url: string, world: World, log: (line: string) =
       ['bench-%', createdFrom],
     );
     const found = Number(rows[0]?.n);
-    if (found === world.bookings) return log(`the ${found} bookings are there already`);
+    if (found === dataset.bookings) return log(`the ${found} bookings are there already`);
     if (found > 0) throw new Error(`the database holds ${found} bookings of another load: use an empty one`);
     const started = Date.now();
-    await insertPlaces(client, world);
+    await insertPlaces(client, dataset);
     const resting = await restIndexes(client, log);
-    await insertBookings(client, world, log);
+    await insertBookings(client, dataset, log);
     log(resting ? 'building the indexes (about 10 s per million)' : 'vacuuming');
     if (resting) await wakeIndexes(client);
     await insertDerived(client);
@@ -44,11 +45,11 @@ export async function loadWorld(url: string, world: World, log: (line: string) =
     await client.query('vacuum (analyze) booking_reference');
     await client.query('analyze');
     await client.query('checkpoint').catch(() => {});
-    log(`loaded ${world.bookings} bookings in ${Math.round((Date.now() - started) / 1000)} s`);
+    log(`loaded ${dataset.bookings} bookings in ${Math.round((Date.now() - started) / 1000)} s`);
   });
 }
 
-async function insertPlaces(client: pg.Client, { facilities, bays }: World): Promise<void> {
+async function insertPlaces(client: pg.Client, { facilities, bays }: Dataset): Promise<void> {
   await client.query(`insert into facility (id, name, time_zone)
     select 'bench-fac-' || lpad(f::text, 4, '0'), 'Range ' || f, 'Europe/Copenhagen' from generate_series(1, ${facilities}) f`);
   await client.query(`insert into location (facility_id, id, name)
@@ -60,7 +61,7 @@ async function insertPlaces(client: pg.Client, { facilities, bays }: World): Pro
     from generate_series(1, ${bays}) b`);
 }
 
-// Only a superuser may say that an index rests; anybody else pays for the check of each row.
+// Only a superuser may disable an index. Other users pay for the check of each row.
 async function restIndexes(client: pg.Client, log: (line: string) => void): Promise<boolean> {
   try {
     await client.query('set session_replication_role = replica');
@@ -80,22 +81,23 @@ async function wakeIndexes(client: pg.Client): Promise<void> {
   await client.query('set session_replication_role = origin');
 }
 
-async function insertBookings(client: pg.Client, world: World, log: (line: string) => void): Promise<void> {
-  const perDay = world.bays * bookingsPerBayAndDay;
+async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: string) => void): Promise<void> {
+  const perDay = dataset.bays * bookingsPerBayAndDay;
   const started = Date.now();
-  for (let day = 0, written = 0; written < world.bookings; day++) {
-    const rows = Math.min(perDay, world.bookings - written);
-    await client.query(bookingsOfDay, [world.futureDays - day, rows, world.bays]);
+  for (let day = 0, written = 0; written < dataset.bookings; day++) {
+    const rows = Math.min(perDay, dataset.bookings - written);
+    await client.query(bookingsOfDay, [dataset.futureDays - day, rows, dataset.bays]);
     written += rows;
     const seconds = (Date.now() - started) / 1000;
-    const left = Math.round((seconds / written) * (world.bookings - written));
+    const left = Math.round((seconds / written) * (dataset.bookings - written));
     if (day % 5 === 4 || left === 0)
-      log(`${written} of ${world.bookings} rows in ${Math.round(seconds)} s, ${left} s to go`);
+      log(`${written} of ${dataset.bookings} rows in ${Math.round(seconds)} s, ${left} s to go`);
   }
 }
 
-// $1 days from today, $2 rows, $3 bays. The order is that of a hash, as bookings of a day come in any order: a location's day lies
-// scattered over the pages of that day. Slots begin every two hours and last 90 minutes. The id is a UUIDv7 with the facility's tag.
+// $1 days from today, $2 rows, $3 bays. The rows are in the order of a hash, because real bookings of a day arrive
+// in any order. The bookings of a location's day are therefore scattered over the pages of that day. Slots begin
+// every two hours and last 90 minutes. The id is a UUIDv7 with the tag of the facility.
 const bookingsOfDay = `
   with slot as (
     select n % $3::int + 1 as b, n / $3::int as k, md5($1::int || ' ' || n) as hash from generate_series(0, $2::int - 1) n

@@ -1,5 +1,5 @@
-// What does it cost? CPU time, memory and affinity of processes, from /proc: only Linux tells it so. PostgreSQL is many processes, and
-// those that ended count too.
+// Reads CPU time, memory and affinity of processes from /proc, which exists on Linux only. PostgreSQL consists of
+// many processes; those that have ended count too.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
@@ -8,9 +8,9 @@ const tick = 10_000;
 
 interface Stat {
   readonly parent: number;
-  /** Microseconds, its threads included. */
+  /** Microseconds of the process and its threads. */
   readonly cpu: number;
-  /** Microseconds of children that ended and were waited for. */
+  /** Microseconds of child processes that have ended. */
   readonly cpuOfEnded: number;
 }
 
@@ -32,12 +32,12 @@ export function cpuOf(pid: number | undefined): number {
   return (pid && statOf(pid)?.cpu) || 0;
 }
 
-/** Of children that ended and were waited for. */
+/** CPU time of child processes that have ended and were waited for. */
 export function cpuOfEnded(pid: number): number {
   return statOf(pid)?.cpuOfEnded ?? 0;
 }
 
-/** Of a process and all its children, dead or alive. */
+/** CPU time of a process and all its children, running or ended. */
 export function cpuOfFamily(pid: number | undefined): number {
   if (!pid) return 0;
   const own = statOf(pid);
@@ -63,14 +63,14 @@ export function memoryOf(pid: number): number {
   return Number(line?.[1] ?? 0) / 1024;
 }
 
-/** Binds a running process, its threads and its children to one core; children of the future inherit it. */
+/** Binds a running process, its threads and its children to one core. Later children inherit the binding. */
 export function pin(pid: number, core: number): void {
   for (const one of [pid, ...processesBelow(pid)]) {
     execFileSync('taskset', ['-a', '-c', '-p', String(core), String(one)], { stdio: 'ignore' });
   }
 }
 
-/** What is missing here to measure, in words; undefined when nothing is. */
+/** Returns the reason why this machine cannot measure, or undefined if it can. */
 export function whatIsMissing(): string | undefined {
   if (!existsSync('/proc/self/stat')) return 'The benchmark reads CPU times from /proc, so it needs Linux.';
   if (availableParallelism() < 2)

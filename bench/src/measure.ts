@@ -1,5 +1,5 @@
-// How are targets compared on a machine that others use too? In rounds: each round loads every target once, A B C then C B A, so that
-// a slow minute hits all alike, and only ratios within a round count.
+// Compares targets on a machine that other programs use too. Each round loads every target once, A B C then C B A,
+// so that a slow minute affects all targets alike. Only ratios within a round count.
 import { busyOfMachine, cpuOf, cpuOfEnded, cpuOfFamily, memoryOf } from './machine.ts';
 import { type Load, runWrk } from './wrk.ts';
 
@@ -20,21 +20,21 @@ export interface Sample {
   readonly rate: number;
   readonly p50: number;
   readonly p99: number;
-  /** Microseconds per request, of the target and of PostgreSQL. */
+  /** Microseconds of CPU per request, of the target and of PostgreSQL. */
   readonly cpu: number;
   readonly databaseCpu: number;
-  /** Megabytes after the load. */
+  /** Megabytes of memory after the load. */
   readonly memory: number;
-  /** Share of the machine's busy time that is neither target, PostgreSQL nor load. */
+  /** Share of the machine's busy time that belongs to none of target, PostgreSQL and load. */
   readonly foreign: number;
   readonly bad: number;
 }
 
 export interface Operation {
   readonly name: string;
-  /** What to send to a target in this round; may prepare it. */
+  /** Returns the requests for this target and round; may prepare data first. */
   load(target: Target, round: number): Promise<Load> | Load;
-  /** Told how many requests a run has made. */
+  /** Receives the number of requests of each run. */
   ran?(requests: number): void;
 }
 
@@ -65,7 +65,7 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
   const before = {
     cpu: cpuOf(target.pid),
     database: cpuOfFamily(postmaster),
-    // wrk is a child of ours that has ended by then.
+    // wrk has ended by now, so its CPU time counts as that of an ended child.
     own: cpuOf(process.pid) + cpuOfEnded(process.pid),
     machine: busyOfMachine(),
   };

@@ -1,4 +1,5 @@
-// What came out? A table per operation with medians, spread and the ratio to the floor within the same round, as Markdown, and bars as SVG.
+// Writes the report: a Markdown table per operation with median, spread and the ratio to the floor within the same
+// round, and SVG plots.
 import type { Sample } from './measure.ts';
 import { digits, median, type Spread, spreadOf, withSpread } from './statistics.ts';
 
@@ -25,7 +26,7 @@ export class Results {
     return median(this.of(operation, target).map((sample) => sample[field]));
   }
 
-  /** Round by round, so that what slowed a whole round falls out. */
+  /** The ratio is computed within each round, so that a slow round affects both sides. */
   ratio(operation: string, target: string, to: string, field: NumericField): Spread {
     const others = this.of(operation, to);
     const ratios = this.of(operation, target).flatMap((sample) => {

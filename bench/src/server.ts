@@ -1,5 +1,5 @@
-// Which PostgreSQL is measured? The one that DATABASE_URL names, as it is; else an embedded one of our own, durable as in production,
-// with a database for each size of the world.
+// Provides the PostgreSQL server of the measurement: the one that DATABASE_URL names, or an embedded server with
+// durable settings as in production and one database per dataset size.
 import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -7,9 +7,9 @@ import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import pg from 'pg';
 
 export interface MeasuredServer {
-  /** The URL of the database of that name; where DATABASE_URL is given, that one whatever the name. */
+  /** The URL of the database with this name. With DATABASE_URL, always that database. */
   database(name: string): Promise<string>;
-  /** Of the postmaster; undefined where the server is not ours. */
+  /** The process id of the postmaster; undefined if the server is not ours. */
   readonly pid: number | undefined;
   stop(): Promise<void>;
 }
@@ -17,7 +17,7 @@ export interface MeasuredServer {
 export interface ServerOptions {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string | undefined;
-  /** More settings for an embedded server. */
+  /** Further settings for an embedded server. */
   readonly settings?: Record<string, string>;
   readonly log: (line: string) => void;
 }

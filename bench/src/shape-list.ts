@@ -1,7 +1,7 @@
-// Which searches must stay fast however many bookings there are? Every endpoint and every filter, first and deep pages; a shape is a way
-// to make up addresses from ids that exist.
+// Lists the searches that must stay fast whatever the number of bookings: every endpoint and filter, with first and
+// deep pages. A shape builds request addresses from ids that exist.
 import type pg from 'pg';
-import { bayId, baysPerFacility, facilityIds, locationId, locationsPerFacility, type World } from './world.ts';
+import { bayId, baysPerFacility, type Dataset, facilityIds, locationId, locationsPerFacility } from './dataset.ts';
 
 export interface Sources {
   readonly ids: readonly string[];
@@ -17,7 +17,7 @@ export interface Sources {
 export interface Shape {
   readonly name: string;
   readonly path: (sources: Sources) => string;
-  /** Which page of how many; the first unless given. */
+  /** Page number and number of pages; the first page unless given. */
   readonly page?: (pageCount: number) => number;
 }
 
@@ -88,7 +88,7 @@ export const shapes: readonly Shape[] = [
   { name: 'bays', path: () => '/api/booking-bays?pageSize=50' },
 ];
 
-export async function findSources(client: pg.Client, world: World, facilityCount: number): Promise<Sources> {
+export async function findSources(client: pg.Client, dataset: Dataset, facilityCount: number): Promise<Sources> {
   const facilities = facilityIds(facilityCount);
   const column = async (name: string): Promise<string[]> => {
     const { rows } = await client.query<{ value: string }>(
@@ -105,7 +105,7 @@ export async function findSources(client: pg.Client, world: World, facilityCount
     externalIds: await column('external_booking_id'),
     correlationIds: await column('correlation_id'),
     aliases: await column('user_alias'),
-    bays: Math.min(world.bays, facilityCount * baysPerFacility),
+    bays: Math.min(dataset.bays, facilityCount * baysPerFacility),
     locations: facilityCount * locationsPerFacility,
     today: new Date().toISOString().slice(0, 10),
   };

@@ -1,4 +1,5 @@
-// How long does each shape take, one client after the other, over HTTP and in PostgreSQL? And does any of them read the whole table?
+// Measures the time of each shape with one client, over HTTP and in PostgreSQL, and checks that no shape scans the
+// whole table.
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -9,10 +10,10 @@ import { digits, median, percentile } from './statistics.ts';
 export interface ShapeResult {
   readonly tenant: string;
   readonly shape: string;
-  /** Milliseconds, over HTTP. */
+  /** Milliseconds over HTTP. */
   readonly p50: number;
   readonly p99: number;
-  /** Milliseconds a request spends in PostgreSQL's executor, on average, and the slowest statement. */
+  /** Average milliseconds in PostgreSQL's executor per request, and the slowest statement. */
   readonly database: number;
   readonly slowest: number;
   readonly statements: number;
@@ -46,7 +47,7 @@ export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[
   return results;
 }
 
-/** A shape that is not answered at all is a result too. */
+/** A shape that gets no response is reported as a result too. */
 function failed(tenant: string, shape: string): ShapeResult {
   const unknown = Number.NaN;
   const times = { p50: unknown, p99: unknown, database: unknown, slowest: unknown };
@@ -68,23 +69,23 @@ async function measureShape(
   shape: Shape,
 ): Promise<ShapeResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-  const ask = (path: string) => request(agent, `${url}${path}`, token);
-  const first = await ask(shape.path(sources));
+  const send = (path: string) => request(agent, `${url}${path}`, token);
+  const first = await send(shape.path(sources));
   const page = shape.page?.(first.pageCount ?? 1);
   const path = () => `${shape.path(sources)}${page === undefined ? '' : `&page=${page}`}`;
-  for (let n = 0; n < warmUp; n++) await ask(path());
-  await flush(() => ask(path()));
+  for (let n = 0; n < warmUp; n++) await send(path());
+  await flush(() => send(path()));
   await client.query('select pg_stat_statements_reset()');
   const before = await tableReads(client);
   const times: number[] = [];
   for (let n = 0; n < requests; n++) {
     const address = path();
     const started = performance.now();
-    await ask(address);
+    await send(address);
     times.push(performance.now() - started);
   }
   const spent = await timeInDatabase(client);
-  await flush(() => ask(path()));
+  await flush(() => send(path()));
   const after = await tableReads(client);
   agent.destroy();
   return {
@@ -101,10 +102,10 @@ async function measureShape(
   };
 }
 
-/** A session reports its counts with the first statement that ends a second after the last report. */
-async function flush(ask: () => Promise<unknown>): Promise<void> {
+/** PostgreSQL reports the counters of a session with the first statement that ends a second after the last report. */
+async function flush(send: () => Promise<unknown>): Promise<void> {
   await sleep(1_100);
-  await Promise.all([ask(), ask(), ask(), ask()]);
+  await Promise.all([send(), send(), send(), send()]);
 }
 
 async function tableReads(client: pg.Client): Promise<{ rows: number; scans: number }> {
@@ -140,7 +141,7 @@ function request(agent: Agent, url: string, token: string): Promise<Answer> {
         else reject(new Error(`${response.statusCode} from ${url.slice(0, 200)}: ${text.slice(0, 300)}`));
       });
     });
-    sent.on('timeout', () => sent.destroy(new Error(`no answer within 30 s from ${url.slice(0, 200)}`)));
+    sent.on('timeout', () => sent.destroy(new Error(`no response within 30 s from ${url.slice(0, 200)}`)));
     sent.on('error', reject);
   });
 }

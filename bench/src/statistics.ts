@@ -1,4 +1,4 @@
-// What is a typical value, and how far do rounds lie apart?
+// Computes medians, quantiles and the spread of measured values.
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -7,7 +7,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** `share` from 0 to 1. */
+/** The quantile at `share`, from 0 to 1. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
@@ -23,7 +23,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: median(values), least: Math.min(...values), greatest: Math.max(...values) };
 }
 
-/** Three significant digits. */
+/** Formats a number with three significant digits. */
 export function digits(value: number): string {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';

@@ -1,11 +1,11 @@
-// How is the load made? By wrk, since a client written in Node takes four times the CPU of the requests it measures. The Lua scripts
-// write the requests and print what happened as one line of JSON.
+// Generates the load with wrk, because a client written in Node uses four times the CPU of the requests that it
+// measures. The Lua scripts write the requests and print the result as one line of JSON.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export interface Load {
-  /** A file of wrk/. */
+  /** A file in wrk/. */
   readonly script: string;
   readonly args: readonly string[];
 }
@@ -17,7 +17,7 @@ export interface WrkResult {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** Answers of 400 and above, broken connections, time-outs. */
+  /** Responses with status 400 and above, broken connections and timeouts. */
   readonly bad: number;
 }
 

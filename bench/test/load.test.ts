@@ -1,8 +1,8 @@
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { loadWorld } from '../src/load.ts';
-import { worldOf } from '../src/world.ts';
+import { datasetOf } from '../src/dataset.ts';
+import { loadDataset } from '../src/load.ts';
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -19,12 +19,12 @@ afterAll(async () => {
 const count = async (sql: string): Promise<number> => Number((await client.query(sql)).rows[0].count);
 
 describe('the loader', () => {
-  const world = worldOf(5_000, 250);
+  const dataset = datasetOf(5_000, 250);
 
-  test('writes exactly as many bookings as asked for, and nothing the second time', async () => {
+  test('writes exactly as many bookings as requested, and nothing the second time', async () => {
     const lines: string[] = [];
-    await loadWorld(database.url, world, (line) => lines.push(line));
-    await loadWorld(database.url, world, (line) => lines.push(line));
+    await loadDataset(database.url, dataset, (line) => lines.push(line));
+    await loadDataset(database.url, dataset, (line) => lines.push(line));
     expect(await count('select count(*) from booking')).toBe(5_000);
     expect(lines.at(-1)).toBe('the 5000 bookings are there already');
   });
@@ -51,6 +51,6 @@ describe('the loader', () => {
   });
 
   test('refuses a database that holds another load', async () => {
-    await expect(loadWorld(database.url, worldOf(6_000, 250), () => {})).rejects.toThrow('another load');
+    await expect(loadDataset(database.url, datasetOf(6_000, 250), () => {})).rejects.toThrow('another load');
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { datasetOf } from '../src/dataset.ts';
 import { judge } from '../src/goals.ts';
 import type { Sample } from '../src/measure.ts';
 import { Results, tableOf } from '../src/report.ts';
 import { digits, median, percentile, spreadOf } from '../src/statistics.ts';
-import { worldOf } from '../src/world.ts';
 
 const sample = (target: string, round: number, rate: number, bad = 0): Sample => {
   const costs = { cpu: 1e6 / rate, databaseCpu: 50, memory: 100, foreign: 0 };
@@ -28,7 +28,7 @@ describe('statistics', () => {
 });
 
 describe('a comparison', () => {
-  // The second round ran on a slow minute: it slowed both, and the ratio tells nothing of it.
+  // The second round ran in a slow minute, which affected both targets alike. The ratio must not change.
   const results = new Results([
     sample('service', 0, 500),
     sample('bare', 0, 1000),
@@ -42,29 +42,29 @@ describe('a comparison', () => {
     expect(results.ratio('get', 'service', 'bare', 'rate')).toEqual({ median: 0.6, least: 0.5, greatest: 0.6 });
   });
 
-  test('the table counts bad answers over all rounds', () => {
+  test('the table counts wrong responses over all rounds', () => {
     const row = tableOf(results, 'get')
       .split('\n')
       .find((line) => line.startsWith('| service'));
     expect(row).toContain('| 3 | 0.600 (0.500–0.600) |');
   });
 
-  test('goals of what was not run are left out, the others are judged', () => {
+  test('goals of operations that did not run are left out, the others are checked', () => {
     const verdicts = judge(results);
     expect(verdicts.find(({ goal }) => goal === 'get: rate to bare')).toMatchObject({ measured: 0.6, met: true });
-    expect(verdicts.find(({ goal }) => goal === 'bad answers')).toMatchObject({ measured: 3, met: false });
+    expect(verdicts.find(({ goal }) => goal === 'wrong responses')).toMatchObject({ measured: 3, met: false });
     expect(verdicts.some(({ goal }) => goal.startsWith('search'))).toBe(false);
   });
 });
 
-describe('a world', () => {
+describe('a dataset', () => {
   test.each([
     [10_000, 10],
     [100_000, 104],
     [1_000_000, 250],
   ])('%i bookings fill two days or more of %i facilities', (bookings, facilities) => {
-    const world = worldOf(bookings, 250);
-    expect(world.facilities).toBe(facilities);
-    expect(world.days).toBeGreaterThanOrEqual(2);
+    const dataset = datasetOf(bookings, 250);
+    expect(dataset.facilities).toBe(facilities);
+    expect(dataset.days).toBeGreaterThanOrEqual(2);
   });
 });

@@ -1,5 +1,6 @@
-// `npm run bench [-- --quick] [--only get,create] [--targets bare,fastify] [--rounds 5] [--seconds 2] [--bookings 1000000] [--profile]`: loads what is
-// missing, compares, prints one table, and leaves it with plots (and the service's CPU profile) in bench/results/.
+// Runs the comparison and writes its table and plots to bench/results/. Usage: npm run bench -- [--quick] [--only
+// get,create] [--targets bare,fastify] [--rounds 5] [--seconds 2] [--bookings 1000000] [--profile]. It first loads
+// missing data; --profile adds a CPU profile of the service.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +10,13 @@ import { compareBookings } from '../compare-bookings.ts';
 import { compareGrowth } from '../compare-growth.ts';
 import { compareTokens } from '../compare-tokens.ts';
 import { compareContention } from '../contention.ts';
+import { datasetOf } from '../dataset.ts';
 import { goalTable, judge } from '../goals.ts';
-import { loadWorld } from '../load.ts';
+import { loadDataset } from '../load.ts';
 import { describeMachine, pin, whatIsMissing } from '../machine.ts';
 import { otherCore, type Sample } from '../measure.ts';
 import { plotOf, Results, tableOf } from '../report.ts';
 import { onDatabase, startServer } from '../server.ts';
-import { worldOf } from '../world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -46,21 +47,21 @@ const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
-// A run that hangs must end too.
+// Ends a run that hangs.
 const limit = setTimeout(() => void server.stop().then(() => process.exit(1)), 30 * 60_000);
 try {
   if (server.pid) pin(server.pid, otherCore);
-  const world = worldOf(Number(values.bookings), 250);
-  const databaseUrl = await server.database(`bookings_${world.bookings}`);
+  const dataset = datasetOf(Number(values.bookings), 250);
+  const databaseUrl = await server.database(`bookings_${dataset.bookings}`);
   const common = { postmaster: server.pid, folder, rounds, seconds, log };
   const samples: Sample[] = [];
   if (wants('get', 'create', 'create-external', 'update', 'search', 'upcoming')) {
-    await loadWorld(databaseUrl, world, log);
+    await loadDataset(databaseUrl, dataset, log);
     samples.push(
       ...(await compareBookings({
         ...common,
         databaseUrl,
-        world,
+        dataset,
         only,
         among: values.targets.split(',').filter(Boolean),
         profile,
@@ -71,23 +72,23 @@ try {
     samples.push(...(await compareTokens({ ...common, databaseUrl: await server.database('auth'), only, profile })));
   }
   if (wants('contention')) {
-    await loadWorld(databaseUrl, world, log);
+    await loadDataset(databaseUrl, dataset, log);
     samples.push(...(await compareContention({ ...common, databaseUrl, rounds: Math.min(3, rounds) })));
   }
   if (wants('growth') && !process.env.DATABASE_URL) {
-    const worlds = [];
+    const datasets = [];
     for (const bookings of [10_000, 1_000_000]) {
-      const one = worldOf(bookings, 250);
+      const one = datasetOf(bookings, 250);
       const url = await server.database(`bookings_${bookings}`);
-      await loadWorld(url, one, log);
-      worlds.push({ world: one, databaseUrl: url });
+      await loadDataset(url, one, log);
+      datasets.push({ dataset: one, databaseUrl: url });
     }
-    samples.push(...(await compareGrowth({ ...common, worlds, rounds: Math.min(3, rounds) })));
+    samples.push(...(await compareGrowth({ ...common, datasets, rounds: Math.min(3, rounds) })));
   }
   const version = await onDatabase(databaseUrl, async (client) => (await client.query('show server_version')).rows[0]);
   publish(
     samples,
-    `${describeMachine()}, PostgreSQL ${version.server_version}; ${rounds} rounds of ${seconds} s, ${world.bookings} bookings`,
+    `${describeMachine()}, PostgreSQL ${version.server_version}; ${rounds} rounds of ${seconds} s, ${dataset.bookings} bookings`,
   );
 } catch (error) {
   log(Error.isError(error) ? (error.stack ?? error.message) : String(error));

@@ -1,9 +1,10 @@
-// `npm run load -w bench -- --bookings N [--facilities 250]`: fills a bookings database with a world to measure. DATABASE_URL names
-// the database, else an embedded server below DATA_DIR (bench/.data) gets one called `bookings_N`.
+// Fills a bookings database with a dataset. Usage: npm run load -w bench -- --bookings N [--facilities 250].
+// DATABASE_URL names the database; without it, an embedded server below DATA_DIR (bench/.data) gets a database
+// `bookings_N`.
 import { parseArgs } from 'node:util';
-import { loadWorld } from '../load.ts';
+import { datasetOf } from '../dataset.ts';
+import { loadDataset } from '../load.ts';
 import { startServer } from '../server.ts';
-import { worldOf } from '../world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -22,7 +23,7 @@ const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDi
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
 try {
-  await loadWorld(await server.database(`bookings_${bookings}`), worldOf(bookings, facilities), log);
+  await loadDataset(await server.database(`bookings_${bookings}`), datasetOf(bookings, facilities), log);
 } catch (error) {
   log(Error.isError(error) ? error.message : String(error));
   process.exitCode = 1;

@@ -1,17 +1,17 @@
-// `npm run shapes -w bench -- --bookings N [--requests 100] [--only alias]`: every endpoint and filter on a loaded database, for a tenant
-// of one facility and one of a hundred.
+// Measures every endpoint and filter on a loaded database, for a tenant of one facility and a tenant of a hundred.
+// Usage: npm run shapes -w bench -- --bookings N [--requests 100] [--only alias].
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { baseUrl, scope, startBookings } from '../bookings-service.ts';
 import { inOneDay } from '../compare-bookings.ts';
-import { loadWorld } from '../load.ts';
+import { datasetOf } from '../dataset.ts';
+import { loadDataset } from '../load.ts';
 import { describeMachine } from '../machine.ts';
 import { onDatabase, startServer } from '../server.ts';
 import { findSources } from '../shape-list.ts';
 import { measureShapes, type ShapeResult, shapeTable } from '../shapes.ts';
-import { worldOf } from '../world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -31,16 +31,16 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
 const issuer = await createTestIssuer({ audience: baseUrl });
 try {
-  const world = worldOf(Number(values.bookings), 250);
-  const databaseUrl = await server.database(`bookings_${world.bookings}`);
-  await loadWorld(databaseUrl, world, log);
+  const dataset = datasetOf(Number(values.bookings), 250);
+  const databaseUrl = await server.database(`bookings_${dataset.bookings}`);
+  await loadDataset(databaseUrl, dataset, log);
   const service = await startBookings({ databaseUrl, issuer, core: undefined });
   const results: ShapeResult[] = [];
   try {
     await onDatabase(databaseUrl, async (client) => {
       await client.query('create extension if not exists pg_stat_statements');
-      for (const count of [1, Math.min(100, world.facilities)]) {
-        const sources = await findSources(client, world, count);
+      for (const count of [1, Math.min(100, dataset.facilities)]) {
+        const sources = await findSources(client, dataset, count);
         const token = await issuer.token({ facilities: sources.facilities, scope, exp: inOneDay() });
         const tenant = count === 1 ? 'one facility' : `${count} facilities`;
         const common = { client, url: service.url, token, tenant, sources, only: values.only, log };
@@ -50,11 +50,11 @@ try {
   } finally {
     await service.stop();
   }
-  const text = `${describeMachine()}; ${world.bookings} bookings\n\n${shapeTable(results)}\n`;
+  const text = `${describeMachine()}; ${dataset.bookings} bookings\n\n${shapeTable(results)}\n`;
   process.stdout.write(text);
   const folder = fileURLToPath(new URL('../../results/', import.meta.url));
   mkdirSync(folder, { recursive: true });
-  writeFileSync(`${folder}shapes-${world.bookings}.md`, text);
+  writeFileSync(`${folder}shapes-${dataset.bookings}.md`, text);
 } catch (error) {
   log(Error.isError(error) ? (error.stack ?? error.message) : String(error));
   process.exitCode = 1;

@@ -1,8 +1,8 @@
-// Floor: how fast is node:http with pg, the same SQL as named statements and the same check of the token, and nothing else?
+// Floor: node:http with pg, the SQL of the service as named statements, and the same cache of verified tokens.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import pg from 'pg';
-import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
+import { type BookingRow, bookingResource, listResource, newBooking } from './response-bodies.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
 import { findPage, placeFacilities, statements } from './statements.ts';
 import { type Claims, tokenVerifier } from './verify.ts';
@@ -36,7 +36,7 @@ async function readBody(request: IncomingMessage): Promise<Record<string, string
   return JSON.parse(text);
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, { facilities }: Claims): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse, { facilities }: Claims): Promise<void> {
   const url = new URL(request.url ?? '/', baseUrl);
   const parts = url.pathname.split('/');
   const now = new Date().toISOString();
@@ -81,6 +81,6 @@ createServer((request, response) => {
   if (request.url === '/ready') return void response.end();
   const claims = verifyToken(request.headers.authorization);
   if (!claims) return send(response, 401, { errors: [] });
-  answer(request, response, claims).catch(() => send(response, 500, { errors: [] }));
+  respond(request, response, claims).catch(() => send(response, 500, { errors: [] }));
 }).listen(options.port);
 endWithParent();

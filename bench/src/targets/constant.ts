@@ -1,14 +1,14 @@
-// Floor: how fast is node:http when it answers a constant of the size of the service's answer?
+// Floor: node:http that returns a constant of the same size as the service's response.
 import { createServer } from 'node:http';
 import { endWithParent, peerOptions } from './start.ts';
 
 export interface ConstantOptions {
   readonly port: number;
-  /** By operation. */
-  readonly answers: Readonly<Record<string, { readonly status: number; readonly body: string }>>;
+  /** The response body of each operation. */
+  readonly responses: Readonly<Record<string, { readonly status: number; readonly body: string }>>;
 }
 
-const { port, answers } = peerOptions<ConstantOptions>();
+const { port, responses } = peerOptions<ConstantOptions>();
 
 function operationOf(method: string, url: string): string {
   if (method === 'POST') return 'create';
@@ -20,7 +20,10 @@ function operationOf(method: string, url: string): string {
 createServer((request, response) => {
   if (request.url === '/ready') return void response.end();
   request.resume();
-  const { status, body } = answers[operationOf(request.method ?? '', request.url ?? '')] ?? { status: 200, body: '{}' };
+  const { status, body } = responses[operationOf(request.method ?? '', request.url ?? '')] ?? {
+    status: 200,
+    body: '{}',
+  };
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),

@@ -1,5 +1,5 @@
-// Peer: Express with knex as their documentations would write it: the query builder, jsonwebtoken and jwks-rsa on every request, ajv,
-// response.json.
+// Peer: Express with knex as their documentation describes it: the query builder, jsonwebtoken and jwks-rsa on every
+// request, ajv and response.json.
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
@@ -7,7 +7,7 @@ import express, { type NextFunction, type Request, type Response } from 'express
 import jwt from 'jsonwebtoken';
 import jwksRsa from 'jwks-rsa';
 import knex from 'knex';
-import { type BookingRow, bookingResource, listResource } from './answers.ts';
+import { type BookingRow, bookingResource, listResource } from './response-bodies.ts';
 import { bodySchema } from './schemas.ts';
 import { endWithParent, peerOptions } from './start.ts';
 import type { Claims } from './verify.ts';

@@ -1,9 +1,10 @@
-// Peer: Fastify with pg as its documentation would write it: named statements, fast-jwt with its cache, answers and bodies by JSON Schema.
+// Peer: Fastify with pg as its documentation describes it: named statements, fast-jwt with its cache, JSON Schemas
+// for bodies and responses.
 import { randomUUID } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { fastify } from 'fastify';
 import pg from 'pg';
-import { type BookingRow, bookingResource, listResource, newBooking } from './answers.ts';
+import { type BookingRow, bookingResource, listResource, newBooking } from './response-bodies.ts';
 import { bodySchema, bookingSchema, listSchema } from './schemas.ts';
 import { endWithParent, fetchKey, peerOptions } from './start.ts';
 import { findPage, placeFacilities, statements } from './statements.ts';
@@ -88,10 +89,10 @@ app.register(async (api) => {
   type Query = { locationIds?: string; startDate?: string; endDate?: string; page?: string; pageSize?: string };
   api.get<{ Querystring: Query }>('/api/bookings', { schema: list }, async (request) => {
     const { locationIds, startDate, endDate, page = 1, pageSize = 50 } = request.query;
-    const asked = { page: Number(page), size: Number(pageSize) };
+    const paging = { page: Number(page), size: Number(pageSize) };
     const facility = facilityOf.get(locationIds ?? '') ?? '';
     const filter = [request.facilities.includes(facility) ? facility : '', locationIds, startDate, endDate];
-    return toList(await findPage(run, 'search', filter, asked), asked, new URL(request.url, baseUrl));
+    return toList(await findPage(run, 'search', filter, paging), paging, new URL(request.url, baseUrl));
   });
   api.get<{ Params: { id: string }; Querystring: Query }>(
     '/api/bays/:id/upcoming-bookings',
@@ -99,9 +100,9 @@ app.register(async (api) => {
     async (request) => {
       const { page = 1, pageSize = 10 } = request.query;
       const { id } = request.params;
-      const asked = { page: Number(page), size: Number(pageSize) };
+      const paging = { page: Number(page), size: Number(pageSize) };
       const filter = [facilityOf.get(id), id, new Date().toISOString()];
-      return toList(await findPage(run, 'upcoming', filter, asked), asked, new URL(request.url, baseUrl));
+      return toList(await findPage(run, 'upcoming', filter, paging), paging, new URL(request.url, baseUrl));
     },
   );
 });

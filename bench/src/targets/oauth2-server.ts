@@ -1,4 +1,4 @@
-// Peer: how fast is @node-oauth/oauth2-server, the other well-known library, with its model in memory and ES256 access tokens?
+// Peer: @node-oauth/oauth2-server with its model in memory and ES256 access tokens.
 import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import OAuth2Server from '@node-oauth/oauth2-server';
@@ -18,7 +18,7 @@ const server = new OAuth2Server({
     getClient: async (id: string, secret: string) =>
       id === clientId && (secret === clientSecret || !secret) ? client : null,
     getUserFromClient: async () => user,
-    validateScope: async (_user: object, _client: object, asked?: string[]) => asked ?? [scope],
+    validateScope: async (_user: object, _client: object, requested?: string[]) => requested ?? [scope],
     generateAccessToken: async () =>
       jwt.sign({ client_id: clientId, scope, facilities: facilitiesClaim }, key, {
         algorithm: 'ES256',
@@ -59,17 +59,17 @@ createServer(async (request, response) => {
   }
   let form = '';
   for await (const chunk of request) form += chunk;
-  const asked = new OAuth2Server.Request({
+  const tokenRequest = new OAuth2Server.Request({
     method: request.method ?? 'POST',
     headers: request.headers as Record<string, string>,
     query: {},
     body: Object.fromEntries(new URLSearchParams(form)),
   });
-  const answer = new OAuth2Server.Response();
-  await server.token(asked, answer).catch(() => {});
-  const body = JSON.stringify(answer.body);
-  response.writeHead(answer.status ?? 500, {
-    ...answer.headers,
+  const tokenResponse = new OAuth2Server.Response();
+  await server.token(tokenRequest, tokenResponse).catch(() => {});
+  const body = JSON.stringify(tokenResponse.body);
+  response.writeHead(tokenResponse.status ?? 500, {
+    ...tokenResponse.headers,
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
   });

@@ -1,4 +1,4 @@
-// Which JSON Schemas do Fastify and Express check bodies by, and Fastify write answers by?
+// JSON Schemas: Fastify and Express validate bodies with them, and Fastify encodes responses with them.
 
 const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
 const time = { type: 'string', format: 'date-time' } as const;

@@ -1,4 +1,4 @@
-// Floor: how fast is node:http that reads the form, signs one JWT and answers it, and looks nobody up?
+// Floor: node:http that reads the form, signs one JWT and returns it, without looking up a client.
 import { createPrivateKey, randomUUID, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { endWithParent } from './start.ts';

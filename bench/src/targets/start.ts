@@ -1,4 +1,4 @@
-// What does a peer need to know? Handed over as one JSON argument by the harness; peers read no environment.
+// Reads the settings of a peer, which the harness passes as one JSON argument. Peers read no environment variables.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 export interface PeerOptions {
@@ -15,13 +15,13 @@ export function peerOptions<Options = PeerOptions>(): Options {
   return JSON.parse(process.argv[2] ?? '{}') as Options;
 }
 
-/** The issuer's one signing key. */
+/** The only signing key of the issuer. */
 export async function fetchKey(jwksUri: string): Promise<KeyObject> {
   const { keys } = (await (await fetch(jwksUri)).json()) as { keys: JsonWebKey[] };
   return createPublicKey({ key: keys[0] ?? {}, format: 'jwk' });
 }
 
-/** Ends with the harness, and when it says so. */
+/** Stops the peer when the harness ends or asks for it. */
 export function endWithParent(): void {
   process.once('SIGTERM', () => process.exit(0));
   process.once('disconnect', () => process.exit(0));

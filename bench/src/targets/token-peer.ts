@@ -1,4 +1,4 @@
-// What do the token endpoints have in common? A client, a key and a subject, handed over by the harness.
+// Settings that the token endpoints share: a client, a key and a subject, passed by the harness.
 import { peerOptions } from './start.ts';
 
 export interface TokenPeerOptions {
@@ -7,9 +7,9 @@ export interface TokenPeerOptions {
   readonly clientSecret: string;
   readonly scope: string;
   readonly audience: string;
-  /** The private key as JWK, ES256. */
+  /** The private ES256 key as JWK. */
   readonly key: Record<string, string>;
-  /** Of these there shall be refresh tokens at GET /refresh-tokens. */
+  /** Number of refresh tokens that GET /refresh-tokens returns. */
   readonly refreshTokens: number;
 }
 

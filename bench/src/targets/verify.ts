@@ -1,4 +1,4 @@
-// How does the bare server know a token? It verifies the signature once and remembers the claims until they expire.
+// Verifies a token's signature once and caches the claims until they expire.
 import { type KeyObject, verify } from 'node:crypto';
 
 export interface Claims {

@@ -1,4 +1,5 @@
-// What do the peers answer? The same resources as the service, written the plain way: a row becomes an object, JSON.stringify the rest.
+// Builds the responses of the peers: the same resources as the service, as plain objects that JSON.stringify
+// encodes.
 
 export interface BookingRow {
   id: string;
@@ -54,7 +55,7 @@ export function listResource(items: object[], total: number, page: number, pageS
   };
 }
 
-/** What the create statement is given, and the row that it makes. */
+/** Parameters of the create statement, and the row that it returns. */
 export function newBooking(
   id: string,
   facility: string,

@@ -1,13 +1,14 @@
-// What does the measured world look like? Facilities of two locations with twenty bays each, twelve bookings per bay and day; the
-// ids can be written down without asking the database. Facility 1 is the tenant of one, facilities 1 to 100 the tenant of a hundred.
+// Describes the measured dataset: facilities of two locations with twenty bays each, and twelve bookings per bay and
+// day. All ids can be computed without asking the database. Facility 1 is the tenant of one, facilities 1 to 100 are
+// the tenant of a hundred.
 
-export interface World {
+export interface Dataset {
   readonly bookings: number;
   readonly facilities: number;
   readonly bays: number;
-  /** Full days around today, the oldest perhaps not full. */
+  /** Full days around today; the oldest day may be incomplete. */
   readonly days: number;
-  /** How many of them lie after today. */
+  /** Number of days after today. */
   readonly futureDays: number;
 }
 
@@ -16,8 +17,8 @@ export const baysPerLocation = 20;
 export const baysPerFacility = locationsPerFacility * baysPerLocation;
 export const bookingsPerBayAndDay = 12;
 
-/** Few bookings get few facilities, so that a day of a location always holds its 240 bookings. */
-export function worldOf(bookings: number, facilitiesAtMost: number): World {
+/** Few bookings get few facilities, so that a day of a location always has its 240 bookings. */
+export function datasetOf(bookings: number, facilitiesAtMost: number): Dataset {
   const twoDaysEach = Math.floor(bookings / (2 * bookingsPerBayAndDay * baysPerFacility));
   const facilities = Math.max(1, Math.min(facilitiesAtMost, twoDaysEach));
   const bays = facilities * baysPerFacility;
@@ -25,7 +26,7 @@ export function worldOf(bookings: number, facilitiesAtMost: number): World {
   return { bookings, facilities, bays, days, futureDays: Math.floor(days / 4) };
 }
 
-/** Counted from 1. */
+/** The index starts at 1. */
 export const facilityId = (facility: number): string => `bench-fac-${String(facility).padStart(4, '0')}`;
 export const locationId = (location: number): string => `bench-loc-${String(location).padStart(4, '0')}`;
 export const bayId = (bay: number): string => `bench-bay-${String(bay).padStart(6, '0')}`;
@@ -34,6 +35,6 @@ export function facilityIds(count: number): string[] {
   return Array.from({ length: count }, (_, index) => facilityId(index + 1));
 }
 
-/** Created by the benchmark, beyond all that the loader writes, and removed again. */
+/** A bay that the benchmark creates for itself, outside the loaded data, and removes again. */
 export const createdFrom = '2100-01-01T00:00:00.000Z';
 export const updatedFrom = '2150-01-01T00:00:00.000Z';
