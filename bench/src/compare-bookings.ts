@@ -98,7 +98,7 @@ async function get(url: string, token: string): Promise<{ status: number; body: 
 }
 
 /** Removes the addresses of pages, because peers may order the query parameters differently. */
-function comparable(body: string): object {
-  const body = JSON.parse(body) as { items?: object[]; total?: number };
+function comparable(text: string): object {
+  const body = JSON.parse(text) as { items?: object[]; total?: number };
   return body.items ? { items: body.items, total: body.total } : body;
 }
