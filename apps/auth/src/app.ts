@@ -119,7 +119,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           resource,
           limit,
           adapter,
-          artifacts,
+          revokeGrant: artifacts.revokeGrant,
           concurrentUse,
           clientCredentials,
           facilities,

@@ -1,5 +1,7 @@
-// How is a secret made that is good for whoever holds it, and what is kept of it? 256 random bits, so that one SHA-256 is enough to keep
-// and fast enough to look up on every request; base64url, so that neither an address nor the Basic scheme needs escaping.
+// Generates secrets (tokens, client secrets, ids of sessions and links) and hashes them for storage.
+//
+// A secret has 256 random bits, so nobody can guess it, and a plain SHA-256 protects it: the slow hashes that passwords
+// need would cost time on every request. Base64url needs no escaping in URLs and in the Basic scheme.
 import { hash, randomBytes } from 'node:crypto';
 
 export const randomToken = (): string => randomBytes(32).toString('base64url');

@@ -15,7 +15,7 @@ import { claimsOf, type ProviderAccount } from './claims.ts';
 import { registerClientRules, type TokenRateLimit } from './client-policy.ts';
 import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
-import { mayInspect, registerTokenStatus } from './endpoints/introspection.ts';
+import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
 import type { ClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
@@ -55,7 +55,7 @@ export interface ProviderDependencies {
   readonly resource: ResourceServer;
   readonly limit: TokenRateLimit;
   readonly adapter: (model: string) => Adapter;
-  readonly artifacts: ArtifactStore;
+  readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly concurrentUse: ConcurrentUse;
   readonly clientCredentials: ClientCredentials;
   readonly facilities: FacilityStore;
@@ -71,7 +71,7 @@ export interface ProviderDependencies {
 
 /** `keys` are private JWKs; of several that fit, the first signs. */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
-  const { settings, scopes, resource, artifacts, facilities, pages, audit, logger } = dependencies;
+  const { settings, scopes, resource, revokeGrant, facilities, pages, audit, logger } = dependencies;
   const audience = settings.bookingsAudience;
   const rules = createAccessTokenRules({ facilities, scopes });
   const carriesCustom = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
@@ -183,7 +183,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   registerScopeRules(provider, scopes);
   registerImplicit(provider);
   rules.keepCodeOnFault(provider);
-  registerTokenStatus(provider, { artifacts, keys, audience, findAccount: dependencies.findAccount, mayInspect });
+  registerJwtIntrospection(provider, { revokeGrant, keys, findAccount: dependencies.findAccount });
   registerEventListeners(provider, { audience, audit });
   registerClientRules(provider, { development: settings.development, limit: dependencies.limit });
   dependencies.clientCredentials.register(provider);

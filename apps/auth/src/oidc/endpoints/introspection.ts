@@ -1,5 +1,6 @@
-// Is this JWT access token good, and can it be revoked? The library serves opaque tokens and refuses JWTs at both endpoints; once it has
-// authenticated the client, JWTs of ours are answered here. RFC 7662, RFC 7009.
+// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens. oidc-provider serves opaque tokens
+// only: it authenticates the client and then refuses a JWT with unsupported_token_type. This middleware replaces that
+// response.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
 import type { ProviderAccount } from '../claims.ts';
@@ -9,20 +10,18 @@ import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ArtifactStore } from '../storage/artifacts.ts';
 import { orUnavailable } from '../unavailable.ts';
 
-export interface TokenStatusOptions {
-  readonly artifacts: ArtifactStore;
+export interface JwtIntrospectionOptions {
+  readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly keys: readonly JWK[];
-  readonly audience: string;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
-  readonly mayInspect: (client: RegisteredClient, ownerId: string | undefined) => boolean;
 }
 
-export function registerTokenStatus(provider: Provider, options: TokenStatusOptions): void {
-  const { artifacts, keys, findAccount, mayInspect } = options;
+export function registerJwtIntrospection(provider: Provider, options: JwtIntrospectionOptions): void {
+  const { revokeGrant, keys, findAccount } = options;
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
-  /** Nor is a token live whose client, as a personal access token is one, was revoked, or whose account was disabled. */
-  const isLive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
+  /** A valid token is inactive if its client was revoked, its grant was revoked, or its account was disabled. */
+  const isActive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
     if (!(await provider.Client.find(clientId))) return false;
     if (grantId === undefined) return true;
     const [grant, account] = await Promise.all([
@@ -32,34 +31,42 @@ export function registerTokenStatus(provider: Provider, options: TokenStatusOpti
     return grant !== undefined && account !== undefined && !account.disabledAt;
   };
 
+  const introspect = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
+    ctx.status = 200;
+    ctx.body =
+      token && mayInspect(client, token.clientId) && (await isActive(token))
+        ? { active: true, token_type: 'Bearer', ...token.claims }
+        : { active: false };
+  };
+
+  const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
+    // An invalid token, or a token of another client, needs no revocation.
+    if (token?.clientId === client.clientId) {
+      // A token without a grant cannot be revoked, so the library's error is right.
+      if (token.grantId === undefined) return;
+      await revokeGrant(token.grantId);
+      provider.emit('grant.revoked', ctx, token.grantId);
+    }
+    ctx.status = 200;
+    ctx.body = '';
+  };
+
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     await next();
-    const refusedAsJwt = (ctx.body as { error?: string } | null)?.error === 'unsupported_token_type';
+    const isRefusedJwt = (ctx.body as { error?: string } | null)?.error === 'unsupported_token_type';
     const client = ctx.oidc?.client;
-    if (!refusedAsJwt || !client) return;
+    if (!isRefusedJwt || !client) return;
     const token = await verify(String(ctx.oidc.params?.token));
-    if (ctx.path === routes.introspection) {
-      ctx.status = 200;
-      ctx.body =
-        token && mayInspect(client, token.clientId) && (await isLive(token))
-          ? { active: true, token_type: 'Bearer', ...token.claims }
-          : { active: false };
-    } else if (ctx.path === routes.revocation) {
-      // A token that is not ours or no longer good needs no revoking; one without a grant lives until it expires.
-      if (token && token.clientId === client.clientId) {
-        if (token.grantId === undefined) return;
-        await artifacts.revokeGrant(token.grantId);
-        provider.emit('grant.revoked', ctx, token.grantId);
-      }
-      ctx.status = 200;
-      ctx.body = '';
-    }
+    if (ctx.path === routes.introspection) await introspect(ctx, client, token);
+    else if (ctx.path === routes.revocation) await revoke(ctx, client, token);
   });
 }
 
 /**
- * A client sees its own tokens. A confidential client is a back end, which may be a resource server of an application beside it, and sees
- * those it is shown: to ask it has to hold them (RFC 7662 section 4). A personal access token is for booking alone.
+ * Whether a client may introspect a token that `ownerId` obtained. A client may introspect its own tokens. A
+ * confidential client may also introspect the tokens of other clients: it may be the back end of an application that
+ * sends its token along, and it must have the token to ask (RFC 7662 section 4). A personal access token may not,
+ * because it exists for bookings only.
  */
 export function mayInspect(client: RegisteredClient, ownerId: string | undefined): boolean {
   if (ownerId === client.clientId) return true;

@@ -4,9 +4,10 @@ import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
 import { namedFacilities, selectFacilities } from '../access-token-claims.ts';
-import { allowedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
+import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ResourceServer } from '../resource-server.ts';
-import { findScopeError, type ScopeTable } from '../scopes.ts';
+import type { ScopeTable } from '../scopes.ts';
+import { checkScopes } from './scopes.ts';
 
 export interface ClientCredentialsOptions {
   readonly scopes: ScopeTable;
@@ -47,9 +48,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
     if (kind === 'driving-range') {
       throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
     }
-    const requested = effectiveScopes(client, request.scope, false);
-    const scopeError = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
-    if (scopeError) throw new errors.InvalidScope(scopeError.description, scopeError.scope);
+    const requested = checkScopes(scopes, client, request.scope, { issuesRefreshTokens: false });
     const scope = requested.join(' ');
     const extra = requested.includes(scopes.bookings)
       ? { facilities: facilitiesClaim(client, request.facilities) }

@@ -1,55 +1,55 @@
-// What does an account get when a grant of ours has proven who it is? An access token and, with offline_access, a refresh token, on a
-// grant of their own. These are the library's own steps for a code; it offers custom grants no helper for them.
+// Issues the tokens of the grants `password` and `social_access_token`: an access token and, with the scope
+// offline_access, a refresh token. oidc-provider has no function for that, so this file repeats the steps of the
+// library's authorization code grant.
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
-import { errors } from 'oidc-provider';
-import { allowedScopes, effectiveScopes } from '../registered-client.ts';
 import type { ResourceServer } from '../resource-server.ts';
-import { findScopeError, offlineAccess, type ScopeTable } from '../scopes.ts';
+import { offlineAccess, type ScopeTable } from '../scopes.ts';
 
 export interface IssueOptions {
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
+  /** Seconds. */
   readonly accessTokenTtl: number;
 }
 
-/** The scopes that this request may have. @throws {errors.InvalidScope} */
-export function demandScopes(ctx: TokenEndpointGrantContext, scopes: ScopeTable): readonly string[] {
-  const { client, params } = ctx.oidc;
-  const requested = effectiveScopes(client, params.scope);
-  const fault = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken: false });
-  if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
-  return requested;
+export interface TokenRequest {
+  readonly accountId: string;
+  /** The scopes of the new grant. */
+  readonly granted: readonly string[];
+  /** The name of the grant type. */
+  readonly gty: string;
 }
 
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
   { resource, accessTokenTtl }: IssueOptions,
-  { accountId, granted, gty }: { accountId: string; granted: readonly string[]; gty: string },
+  { accountId, granted, gty }: TokenRequest,
 ): Promise<void> {
   const { client, provider } = ctx.oidc as { client: typeof ctx.oidc.client; provider: Provider };
-  const refreshes = granted.includes(offlineAccess);
+  const withRefreshToken = granted.includes(offlineAccess);
   const custom = granted.filter(resource.isCustom);
+  const scope = granted.join(' ');
 
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
-  if (refreshes) grant.addOIDCScope(offlineAccess);
-  // Without a refresh token nothing outlives the access token, and a password client may come back every hour.
+  if (withRefreshToken) grant.addOIDCScope(offlineAccess);
+  // Without a refresh token nothing needs the grant once the access token has expired. A client may get a new access
+  // token every hour this way, and grants that live for a year would pile up.
   else Object.assign(grant, { expiresIn: accessTokenTtl });
   grant.addResourceScope(resource.audience, custom);
   await grant.save();
   ctx.oidc.entity('Grant', grant);
 
-  const scope = granted.join(' ');
   const accessToken = new provider.AccessToken({ accountId, client, grantId: grant.jti, gty, scope: custom.join(' ') });
   accessToken.resourceServer = new provider.ResourceServer(resource.audience, resource.info(custom));
   ctx.oidc.entity('AccessToken', accessToken);
-
   const body: Record<string, unknown> = {
     access_token: await accessToken.save(),
     expires_in: accessToken.expiration,
     token_type: accessToken.tokenType,
     scope,
   };
-  if (refreshes) {
+
+  if (withRefreshToken) {
     const refreshToken = new provider.RefreshToken({
       accountId,
       client,

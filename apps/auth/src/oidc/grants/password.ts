@@ -1,9 +1,10 @@
-// password: the specification's resource owner password flow (RFC 6749 section 4.3). Sign-in, with its lock-out, is the pages' own, so
-// that guessing here is no easier than there.
+// Registers the grant `password` (RFC 6749 section 4.3; specification, "Resource owner password flow"). It uses the
+// function of the sign-in page, so the protection against guessed passwords covers the grant too.
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
 import { unavailable } from '../unavailable.ts';
-import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
+import { type IssueOptions, issueTokens } from './issue.ts';
+import { checkScopes } from './scopes.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {
   readonly signIn: SignIn['signIn'];
@@ -13,26 +14,31 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
   provider.registerGrantType<{ username?: string; password?: string }>(
     'password',
     async (ctx) => {
-      const granted = demandScopes(ctx, options.scopes);
-      const { username, password } = ctx.oidc.params;
+      const { client, params } = ctx.oidc;
+      const granted = checkScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const { username, password } = params;
       if (!username || !password) throw new errors.InvalidRequest('username and password are required');
-      const outcome = await options
+      const result = await options
         .signIn({ username, password, address: ctx.ip })
         .catch((cause: Error & { status?: number }) => {
           throw cause.status === 503 ? unavailable(cause) : cause;
         });
-      if ('refused' in outcome) {
-        if (outcome.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
-        // To RFC 6749 still a refused credential; 429 is what clients back off on.
-        ctx.set('Retry-After', String(outcome.retryAfter));
-        throw Object.assign(new errors.InvalidGrant({ detail: 'locked out' }), {
-          status: 429,
-          statusCode: 429,
-          error_description: 'too many failed sign-ins, try again later',
-        });
+      if ('account' in result) {
+        await issueTokens(ctx, options, { accountId: result.account.id, granted, gty: 'password' });
+        return;
       }
-      await issueTokens(ctx, options, { accountId: outcome.account.id, granted, gty: 'password' });
+      if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
+      ctx.set('Retry-After', String(result.retryAfter));
+      throw lockedOut();
     },
     ['username', 'password', 'scope'],
   );
 }
+
+/** RFC 6749 has no error for this, so the code is that of a wrong password. The status 429 tells clients to wait. */
+const lockedOut = (): Error =>
+  Object.assign(new errors.InvalidGrant({ detail: 'locked out' }), {
+    status: 429,
+    statusCode: 429,
+    error_description: 'too many failed sign-ins, try again later',
+  });

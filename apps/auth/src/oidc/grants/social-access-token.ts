@@ -1,13 +1,14 @@
-// social_access_token: a native app hands over the access token that a social provider gave it (specification, "Native social token
-// exchange"). Believed only when the provider itself says that it is live and was issued to one of our apps (contract section 4).
+// Registers the grant `social_access_token`: a native app sends the access token that it got from a social provider
+// (specification, "Native social token exchange"). The token counts only if the provider confirms that it is active and
+// was issued to one of our apps.
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { NativeTokenVerifier } from '../../social/native-token.ts';
 import { unavailable } from '../unavailable.ts';
-import { demandScopes, type IssueOptions, issueTokens } from './issue.ts';
+import { type IssueOptions, issueTokens } from './issue.ts';
+import { checkScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
-  /** Rejects when no provider vouches for the token. */
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
   readonly findOrCreateSocialAccount: (
     identity: SocialIdentity,
@@ -18,18 +19,16 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
   provider.registerGrantType<{ token?: string; provider?: string }>(
     'social_access_token',
     async (ctx) => {
-      const granted = demandScopes(ctx, options.scopes);
-      const { token, provider: name } = ctx.oidc.params;
+      const { client, params } = ctx.oidc;
+      const granted = checkScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const { token, provider: name } = params;
       if (!token) throw new errors.InvalidRequest('token is required');
       const identity = await options
         .verifyNativeToken({ token, ...(name && { provider: name }) })
         .catch((cause: Error & { unavailable?: boolean }) => {
-          // The token may be good; whoever could say so is away, and the client should try again.
+          // The token may be valid, but its provider did not respond. The client should try again.
           if (cause.unavailable) throw unavailable(cause);
-          throw new errors.InvalidGrant({
-            cause,
-            detail: `no provider vouches for the token: ${cause.message}`,
-          });
+          throw new errors.InvalidGrant({ cause, detail: `no provider confirms the token: ${cause.message}` });
         });
       const account = await options.findOrCreateSocialAccount(identity);
       if (account.disabledAt) throw new errors.InvalidGrant({ detail: 'account disabled' });

@@ -1,0 +1,61 @@
+// Reads the access token of a userinfo request, and writes the errors of RFC 6750.
+import type { Request, RequestHandler, Response } from 'express';
+
+/** A request without any token has no `error` (RFC 6750 section 3.1). */
+export interface BearerError {
+  readonly status: 400 | 401 | 403;
+  readonly error?: string;
+  readonly description?: string;
+}
+
+/** Returns the token of the Authorization header. It may be invalid. */
+export function bearerTokenOf(request: Request): string | BearerError {
+  if (request.query.access_token !== undefined) {
+    const description = 'access tokens must not be provided via query parameter';
+    return { status: 400, error: 'invalid_request', description };
+  }
+  const header = request.get('authorization');
+  if (header === undefined) return { status: 401 };
+  const [scheme, token, ...more] = header.split(' ');
+  if (scheme?.toLowerCase() !== 'bearer' || !token || more.length > 0) {
+    const description = 'the authorization header must be Bearer and one token';
+    return { status: 401, error: 'invalid_request', description };
+  }
+  return token;
+}
+
+/** Moves the token of a form into the Authorization header. Only one of both may carry a token (RFC 6750 section 2). */
+export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
+  const token = (request.body as { access_token?: unknown } | undefined)?.access_token;
+  // The body has been read, so the library must not try to read it.
+  delete request.headers['content-type'];
+  delete request.headers['content-length'];
+  delete request.headers['transfer-encoding'];
+  if (token === undefined) return next();
+  if (typeof token !== 'string' || request.headers.authorization !== undefined) {
+    response.status(400).json({
+      error: 'invalid_request',
+      error_description: 'access token must only be provided using one mechanism',
+    });
+    return;
+  }
+  request.headers.authorization = `Bearer ${token}`;
+  next();
+};
+
+export function sendBearerError(response: Response, issuer: string, bearerError: BearerError): void {
+  const { status, error, description } = bearerError;
+  const challenge = [
+    `realm="${issuer}"`,
+    ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
+    ...(error === 'insufficient_scope' ? ['scope="openid"'] : []),
+  ];
+  response
+    .status(status)
+    .set('WWW-Authenticate', `Bearer ${challenge.join(', ')}`)
+    .set('Cache-Control', 'no-store')
+    .json({
+      error: error ?? 'invalid_token',
+      error_description: description ?? 'no access token provided',
+    });
+}
