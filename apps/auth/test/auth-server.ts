@@ -11,7 +11,7 @@ import { readAuthConfig } from '../src/config.ts';
 import type { ImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
-import { createClientCheck } from '../src/oidc/client-validation.ts';
+import { createClientValidator } from '../src/oidc/client-validation.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';
@@ -82,8 +82,8 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   const db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 4 });
 
   const load = async (document: ImportDocument): Promise<void> => {
-    const checkClient = await createClientCheck({ issuer: 'http://localhost:4000', development: true });
-    await importDocument(document, { db, scopes, checkClient });
+    const clientValidator = await createClientValidator({ issuer: 'http://localhost:4000', development: true });
+    await importDocument(document, { db, scopes, clientValidator });
   };
 
   const start = async (issuer?: string, more: Record<string, string> = {}) => {

@@ -205,7 +205,7 @@ describe('the life of a personal access token', () => {
   });
   afterAll(() => audit.flush());
   const make = (expiresAt: Date | null = null) =>
-    clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt }, owner);
+    clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt, maxActive: 50 }, owner);
   const use = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>
     ask({
       grant_type: 'client_credentials',

@@ -1,4 +1,4 @@
-// The fields of a client as the database stores them.
+// Types of a stored client.
 
 export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';
 export type PkcePolicy = 'required' | 'optional';
@@ -7,8 +7,11 @@ export interface StoredClient {
   readonly id: string;
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
+  /** OpenID Connect client metadata as it was imported. */
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** Every scope that the client may request, space-separated. */
   readonly scope: string;
+  /** The service account of a personal access token, null for other clients. */
   readonly accountId: string | null;
   readonly secretHashes: readonly string[];
 }

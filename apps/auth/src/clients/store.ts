@@ -1,9 +1,17 @@
-// Which clients may ask for tokens? The SQL of client and client_secret: what the provider looks up on every request, and the personal
-// access tokens of service accounts (specification, "Bookings API access"), of which only a SHA-256 of the secret is kept.
-import { type Database, jsonText, query as run } from '@bay-booking/service/database/database';
+// Reads clients, and reads and writes the personal access tokens of service accounts (tables `client`, `client_secret`).
+//
+// A personal access token is a client of its own that belongs to a service account (specification, "Bookings API
+// access"). The database contains only the SHA-256 of its secrets.
+import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
 import type { StoredClient } from './metadata.ts';
+
+/** A client that may request tokens. */
+export interface ActiveClient extends StoredClient {
+  /** The facilities of the client's account, so that one query is enough for a token. Null without an account. */
+  readonly facilityIds: readonly string[] | null;
+}
 
 export interface PersonalAccessToken {
   readonly clientId: string;
@@ -13,22 +21,17 @@ export interface PersonalAccessToken {
   readonly disabledAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly lastUsedFrom: string | null;
-  /** Secrets that are good now: two while a rotation overlaps. */
+  /** The number of secrets that work now: two while a rotation overlaps. */
   readonly secrets: number;
-}
-
-/** A client as the provider looks it up, with what its account may put into a token, so that one question is enough. */
-export interface ActiveClient extends StoredClient {
-  readonly facilityIds: readonly string[] | null;
 }
 
 export interface NewSecret {
   readonly clientId: string;
-  /** Told once, kept nowhere. */
+  /** Shown to the user once; only its hash is stored. */
   readonly clientSecret: string;
 }
 
-/** The account has as many live personal access tokens as it may have. */
+/** The account already has the maximum number of active personal access tokens. */
 export class TooManyTokensError extends Error {
   override readonly name = 'TooManyTokensError';
 }
@@ -36,90 +39,96 @@ export class TooManyTokensError extends Error {
 /** Who makes a change, for the audit trail. */
 export interface Actor {
   readonly accountId: string;
+  /** The IP address. */
   readonly address?: string | undefined;
 }
 
 export type ClientStore = ReturnType<typeof createClientStore>;
 
-const patColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_at as "createdAt", c.expires_at as "expiresAt",
-  c.disabled_at as "disabledAt", c.last_used_at as "lastUsedAt", c.last_used_from as "lastUsedFrom",
-  (select count(*)::int from client_secret s where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())) as secrets`;
+const isActive = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
+const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
-/** A client that is disabled or expired, or whose account is, is nobody. $1 is its id. */
-const activeClientQuery = `select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
-       array(select s.secret_sha256 from client_secret s
-              where s.client_id = c.id and (s.expires_at is null or s.expires_at > now())
-              order by s.secret_sha256) as "secretHashes",
-       case when a.id is not null
-            then array(select m.facility_id from membership m where m.account_id = a.id order by m.facility_id)
-        end as "facilityIds"
-  from client c left join account a on a.id = c.account_id
- where c.id = $1 and c.disabled_at is null and (c.expires_at is null or c.expires_at > now())
-   and (c.account_id is null or a.disabled_at is null)`;
+/** Finds the client with the id $1. Finds nothing if the client or its account is disabled, or the client expired. */
+export const activeClientQuery = `
+  select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
+         array(select s.secret_sha256 from client_secret s
+                where s.client_id = c.id and (${isActiveSecret}) order by s.secret_sha256) as "secretHashes",
+         case when a.id is not null
+              then array(select m.facility_id from membership m where m.account_id = a.id order by m.facility_id)
+          end as "facilityIds"
+    from client c left join account a on a.id = c.account_id
+   where c.id = $1 and ${isActive} and (c.account_id is null or a.disabled_at is null)`;
+
+const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_at as "createdAt",
+  c.expires_at as "expiresAt", c.disabled_at as "disabledAt", c.last_used_at as "lastUsedAt",
+  c.last_used_from as "lastUsedFrom",
+  (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as secrets`;
+
+/** Milliseconds between two updates of the last use of one token. */
+const recordUseEvery = 60_000;
+const maxRecordedUses = 10_000;
 
 export function createClientStore({ db, audit }: { db: Database; audit: Audit }) {
-  const useNoted = new Map<string, number>();
-
-  const query = async <T>(sql: string, bindings: readonly unknown[]): Promise<readonly T[]> => {
-    const { rows } = await db.raw<{ rows: T[] }>(sql, bindings as never);
-    return rows;
-  };
+  /** When the last use of a token was written, by client id. */
+  const useRecordedAt = new Map<string, number>();
 
   return {
     async findActive(id: string): Promise<ActiveClient | undefined> {
-      // PostgreSQL's text holds no NUL, and so no client's id does.
+      // PostgreSQL cannot compare text that contains a NUL character.
       if (id.includes('\0')) return undefined;
-      const [client] = await run<ActiveClient>(db, activeClientQuery, [id]);
+      const [client] = await query<ActiveClient>(db, activeClientQuery, [id]);
       return client;
     },
 
-    /** @throws {TooManyTokensError} when `atMost` are live; the account's row is locked, so that many at once make no more */
+    /** @throws {TooManyTokensError} if the account already has `maxActive` active tokens */
     async createPersonalAccessToken(
-      token: { accountId: string; name: string; expiresAt: Date | null; atMost?: number },
+      token: { accountId: string; name: string; expiresAt: Date | null; maxActive: number },
       actor: Actor,
     ): Promise<NewSecret> {
+      const { accountId, name, expiresAt, maxActive } = token;
       const clientId = randomToken();
       const clientSecret = randomToken();
       await db.transaction(async (tx) => {
-        if (token.atMost !== undefined) {
-          await tx.raw('select 1 from account where id = ? for no key update', [token.accountId]);
-          const { rows } = await tx.raw<{ rows: [{ live: number }] }>(
-            `select count(*)::int as live from client
-              where account_id = ? and disabled_at is null and (expires_at is null or expires_at > now())`,
-            [token.accountId],
-          );
-          if (rows[0].live >= token.atMost) throw new TooManyTokensError(`${token.atMost} tokens are live`);
-        }
-        await tx.raw(
-          `insert into client (id, kind, metadata, account_id, name, expires_at)
-           values (?, 'personal-access-token', ?::jsonb, ?, ?, ?)`,
-          [clientId, jsonText({ client_name: token.name }), token.accountId, token.name, token.expiresAt],
+        // Parallel requests wait here, so that together they do not exceed the maximum.
+        await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
+        const [row] = await query<{ active: number }>(
+          tx,
+          `select count(*)::int as active from client c where c.account_id = $1 and ${isActive}`,
+          [accountId],
         );
-        await tx.raw('insert into client_secret (client_id, secret_sha256) values (?, ?)', [
-          clientId,
-          hashSecret(clientSecret),
-        ]);
+        if (row && row.active >= maxActive) throw new TooManyTokensError(`the account has ${maxActive} active tokens`);
+        await query(
+          tx,
+          `insert into client (id, kind, metadata, account_id, name, expires_at)
+           values ($1, 'personal-access-token', $2::jsonb, $3, $4, $5)`,
+          [clientId, jsonText({ client_name: name }), accountId, name, expiresAt],
+        );
+        await insertSecret(tx, clientId, clientSecret);
       });
-      audit.record({ kind: 'personal-access-token.created', ...actor, clientId, detail: { name: token.name } });
+      audit.record({ kind: 'personal-access-token.created', ...actor, clientId, detail: { name } });
       return { clientId, clientSecret };
     },
 
-    async listPersonalAccessTokens(accountId: string): Promise<readonly PersonalAccessToken[]> {
-      return query<PersonalAccessToken>(
-        `select ${patColumns} from client c where c.account_id = ? order by c.created_at desc, c.id limit 500`,
+    listPersonalAccessTokens: (accountId: string): Promise<readonly PersonalAccessToken[]> =>
+      query<PersonalAccessToken>(
+        db,
+        `select ${tokenColumns} from client c where c.account_id = $1 order by c.created_at desc, c.id limit 500`,
         [accountId],
-      );
-    },
+      ),
 
     async findPersonalAccessToken(accountId: string, clientId: string): Promise<PersonalAccessToken | undefined> {
       const [token] = await query<PersonalAccessToken>(
-        `select ${patColumns} from client c where c.account_id = ? and c.id = ?`,
+        db,
+        `select ${tokenColumns} from client c where c.account_id = $1 and c.id = $2`,
         [accountId, clientId],
       );
       return token;
     },
 
-    /** A second secret beside the old ones, which end after `overlap` seconds. Undefined when the account has no such token. */
+    /**
+     * Adds a secret. The old secrets end after `overlap` seconds, so that programs can change to the new one. Returns
+     * undefined if the account has no such token.
+     */
     async rotatePersonalAccessToken(
       accountId: string,
       clientId: string,
@@ -127,32 +136,34 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
       actor: Actor,
     ): Promise<NewSecret | undefined> {
       const clientSecret = randomToken();
-      const found = await db.transaction(async (tx) => {
-        const { rows } = await tx.raw<{ rows: unknown[] }>(
-          'select 1 from client where id = ? and account_id = ? and disabled_at is null for update',
+      const rotated = await db.transaction(async (tx) => {
+        const found = await query(
+          tx,
+          'select 1 as found from client where id = $1 and account_id = $2 and disabled_at is null for update',
           [clientId, accountId],
         );
-        if (rows.length === 0) return false;
-        await tx.raw(
-          `update client_secret set expires_at = least(expires_at, now() + make_interval(secs => ?)) where client_id = ?`,
+        if (found.length === 0) return false;
+        await query(
+          tx,
+          `update client_secret set expires_at = least(expires_at, now() + make_interval(secs => $1))
+            where client_id = $2`,
           [overlap, clientId],
         );
-        await tx.raw('delete from client_secret where client_id = ? and expires_at <= now()', [clientId]);
-        await tx.raw('insert into client_secret (client_id, secret_sha256) values (?, ?)', [
-          clientId,
-          hashSecret(clientSecret),
-        ]);
+        await query(tx, 'delete from client_secret where client_id = $1 and expires_at <= now()', [clientId]);
+        await insertSecret(tx, clientId, clientSecret);
         return true;
       });
-      if (!found) return undefined;
+      if (!rotated) return undefined;
       audit.record({ kind: 'personal-access-token.rotated', ...actor, clientId, detail: { overlap } });
       return { clientId, clientSecret };
     },
 
-    /** Whether there was one to revoke; the next token request with it is refused. */
+    /** False if the account has no such active token. After this, the next token request with it is refused. */
     async revokePersonalAccessToken(accountId: string, clientId: string, actor: Actor): Promise<boolean> {
       const rows = await query(
-        'update client set disabled_at = now() where id = ? and account_id = ? and disabled_at is null returning 1 as done',
+        db,
+        `update client set disabled_at = now()
+          where id = $1 and account_id = $2 and disabled_at is null returning 1 as done`,
         [clientId, accountId],
       );
       if (rows.length === 0) return false;
@@ -160,15 +171,22 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
       return true;
     },
 
-    /** For the owner's page, at most once a minute and not waited for. */
+    /** Stores the last use for the page of the token's owner, once a minute at most. Does not wait for the database. */
     recordUse(clientId: string, address: string): void {
       const now = Date.now();
-      if (now - (useNoted.get(clientId) ?? 0) < 60_000) return;
-      if (useNoted.size >= 10_000) useNoted.clear();
-      useNoted.set(clientId, now);
-      query('update client set last_used_at = now(), last_used_from = ? where id = ?', [address, clientId]).catch(() =>
-        useNoted.delete(clientId),
+      if (now - (useRecordedAt.get(clientId) ?? 0) < recordUseEvery) return;
+      if (useRecordedAt.size >= maxRecordedUses) useRecordedAt.clear();
+      useRecordedAt.set(clientId, now);
+      query(db, 'update client set last_used_at = now(), last_used_from = $1 where id = $2', [address, clientId]).catch(
+        () => useRecordedAt.delete(clientId),
       );
     },
   };
+}
+
+async function insertSecret(tx: Database, clientId: string, clientSecret: string): Promise<void> {
+  await query(tx, 'insert into client_secret (client_id, secret_sha256) values ($1, $2)', [
+    clientId,
+    hashSecret(clientSecret),
+  ]);
 }

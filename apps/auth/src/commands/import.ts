@@ -1,4 +1,6 @@
-// npm run import -w apps/auth -- FILE: facilities, accounts and clients from a JSON file, `-` for standard input (contract section 2).
+// Implements `npm run import -w apps/auth -- FILE`: imports facilities, accounts and clients from a JSON file.
+//
+// FILE is `-` for standard input (docs/behaviour.md, "Import files").
 import { httpUrl, mandatory, optional, postgresUrl, readConfig, scopeBase } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
@@ -8,20 +10,20 @@ import { isLoopback } from '../http/loopback.ts';
 import { readImportDocument } from '../import/document.ts';
 import { importDocument } from '../import/importer.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
-import { createClientCheck } from '../oidc/client-validation.ts';
+import { createClientValidator } from '../oidc/client-validation.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
 
 runCommand(async () => {
   const [file, ...rest] = process.argv.slice(2);
   if (!file || rest.length > 0) throw new Error('usage: npm run import -w apps/auth -- FILE (or - for standard input)');
-  // npm runs this in apps/auth; the path was typed elsewhere.
-  const givenFrom = process.env.INIT_CWD ?? process.cwd();
+  // npm runs the command in apps/auth, but a relative path refers to the directory in which the user called npm.
+  const directory = process.env.INIT_CWD ?? process.cwd();
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
-  const document = readImportDocument(await readInputFile(file, givenFrom));
+  const document = readImportDocument(await readInputFile(file, directory));
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth import',
@@ -33,7 +35,7 @@ runCommand(async () => {
     const { facilities, accounts, clients } = await importDocument(document, {
       db,
       scopes: createScopeTable(config.scopeBase),
-      checkClient: await createClientCheck({
+      clientValidator: await createClientValidator({
         issuer: config.issuer,
         development: isLoopback(config.issuer) && process.env.NODE_ENV !== 'production',
       }),

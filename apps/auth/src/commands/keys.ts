@@ -1,5 +1,6 @@
-// npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal: the signing keys of tokens (contract section 6). Running instances
-// pick a change up by themselves; no restart.
+// Implements `npm run keys -w apps/auth`: lists, rotates, removes and re-encrypts the keys that sign tokens.
+//
+// Running instances notice a change by themselves and need no restart (docs/behaviour.md, "Signing keys").
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
@@ -22,7 +23,7 @@ runCommand(async () => {
   const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
   try {
     const keys = createKeyStore({ db, encryptionKey: config.encryptionKey });
-    // A key made under another secret than the running instances have would stop them.
+    // Fails if KEY_ENCRYPTION_KEY differs from that of the running instances: they could not read a key added here.
     await keys.load();
     if (command === 'rotate') {
       if (argument !== undefined && argument !== '--now') throw new Error(usage);
@@ -36,7 +37,7 @@ runCommand(async () => {
       if (!(await keys.remove(argument))) throw new Error(`there is no retired key ${argument}`);
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
     } else if (command === 'reseal') {
-      // The secret that the instances shall have from their next start on.
+      // The instances must be started with this key from now on.
       const { newKey } = readConfig(process.env, { newKey: mandatory('NEW_KEY_ENCRYPTION_KEY', encryptionKey) });
       await keys.reseal(newKey);
       audit.record({ kind: 'keys.resealed' });

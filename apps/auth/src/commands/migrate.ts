@@ -1,4 +1,6 @@
-// npm run migrate -w apps/auth: brings the database to the newest schema; safe to run twice and from two hosts at once.
+// Implements `npm run migrate -w apps/auth`: applies the migrations that the database does not have yet.
+//
+// Running it twice, or on several hosts at the same time, is safe.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { runCommand } from '@bay-booking/service/lifecycle';
@@ -6,7 +8,7 @@ import { migrationsDirectory } from '../migrations-directory.ts';
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
-  const say = (message: string): void => void process.stdout.write(`${message}\n`);
-  const applied = await migrate({ url, directory: migrationsDirectory, log: say });
-  say(applied.length === 0 ? 'the schema is up to date' : `applied ${applied.length} migrations`);
+  const print = (message: string): void => void process.stdout.write(`${message}\n`);
+  const applied = await migrate({ url, directory: migrationsDirectory, log: print });
+  print(applied.length === 0 ? 'the schema is up to date' : `applied ${applied.length} migrations`);
 });

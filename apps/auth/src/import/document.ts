@@ -1,12 +1,14 @@
-// What may an import file hold, and where is it wrong? The shape of contract section 2, each fault told with its path (RFC 6901).
-import { Ajv, type ErrorObject } from 'ajv';
+// Reads and validates import files: facilities, accounts and clients as JSON (docs/import.md).
+import { createImportReader, elementsOf, findDuplicates } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' } as const;
-/** What is typed at a sign-in loses the spaces around it. */
+/** Without surrounding spaces, because the sign-in page removes them. */
 const username = { ...line, pattern: '^(?!\\s)[^\\u0000-\\u001f\\u007f]*(?<!\\s)$' } as const;
+/** RFC 6749 appendix A.1 and A.2, without spaces. */
+const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
 
-export const importSchema = {
+const schema = {
   type: 'object',
   additionalProperties: false,
   properties: {
@@ -51,9 +53,10 @@ export const importSchema = {
       items: {
         type: 'object',
         required: ['client_id'],
+        // Further fields are OpenID Connect client metadata, which imported-client.ts and oidc-provider check.
         properties: {
-          client_id: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' },
-          client_secret: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' },
+          client_id: visibleAscii,
+          client_secret: visibleAscii,
           scope: { type: 'string', maxLength: 2000 },
           kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
           pkce: { enum: ['required', 'optional'] },
@@ -65,58 +68,19 @@ export const importSchema = {
   },
 } as const;
 
-export type ImportDocument = FromSchema<typeof importSchema>;
+export type ImportDocument = FromSchema<typeof schema>;
 export type ImportedFacility = NonNullable<ImportDocument['facilities']>[number];
 export type ImportedAccount = NonNullable<ImportDocument['accounts']>[number];
 export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
 
-export class ImportError extends Error {
-  override readonly name = 'ImportError';
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(`Nothing was imported:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
-    this.faults = faults;
-  }
-}
-
-const validate = new Ajv({ allErrors: true }).compile<ImportDocument>(importSchema);
-
-/** @throws {ImportError} */
-export function readImportDocument(text: string): ImportDocument {
-  let document: unknown;
-  try {
-    document = JSON.parse(text);
-  } catch (error) {
-    throw new ImportError([`/: is no JSON (${(error as Error).message})`]);
-  }
-  if (!validate(document)) throw new ImportError((validate.errors ?? []).map(describe));
-  const faults = [
-    ...repeated(document.facilities, '/facilities', 'id', ({ id }) => id),
-    ...repeated(document.accounts, '/accounts', 'id', ({ id }) => id),
-    ...repeated(document.accounts, '/accounts', 'username', ({ username }) => username.toLowerCase()),
-    ...repeated(document.clients, '/clients', 'client_id', ({ client_id }) => client_id),
-    ...(document.accounts ?? []).flatMap((account, index) =>
-      repeated(account.memberships, `/accounts/${index}/memberships`, 'facilityId', ({ facilityId }) => facilityId),
-    ),
+/** @throws {ImportError} with every error that can be found without the database */
+export const readImportDocument = createImportReader<ImportDocument>(schema, (root) => {
+  const accounts = elementsOf(root, 'accounts');
+  return [
+    ...findDuplicates(elementsOf(root, 'facilities'), 'id'),
+    ...findDuplicates(accounts, 'id'),
+    ...findDuplicates(accounts, 'username', (name) => name.toLowerCase()),
+    ...findDuplicates(elementsOf(root, 'clients'), 'client_id'),
+    ...accounts.flatMap((account) => findDuplicates(elementsOf(account, 'memberships'), 'facilityId')),
   ];
-  if (faults.length > 0) throw new ImportError(faults);
-  return document;
-}
-
-function describe({ instancePath, message, params, keyword }: ErrorObject): string {
-  if (keyword === 'required') return `${instancePath}/${params.missingProperty}: is missing`;
-  if (keyword === 'additionalProperties') return `${instancePath}/${params.additionalProperty}: is not known`;
-  const place = instancePath || '/';
-  return keyword === 'enum' ? `${place}: must be one of ${params.allowedValues.join(', ')}` : `${place}: ${message}`;
-}
-
-function repeated<T>(items: readonly T[] | undefined, path: string, field: string, key: (item: T) => string): string[] {
-  const seen = new Map<string, number>();
-  return (items ?? []).flatMap((item, index) => {
-    const first = seen.get(key(item));
-    if (first !== undefined) return [`${path}/${index}/${field}: is the same as ${path}/${first}/${field}`];
-    seen.set(key(item), index);
-    return [];
-  });
-}
+});

@@ -1,26 +1,28 @@
-// How do facilities, accounts and clients get in? One transaction for the whole file: an upsert by id, all or nothing, one import at a
-// time, the same file twice changes nothing (contract section 2).
+// Imports facilities, accounts and clients in one transaction: the whole file, or nothing if it has an error.
+//
+// An import inserts or updates by id. Importing the same file twice changes nothing (docs/behaviour.md, "Import files").
+import { ImportError } from '@bay-booking/common/import-document';
 import type { Database } from '@bay-booking/service/database/database';
-import { type ClientToStore, findClientFaults, readClient } from '../clients/imported-client.ts';
 import { providerMetadata } from '../oidc/client-metadata.ts';
-import type { ClientCheck } from '../oidc/client-validation.ts';
+import type { ClientValidator } from '../oidc/client-validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
-import { type ImportDocument, ImportError, type ImportedAccount } from './document.ts';
+import type { ImportDocument, ImportedAccount, ImportedClient } from './document.ts';
+import { type ClientToStore, findClientErrors, findUnknownFields, toStoredClient } from './imported-client.ts';
 import {
-  accountsNamed,
-  confidentialAmong,
-  giveUpNames,
-  knownIds,
+  findByUsernames,
+  findClientsWithSecret,
+  findExistingIds,
+  lockImports,
+  releaseUsernames,
   storeAccount,
   storeClient,
   storeFacility,
-  waitForOtherImports,
 } from './store.ts';
 
 export interface ImportOptions {
   readonly db: Database;
   readonly scopes: ScopeTable;
-  readonly checkClient: ClientCheck;
+  readonly clientValidator: ClientValidator;
 }
 
 export interface ImportSummary {
@@ -29,60 +31,75 @@ export interface ImportSummary {
   readonly clients: number;
 }
 
-/** @throws {ImportError} naming the path of each fault, when nothing was changed */
+/** @throws {ImportError} with the path of each error. Nothing has been changed then. */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
-  { db, scopes, checkClient }: ImportOptions,
+  { db, scopes, clientValidator }: ImportOptions,
 ): Promise<ImportSummary> {
-  const faultsOfClient = async (client: ClientToStore, index: number): Promise<string[]> => {
+  const findErrors = async (imported: ImportedClient, client: ClientToStore, index: number): Promise<string[]> => {
     const path = `/clients/${index}`;
-    const own = findClientFaults(client, path, scopes);
-    if (own.length > 0) return own;
-    const fault = await checkClient(providerMetadata(client, scopes.bookings));
-    return fault === undefined ? [] : [placeFault(path, fault)];
+    return [
+      ...findUnknownFields(imported, path, clientValidator),
+      ...findClientErrors(client, path, scopes),
+      ...(await findMetadataErrors(clientValidator, client, path, scopes)),
+    ];
   };
 
   await db.transaction(async (tx) => {
-    await waitForOtherImports(tx);
-    const ids = clients.map(({ client_id }) => client_id);
-    const confidential = await confidentialAmong(tx, ids);
-    const toStore = clients.map((client) => readClient(client, confidential.has(client.client_id)));
+    await lockImports(tx);
+    const withSecret = await findClientsWithSecret(
+      tx,
+      clients.map(({ client_id }) => client_id),
+    );
+    const storedClients = clients.map((client) => toStoredClient(client, withSecret.has(client.client_id)));
     for (const facility of facilities) await storeFacility(tx, facility);
-    await giveUpNames(tx, accounts);
-    const found = [
-      ...(await Promise.all(toStore.map(faultsOfClient))).flat(),
-      ...(await findAccountFaults(tx, accounts)),
+    await releaseUsernames(tx, accounts);
+    const clientErrors = await Promise.all(
+      storedClients.map((client, index) => findErrors(clients[index] as ImportedClient, client, index)),
+    );
+    throwIfAny([
+      ...clientErrors.flat(),
+      ...(await findTakenUsernames(tx, accounts)),
       ...(await findMissing(tx, 'facility', facilityReferences(accounts))),
-      ...(await findMissing(tx, 'account', accountReferences(toStore, accounts))),
-    ];
-    if (found.length > 0) throw new ImportError(found);
-    for (const account of accounts) await storeAccount(tx, account);
-    const secretless: string[] = [];
-    for (const [index, client] of toStore.entries()) {
-      if (!(await storeClient(tx, client))) secretless.push(`/clients/${index}/client_secret: is missing`);
+      ...(await findMissing(tx, 'account', accountReferences(storedClients, accounts))),
+    ]);
+    const errors: string[] = [];
+    for (const [index, account] of accounts.entries()) {
+      if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
-    if (secretless.length > 0) throw new ImportError(secretless);
+    for (const [index, client] of storedClients.entries()) {
+      if (!(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);
+    }
+    throwIfAny(errors);
   });
   return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };
 }
 
-/** `redirect_uris must only …` → `/clients/0/redirect_uris: must only …` */
-function placeFault(path: string, fault: string): string {
-  const [, field, rest] = /^([a-z]+(?:_[a-z]+)+) (.*)$/s.exec(fault) ?? [];
-  return field ? `${path}/${field}: ${rest}` : `${path}: ${fault}`;
+/** Rolls the transaction back. */
+function throwIfAny(errors: readonly string[]): void {
+  if (errors.length > 0) throw new ImportError(errors);
 }
 
-type Reference = { readonly path: string; readonly id: string };
+async function findMetadataErrors(validator: ClientValidator, client: ClientToStore, path: string, scopes: ScopeTable) {
+  const error = await validator.validate(providerMetadata(client, scopes.bookings));
+  if (!error) return [];
+  return [`${error.member === undefined ? path : `${path}/${error.member}`}: ${error.reason}`];
+}
+
+interface Reference {
+  readonly path: string;
+  readonly id: string;
+}
 
 const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =>
   accounts.flatMap(({ memberships = [] }, index) =>
-    memberships.map(({ facilityId }, place) => ({
-      path: `/accounts/${index}/memberships/${place}/facilityId`,
+    memberships.map(({ facilityId }, position) => ({
+      path: `/accounts/${index}/memberships/${position}/facilityId`,
       id: facilityId,
     })),
   );
 
-/** Those that are not met by the file itself. */
+/** References to accounts that are not in the file. */
 function accountReferences(clients: readonly ClientToStore[], accounts: readonly ImportedAccount[]): Reference[] {
   const inFile = new Set(accounts.map(({ id }) => id));
   return clients.flatMap(({ accountId }, index) =>
@@ -90,23 +107,22 @@ function accountReferences(clients: readonly ClientToStore[], accounts: readonly
   );
 }
 
-async function findMissing(tx: Database, table: 'facility' | 'account', references: readonly Reference[]) {
-  const known = await knownIds(
-    tx,
-    table,
-    references.map(({ id }) => id),
-  );
-  return references.filter(({ id }) => !known.has(id)).map(({ path, id }) => `${path}: there is no ${table} ${id}`);
+async function findMissing(
+  tx: Database,
+  table: 'facility' | 'account',
+  references: readonly Reference[],
+): Promise<string[]> {
+  const ids = references.map(({ id }) => id);
+  const existing = await findExistingIds(tx, table, ids);
+  return references.filter(({ id }) => !existing.has(id)).map(({ path, id }) => `${path}: there is no ${table} ${id}`);
 }
 
-async function findAccountFaults(tx: Database, accounts: readonly ImportedAccount[]): Promise<string[]> {
-  const named = await accountsNamed(
-    tx,
-    accounts.map(({ username }) => username),
-  );
+async function findTakenUsernames(tx: Database, accounts: readonly ImportedAccount[]): Promise<string[]> {
+  const usernames = accounts.map(({ username }) => username);
+  const owners = await findByUsernames(tx, usernames);
   return accounts.flatMap(({ id, username }, index) =>
-    named.some((known) => known.username === username && known.id !== id)
-      ? [`/accounts/${index}/username: belongs to another account`]
-      : [],
+    owners.some((owner) => owner.username === username && owner.id !== id) ? [usernameTaken(index)] : [],
   );
 }
+
+const usernameTaken = (index: number): string => `/accounts/${index}/username: belongs to another account`;

@@ -1,149 +1,173 @@
-// How does an import file become rows? Its SQL: upserts that change nothing when nothing has changed, and what is there already.
-import { type Database, jsonText } from '@bay-booking/service/database/database';
+// Reads and writes the tables that an import changes. Rows that already have the imported values are not written.
+import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
-import type { ClientToStore } from '../clients/imported-client.ts';
+import { insertAccount } from '../accounts/store.ts';
 import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
+import type { ClientToStore } from './imported-client.ts';
 
+/** An arbitrary number that nothing else locks. */
 const lockKey = 4_206_912_023;
 
-/** One import at a time, until its transaction ends. */
-export async function waitForOtherImports(tx: Database): Promise<void> {
-  await tx.raw('select pg_advisory_xact_lock(?)', [lockKey]);
+/** Waits until no other import runs, and keeps others waiting until the transaction ends. */
+export async function lockImports(tx: Database): Promise<void> {
+  await query(tx, 'select pg_advisory_xact_lock($1)', [lockKey]);
 }
 
-export async function knownIds(
+export async function findExistingIds(
   tx: Database,
   table: 'facility' | 'account',
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const { rows } = await tx.raw<{ rows: { id: string }[] }>(`select id from ${table} where id = any (?)`, [
-    ids as never,
-  ]);
+  const rows = await query<{ id: string }>(tx, `select id from ${table} where id = any ($1)`, [ids]);
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Accounts of one file may take names over from each other: whoever gets another gives theirs up first. */
-export async function giveUpNames(tx: Database, accounts: readonly ImportedAccount[]): Promise<void> {
-  await tx.raw(
-    `update account a set username = 'given up by ' || a.id from unnest(?::text[], ?::text[]) as given (id, username)
-      where given.id = a.id and lower(given.username) <> lower(a.username)`,
-    [accounts.map(({ id }) => id) as never, accounts.map(({ username }) => username) as never],
+/**
+ * Gives every account of the file whose user name changes a temporary one, so that accounts of one file can exchange
+ * their user names.
+ */
+export async function releaseUsernames(tx: Database, accounts: readonly ImportedAccount[]): Promise<void> {
+  await query(
+    tx,
+    `update account a set username = 'given up by ' || a.id
+       from unnest($1::text[], $2::text[]) as imported (id, username)
+      where imported.id = a.id and lower(imported.username) <> lower(a.username)`,
+    [accounts.map(({ id }) => id), accounts.map(({ username }) => username)],
   );
 }
 
-/** Who has these names, in whatever letters; `username` is the one asked for. */
-export async function accountsNamed(
+/** The accounts with these user names in any case. `username` is the name as it was passed in. */
+export const findByUsernames = (
   tx: Database,
   usernames: readonly string[],
-): Promise<readonly { readonly id: string; readonly username: string }[]> {
-  const { rows } = await tx.raw<{ rows: { id: string; username: string }[] }>(
-    `select a.id, asked.username from unnest(?::text[]) as asked (username)
-       join account a on lower(a.username) = lower(asked.username)`,
-    [usernames as never],
+): Promise<readonly { readonly id: string; readonly username: string }[]> =>
+  query(
+    tx,
+    `select a.id, wanted.username from unnest($1::text[]) as wanted (username)
+       join account a on lower(a.username) = lower(wanted.username)`,
+    [usernames],
   );
-  return rows;
-}
 
 export async function storeFacility(tx: Database, { id, name }: ImportedFacility): Promise<void> {
-  await tx.raw('insert into facility (id, name) values (?, ?) on conflict (id) do update set name = excluded.name', [
-    id,
-    name,
-  ]);
+  await query(
+    tx,
+    'insert into facility (id, name) values ($1, $2) on conflict (id) do update set name = excluded.name',
+    [id, name],
+  );
 }
 
-export async function storeAccount(tx: Database, account: ImportedAccount): Promise<void> {
-  const { id, username, password, name, email, emailVerified, kind, roles, memberships } = account;
-  const { rows } = await tx.raw<{ rows: { password_hash: string | null; kind: string; roles: string[] }[] }>(
-    'select password_hash, kind, roles from account where id = ? for update',
-    [id],
+/** False if another account has the user name. */
+export async function storeAccount(tx: Database, account: ImportedAccount): Promise<boolean> {
+  const [stored] = await query<{ passwordHash: string | null }>(
+    tx,
+    'select password_hash as "passwordHash" from account where id = $1 for update',
+    [account.id],
   );
-  const before = rows[0];
-  const known = before?.password_hash ?? null;
-  const unchanged = password === undefined || (known !== null && (await verifyPassword(known, password)));
-  const hash = unchanged ? known : await hashPassword(password);
-  // Of an address that has just come, nobody has used the mailed link.
-  const verified = `case when ?::boolean then excluded.email_verified
-         else account.email_verified and lower(coalesce(excluded.email, account.email)) is not distinct from lower(account.email) end`;
-  await tx.raw(
-    `insert into account (id, username, name, email, email_verified, kind, roles, password_hash)
-     values (?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict (id) do update set username = excluded.username, name = coalesce(excluded.name, account.name),
-       email = coalesce(excluded.email, account.email),
-       email_verified = ${verified},
-       kind = excluded.kind, roles = excluded.roles, password_hash = excluded.password_hash, updated_at = now()
-     where (account.username, account.name, account.email, account.email_verified, account.kind, account.roles, account.password_hash)
-       is distinct from (excluded.username, coalesce(excluded.name, account.name), coalesce(excluded.email, account.email),
-         ${verified}, excluded.kind, excluded.roles, excluded.password_hash)`,
-    [
-      id,
-      username,
-      name ?? null,
-      email ?? null,
-      emailVerified ?? false,
-      kind ?? before?.kind ?? 'user',
-      (roles ?? before?.roles ?? []) as never,
-      hash,
-      emailVerified !== undefined,
-      emailVerified !== undefined,
-    ],
+  if (stored) {
+    await updateAccount(tx, account, stored.passwordHash);
+  } else {
+    const inserted = await insertAccount(tx, {
+      id: account.id,
+      username: account.username,
+      name: account.name ?? null,
+      email: account.email ?? null,
+      emailVerified: account.emailVerified ?? false,
+      kind: account.kind ?? 'user',
+      roles: account.roles ?? [],
+      passwordHash: account.password === undefined ? null : await hashPassword(account.password),
+    });
+    if (!inserted) return false;
+  }
+  if (account.memberships) await storeMemberships(tx, account.id, account.memberships);
+  return true;
+}
+
+/** Fields that the file leaves out keep their stored values. */
+async function updateAccount(tx: Database, account: ImportedAccount, storedHash: string | null): Promise<void> {
+  const { id, username, password, name, email, emailVerified, kind, roles } = account;
+  const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));
+  const passwordHash = keepsPassword ? storedHash : await hashPassword(password);
+  // Nobody has proved yet that they own a new address.
+  const verified = `coalesce($5, email_verified and lower(coalesce($4, email)) is not distinct from lower(email))`;
+  await query(
+    tx,
+    `update account set username = $2, name = coalesce($3, name), email = coalesce($4, email),
+            email_verified = ${verified}, kind = coalesce($6, kind), roles = coalesce($7, roles), password_hash = $8,
+            updated_at = now()
+      where id = $1 and (username, name, email, email_verified, kind, roles, password_hash) is distinct from
+        ($2, coalesce($3, name), coalesce($4, email), ${verified}, coalesce($6, kind), coalesce($7, roles), $8)`,
+    [id, username, name ?? null, email ?? null, emailVerified ?? null, kind ?? null, roles ?? null, passwordHash],
   );
-  if (!unchanged) await tx.raw("delete from one_time_link where account_id = ? and purpose = 'reset-password'", [id]);
-  if (memberships === undefined) return;
-  await tx.raw('delete from membership where account_id = ? and facility_id <> all (?)', [
-    id,
-    memberships.map(({ facilityId }) => facilityId) as never,
+  if (!keepsPassword) {
+    await query(tx, "delete from one_time_link where account_id = $1 and purpose = 'reset-password'", [id]);
+  }
+}
+
+async function storeMemberships(
+  tx: Database,
+  accountId: string,
+  memberships: NonNullable<ImportedAccount['memberships']>,
+): Promise<void> {
+  await query(tx, 'delete from membership where account_id = $1 and facility_id <> all ($2)', [
+    accountId,
+    memberships.map(({ facilityId }) => facilityId),
   ]);
   for (const { facilityId, role } of memberships) {
-    await tx.raw(
-      `insert into membership (facility_id, account_id, role) values (?, ?, ?)
+    await query(
+      tx,
+      `insert into membership (facility_id, account_id, role) values ($1, $2, $3)
        on conflict (facility_id, account_id) do update set role = excluded.role`,
-      [facilityId, id, role],
+      [facilityId, accountId, role],
     );
   }
 }
 
-/** Of those named, the clients that have a secret. */
-export async function confidentialAmong(tx: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const { rows } = await tx.raw<{ rows: { id: string }[] }>(
-    'select distinct client_id as id from client_secret where client_id = any (?)',
-    [ids as never],
+export async function findClientsWithSecret(tx: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await query<{ id: string }>(
+    tx,
+    'select distinct client_id as id from client_secret where client_id = any ($1)',
+    [ids],
   );
   return new Set(rows.map(({ id }) => id));
 }
 
-/** False when a confidential client has no secret, neither in the file nor from before. */
+/** False if a confidential client has a secret neither in the file nor in the database. */
 export async function storeClient(tx: Database, client: ClientToStore): Promise<boolean> {
   const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
-  const { rows: changed } = await tx.raw<{ rows: { made: boolean }[] }>(
-    `insert into client as c (id, kind, pkce, metadata, scope, account_id, name) values (?, ?, ?, ?::jsonb, ?, ?, ?)
+  const [changed] = await query<{ inserted: boolean }>(
+    tx,
+    `insert into client as c (id, kind, pkce, metadata, scope, account_id, name)
+     values ($1, $2, $3, $4::jsonb, $5, $6, $7)
      on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
-       scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, disabled_at = null, expires_at = null
+       scope = excluded.scope, account_id = excluded.account_id, name = excluded.name,
+       disabled_at = null, expires_at = null
      where (c.kind, c.pkce, c.metadata, c.scope, c.account_id, c.name, c.disabled_at, c.expires_at) is distinct from
        (excluded.kind, excluded.pkce, excluded.metadata, excluded.scope, excluded.account_id, excluded.name, null, null)
-     returning xmax = 0 as made`,
+     returning xmax = 0 as inserted`,
     [id, kind, pkce, jsonText(metadata), scope, accountId, name],
   );
-  if (changed[0]) {
-    await tx.raw(
-      "insert into audit_event (kind, client_id, account_id, detail) values (?, ?, ?, jsonb_build_object('by', 'import'))",
-      [changed[0].made ? 'client.created' : 'client.changed', id, accountId],
+  if (changed) {
+    await query(
+      tx,
+      `insert into audit_event (kind, client_id, account_id, detail)
+       values ($1, $2, $3, jsonb_build_object('by', 'import'))`,
+      [changed.inserted ? 'client.created' : 'client.changed', id, accountId],
     );
   }
   if (metadata.token_endpoint_auth_method === 'none') {
-    await tx.raw('delete from client_secret where client_id = ?', [id]);
+    await query(tx, 'delete from client_secret where client_id = $1', [id]);
     return true;
   }
-  if (secret !== undefined) {
-    // The file says what is: its secret alone is good, with no end.
-    await tx.raw('delete from client_secret where client_id = ? and secret_sha256 <> ?', [id, hashSecret(secret)]);
-    await tx.raw(
-      `insert into client_secret (client_id, secret_sha256) values (?, ?)
-       on conflict (client_id, secret_sha256) do update set expires_at = null`,
-      [id, hashSecret(secret)],
-    );
-    return true;
-  }
-  const { rows } = await tx.raw<{ rows: unknown[] }>('select 1 from client_secret where client_id = ? limit 1', [id]);
-  return rows.length > 0;
+  if (secret === undefined) return (await findClientsWithSecret(tx, [id])).has(id);
+  // The secret of the file becomes the only one, and does not expire.
+  const secretHash = hashSecret(secret);
+  await query(tx, 'delete from client_secret where client_id = $1 and secret_sha256 <> $2', [id, secretHash]);
+  await query(
+    tx,
+    `insert into client_secret (client_id, secret_sha256) values ($1, $2)
+     on conflict (client_id, secret_sha256) do update set expires_at = null`,
+    [id, secretHash],
+  );
+  return true;
 }

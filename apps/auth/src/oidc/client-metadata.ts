@@ -10,9 +10,9 @@ export interface OwnMetadata {
   readonly pkce: PkcePolicy;
   /** Every scope that the client may request, space-separated. */
   readonly allowed_scope: string;
-  readonly account_id?: string;
+  readonly account_id: string | undefined;
   /** The current facilities of the account; the client is read from the database for every request. */
-  readonly facility_ids?: readonly string[];
+  readonly facility_ids: readonly string[] | undefined;
   readonly secret_hashes: readonly string[];
 }
 
@@ -35,7 +35,9 @@ export function providerMetadata(
     kind: client.kind,
     pkce: client.pkce,
     allowed_scope: isPersonalAccessToken ? bookingsScope : client.scope,
-    ...(client.accountId !== null && { account_id: client.accountId, facility_ids: client.facilityIds ?? [] }),
+    // Also set when undefined, so that registered metadata can never provide members of these names.
+    account_id: client.accountId ?? undefined,
+    facility_ids: client.accountId === null ? undefined : (client.facilityIds ?? []),
     secret_hashes: client.secretHashes,
   };
   return {

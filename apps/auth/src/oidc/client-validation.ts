@@ -1,21 +1,33 @@
-// Validates the metadata of an imported client with oidc-provider's own schema, under the settings of the running server.
+// Validates the metadata of imported clients with oidc-provider's own client schema, under the settings of the server.
+//
+// So the running server never rejects a client that was imported.
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../signing-keys/store.ts';
+import { ownMetadata } from './client-metadata.ts';
 import { allowLoopbackImplicit } from './client-policy.ts';
 import { clientSettings } from './client-schema.ts';
 import { customGrantTypes } from './grant-types.ts';
 
-/** Returns what is wrong with the metadata, or undefined. The text begins with the name of the member if the library names one. */
-export type ClientCheck = (metadata: ClientMetadata) => Promise<string | undefined>;
+export interface ClientMetadataError {
+  /** Undefined if the library's message does not begin with the name of a member. */
+  readonly member?: string | undefined;
+  readonly reason: string;
+}
 
-export async function createClientCheck({
-  issuer,
-  development,
-}: {
-  issuer: string;
-  development: boolean;
-}): Promise<ClientCheck> {
+export interface ClientValidator {
+  /** Those of `members` that are not OpenID Connect client metadata, or that belong to a feature that is switched off. */
+  readonly findUnknown: (members: readonly string[]) => readonly string[];
+  /** Returns the first error. */
+  readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
+}
+
+export interface ClientValidatorOptions {
+  readonly issuer: string;
+  readonly development: boolean;
+}
+
+export async function createClientValidator({ issuer, development }: ClientValidatorOptions): Promise<ClientValidator> {
   const provider = new Provider(issuer, {
     ...clientSettings,
     adapter: () => emptyAdapter,
@@ -23,14 +35,47 @@ export async function createClientCheck({
   });
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
   if (development) allowLoopbackImplicit(provider);
-  return async (metadata) => {
-    try {
-      await provider.Client.validate(metadata);
-      return undefined;
-    } catch (error) {
-      return (error as { error_description?: string }).error_description ?? (error as Error).message;
-    }
+  const own: readonly string[] = ownMetadata;
+
+  return {
+    findUnknown: (members) => members.filter((member) => own.includes(member) || !isKnown(provider, member)),
+
+    async validate(metadata) {
+      try {
+        await provider.Client.validate(metadata);
+        return undefined;
+      } catch (error) {
+        return locate((error as { error_description?: string }).error_description ?? (error as Error).message);
+      }
+    },
   };
+}
+
+type SchemaConstructor = new (metadata: Record<string, unknown>) => object;
+
+const minimalClient = {
+  client_id: 'minimal',
+  token_endpoint_auth_method: 'none',
+  grant_types: [],
+  response_types: [],
+  redirect_uris: [],
+};
+
+/** The library has no public list of the members that it knows, but its schema drops a member that it does not know. */
+function isKnown(provider: Provider, member: string): boolean {
+  const { Schema } = provider.Client as unknown as { Schema: SchemaConstructor };
+  try {
+    return Object.hasOwn(new Schema({ ...minimalClient, [member]: null }), member);
+  } catch {
+    // The schema has refused the value, so it knows the member.
+    return true;
+  }
+}
+
+/** Splits a message such as `redirect_uris must not contain fragments` into the member and the reason. */
+function locate(message: string): ClientMetadataError {
+  const [, member, reason] = /^([a-z_]+) ((?:must|can|is|includes|for) .*)$/s.exec(message) ?? [];
+  return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
 }
 
 /** The schema accepts only signing algorithms for which the provider has a key. */

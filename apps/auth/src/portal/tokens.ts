@@ -57,7 +57,7 @@ export function createTokens({ clients, facilities, usedForms, audit }: TokensOp
         const expiresAt = new Date(Date.now() + days * 86_400_000);
         try {
           const made = await clients.createPersonalAccessToken(
-            { accountId: account.id, name, expiresAt, atMost: liveTokensAtMost },
+            { accountId: account.id, name, expiresAt, maxActive: liveTokensAtMost },
             actor,
           );
           await note('created', actor, made.clientId, { name, days });

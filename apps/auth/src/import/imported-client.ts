@@ -1,0 +1,89 @@
+// Converts a client of an import file to the form in which clients are stored, and checks our own rules for clients.
+import type { StoredClient } from '../clients/metadata.ts';
+import type { ClientValidator } from '../oidc/client-validation.ts';
+import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
+import type { ImportedClient } from './document.ts';
+
+export interface ClientToStore extends StoredClient {
+  readonly name: string | null;
+  /** Undefined if the file has none. A stored secret then stays valid. */
+  readonly secret: string | undefined;
+}
+
+/** `hasStoredSecret`: the client is already stored with a secret, so it stays confidential without one in the file. */
+export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
+  const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;
+  if (accountId !== undefined) {
+    const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
+    return {
+      id,
+      kind: 'personal-access-token',
+      pkce: 'required',
+      metadata: label === null ? {} : { client_name: label },
+      scope: '',
+      accountId,
+      secretHashes: [],
+      name: label,
+      secret,
+    };
+  }
+  const completed = withDefaults(metadata, { isConfidential: secret !== undefined || hasStoredSecret });
+  return {
+    id,
+    kind: kind ?? 'standard',
+    pkce: pkce ?? (isPublic(completed) ? 'required' : 'optional'),
+    metadata: completed,
+    scope: splitScope(scope).join(' '),
+    accountId: null,
+    secretHashes: [],
+    name: name ?? null,
+    secret,
+  };
+}
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+const isPublic = (metadata: Metadata): boolean => metadata.token_endpoint_auth_method === 'none';
+
+/**
+ * Defaults that differ from those of OpenID Connect: a client without a secret is public, a client with a redirect URI
+ * of a custom scheme is native, and a client without redirect URIs has no response types.
+ */
+function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: boolean }): Metadata {
+  const uris = Array.isArray(metadata.redirect_uris) ? metadata.redirect_uris : [];
+  const isNative = uris.some((uri) => typeof uri === 'string' && !/^https?:/i.test(uri));
+  const hasNoUser = uris.length === 0 && metadata.response_types === undefined;
+  return {
+    ...(!isConfidential && { token_endpoint_auth_method: 'none' }),
+    ...(isNative && { application_type: 'native' }),
+    ...(hasNoUser && { redirect_uris: [], response_types: [] }),
+    ...metadata,
+  };
+}
+
+const ownFields = ['client_id', 'client_secret', 'scope', 'kind', 'pkce', 'accountId', 'name'];
+
+/**
+ * Fields that are neither our own nor OpenID Connect metadata. A misspelt field that was ignored could change what the
+ * client may do: with `account_id` instead of `accountId`, a personal access token would become an ordinary client.
+ */
+export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
+  const metadata = Object.keys(imported).filter((field) => !ownFields.includes(field));
+  return validator.findUnknown(metadata).map((field) => `${path}/${field}: is not known`);
+}
+
+/** Our own rules, in addition to those of oidc-provider. */
+export function findClientErrors(client: ClientToStore, path: string, scopes: ScopeTable): string[] {
+  const errors: string[] = [];
+  const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));
+  if (unknown.length > 0) errors.push(`${path}/scope: ${unknown.join(' ')} is not known`);
+  if (isPublic(client.metadata) && client.secret !== undefined) {
+    errors.push(`${path}/client_secret: a public client has none`);
+  }
+  if (client.kind === 'personal-access-token' && client.accountId === null)
+    errors.push(`${path}/accountId: is missing`);
+  for (const field of ['jwks_uri', 'sector_identifier_uri']) {
+    if (client.metadata[field] !== undefined) errors.push(`${path}/${field}: is not supported`);
+  }
+  return errors;
+}
