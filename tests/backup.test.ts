@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { book, nextBooking, sameBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { runCommand } from './support/commands.ts';
+import type { Instance } from './support/instance.ts';
 import { baseBackup, signalFile } from './support/replica.ts';
-import { command, eventually, type Instance } from './support/services.ts';
 import {
   getToken,
   printMeasurements,
@@ -15,6 +16,7 @@ import {
   startTestSystem,
   type TestSystem,
 } from './support/test-system.ts';
+import { eventually } from './support/wait.ts';
 
 const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 let folder: string;
@@ -104,7 +106,7 @@ test('a server lost with its disk comes back from base backup and archive, to it
   await waitForBookings(load, 200);
   expect((await refresh(family.refresh_token)).status).toBe(200);
   const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
-  await command('auth', environment, 'keys.ts', '', ['rotate', '--now']);
+  await runCommand('auth', environment, 'keys.ts', '', ['rotate', '--now']);
   const signedLater = await eventually(async () => {
     const later = await getToken(auth.base);
     return keyOf(later) !== keyOf(token) && later;
@@ -137,7 +139,7 @@ test('a server lost with its disk comes back from base backup and archive, to it
   // The running services come up by themselves, on a schema that lacks nothing.
   await eventually(async () => (await one.ready()) && (await auth.ready()));
   for (const app of ['auth', 'bookings'] as const) {
-    const said = await command(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
+    const said = await runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
     expect(said).toBe('the schema is up to date\n');
   }
 

@@ -13,7 +13,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import pg from 'pg';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
-import { command, eventually, type Instance, queryOnce, timeUntil } from './support/services.ts';
+import { runCommand } from './support/commands.ts';
+import { queryOnce } from './support/database-server.ts';
+import type { Instance } from './support/instance.ts';
 import {
   bookOnce,
   expectNoLostOrDoubleBookings,
@@ -22,6 +24,7 @@ import {
   startTestSystemOn,
   type TestSystem,
 } from './support/test-system.ts';
+import { eventually, timeUntil } from './support/wait.ts';
 
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
@@ -80,7 +83,7 @@ if (!programs)
     };
     const work = async () => {
       while (!stopping) {
-        const found = await ask('/api/bookings?userAlias=fault&pageSize=3');
+        const found = await ask('/api/bookings?userAlias=load&pageSize=3');
         await ask('/api/bays/bay-n1-01/upcoming-bookings');
         const { externalBookingId: _, ...change } = nextBooking();
         if (found?.items?.[0]) await ask(`/api/bookings/${found.items[0].id}`, 'PUT', change);
@@ -131,7 +134,7 @@ if (!programs)
     const others = await stopOthers();
     await expectNoLostOrDoubleBookings(database, load);
     recordMeasurement('spread', { ...load.statuses(), longest: load.longest(), half, rest, others });
-    expect(await command('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'migrate.ts')).toMatch(
+    expect(await runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'migrate.ts')).toMatch(
       /up to date/,
     );
   }, 120_000);
@@ -171,11 +174,11 @@ if (!programs)
       await queryOnce(url, 'select create_distributed_table($1::regclass, $2)', [table, by]);
     await queryOnce(url, "insert into facility values ('old', 'Old', 'UTC')");
     const environment = { DATABASE_URL: url };
-    expect(await command('bookings', environment, 'migrate.ts')).toMatch(/migrations applied\n$/);
-    const spread = await command('bookings', environment, 'distribute.ts');
+    expect(await runCommand('bookings', environment, 'migrate.ts')).toMatch(/migrations applied\n$/);
+    const spread = await runCommand('bookings', environment, 'distribute.ts');
     expect(spread).toMatch(/^booking_change is distributed by facility_id\n/);
     expect(spread).not.toMatch(/^booking is/m);
-    expect(await command('bookings', environment, 'recount.ts')).toMatch(/^0 counts were wrong/);
+    expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 counts were wrong/);
   }, 60_000);
 
   test('64 clients racing for one slot, 5 rounds: one 201 and 63 BOOK00002 each', async () => {

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { nextBooking } from './support/booking-load.ts';
-import { eventually } from './support/services.ts';
 import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { eventually } from './support/wait.ts';
 
 let system: TestSystem;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ test('an update that loses a deadlock is made all the same, and both metrics sho
     fetch(`${bookings.base}/api/bookings${path}`, {
       method,
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ bayId, userAlias: 'fault', startDate, endDate }),
+      body: JSON.stringify({ bayId, userAlias: 'load', startDate, endDate }),
       signal: AbortSignal.timeout(20_000),
     });
   const { id } = (await (await ask('POST', '', 'bay-n2-02')).json()) as { id: string };

@@ -9,7 +9,7 @@ import { freePorts } from '@bay-booking/postgres/ports';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
 import { book, nextBooking } from './support/booking-load.ts';
-import { eventually, type Instance, timeUntil } from './support/services.ts';
+import type { Instance } from './support/instance.ts';
 import {
   bookOnce,
   getToken,
@@ -18,6 +18,7 @@ import {
   startTestSystem,
   type TestSystem,
 } from './support/test-system.ts';
+import { eventually, timeUntil } from './support/wait.ts';
 
 let system: TestSystem;
 let auth: Instance;

@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import pg from 'pg';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { startDistributedDatabase } from './support/citus-database.ts';
-import { eventually, type Instance, type StoppableDatabase, timeUntil } from './support/services.ts';
+import type { StoppableDatabase } from './support/database-server.ts';
+import type { Instance } from './support/instance.ts';
 import type { TcpProxy } from './support/tcp-proxy.ts';
 import {
   bookOnce,
@@ -19,6 +20,7 @@ import {
   startTestSystemOn,
   type TestSystem,
 } from './support/test-system.ts';
+import { eventually, timeUntil } from './support/wait.ts';
 
 const citus = findCitus();
 const engines = [
@@ -147,7 +149,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
 
     test('told to stop under load: every accepted request is answered, then it exits with 0', async () => {
       const leaving = await system.startBookings();
-      const load = startBookingLoad([leaving.base], token, { tryAgain: false });
+      const load = startBookingLoad([leaving.base], token, { retry: false });
       await waitForBookings(load, 50);
       // One that takes long: somebody else holds its bay.
       const holder = new pg.Client({ connectionString: database.urlOf('bookings') });
@@ -171,7 +173,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       expect(Object.keys(load.statuses()).toSorted()).toEqual(['0', '201']);
       const { rows } = await database.query(
         'bookings',
-        "select external_booking_id as id from booking where user_alias = 'fault' and created_at > now() - interval '1 minute'",
+        "select external_booking_id as id from booking where user_alias = 'load' and created_at > now() - interval '1 minute'",
       );
       const made = new Set(rows.map(({ id }) => id));
       expect([...load.acknowledged].filter((id) => !made.has(id))).toEqual([]);

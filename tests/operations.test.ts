@@ -10,7 +10,7 @@ import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { findPsql } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { queryOnce } from './support/services.ts';
+import { queryOnce } from './support/database-server.ts';
 
 const root = join(import.meta.dirname, '..');
 const blocksOf = (page: string, section: string): readonly string[] =>

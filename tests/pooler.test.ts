@@ -3,9 +3,9 @@
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { book, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import type { Instance } from './support/instance.ts';
 import { type Pooler, serverConnections, startPooler } from './support/pgbouncer.ts';
 import { startReplica } from './support/replica.ts';
-import type { Instance } from './support/services.ts';
 import { expectNoLostOrDoubleBookings, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
 const hasPgBouncer = findPgBouncer() !== undefined;
@@ -55,7 +55,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
     const [{ base }] = instances as [Instance];
     for (const path of [
       '/api/bookings?pageSize=5',
-      '/api/bookings?userAlias=fault',
+      '/api/bookings?userAlias=load',
       '/api/bookings?locationIds=loc-north-1&startDate=2040-01-01T00:00:00Z&endDate=2040-01-02T00:00:00Z',
       '/api/booking-bays',
       '/api/bays/bay-n1-01/upcoming-bookings',

@@ -2,8 +2,8 @@
 // killed and promoted. Real processes, a real replica. docs/decisions/0007.
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import type { Instance } from './support/instance.ts';
 import { type Replica, startReplica } from './support/replica.ts';
-import { eventually, type Instance } from './support/services.ts';
 import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.ts';
 import {
   expectNoLostOrDoubleBookings,
@@ -12,6 +12,7 @@ import {
   startTestSystem,
   type TestSystem,
 } from './support/test-system.ts';
+import { eventually } from './support/wait.ts';
 
 let system: TestSystem;
 let replica: Replica;
@@ -146,7 +147,7 @@ test('eight write and eight read through two instances: whoever was told of a bo
 }, 80_000);
 
 test('a replica killed under load of lists and bookings: no request fails, and it serves again by itself', async () => {
-  load = startLoad([one.base, two.base], token, { workers: 4, tryAgain: false });
+  load = startLoad([one.base, two.base], token, { workers: 4, retry: false });
   const statuses = new Map<number, number>();
   start(4, async (index) => {
     const { status } = await list(index % 2 ? one : two, '/api/bookings?pageSize=5');

@@ -6,8 +6,9 @@ import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';
-import { eventually, type Instance } from './support/services.ts';
+import type { Instance } from './support/instance.ts';
 import { bookOnce, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { eventually } from './support/wait.ts';
 
 const run = promisify(execFile);
 /** Seconds that a new key is published before it signs: more than the instances take to look. */

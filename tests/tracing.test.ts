@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { eventually } from './support/services.ts';
 import { bookOnce, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { eventually } from './support/wait.ts';
 
 interface Span {
   readonly name: string;

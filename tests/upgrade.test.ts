@@ -23,7 +23,7 @@ test('a migration that expands and the exchange of every instance fail no reques
   const auth = await system.startAuth();
   const old = await Promise.all([system.startBookings(), system.startBookings()]);
   const behindTheBalancer = old.map(({ base }) => base);
-  const load = startLoad(behindTheBalancer, await getToken(auth.base), { tryAgain: false });
+  const load = startLoad(behindTheBalancer, await getToken(auth.base), { retry: false });
   await waitForBookings(load, 50);
 
   await cp(join(import.meta.dirname, '../apps/bookings/migrations'), nextRelease, { recursive: true });

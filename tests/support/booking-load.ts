@@ -1,9 +1,9 @@
-// Who books while things break? Workers that each book slot after slot, and after a failure try the same booking again elsewhere, as a
-// partner's system would. What they were told is held against the database afterwards.
-import { eventually } from './services.ts';
+// Creates bookings in a loop while a test breaks something. After a failure a worker sends the same booking to the next instance, as the
+// system of a partner would. The tests compare the responses with the database afterwards.
+import { eventually } from './wait.ts';
 
 export interface BookingResponse {
-  /** 0 where no answer came. */
+  /** 0 when there was no response. */
   readonly status: number;
   readonly codes: readonly string[];
   readonly retryAfter: string | null;
@@ -12,7 +12,7 @@ export interface BookingResponse {
 
 export async function book(base: string, token: string, body: Record<string, string>): Promise<BookingResponse> {
   const start = performance.now();
-  const taken = (): number => Math.round(performance.now() - start);
+  const elapsed = (): number => Math.round(performance.now() - start);
   try {
     const response = await fetch(`${base}/api/bookings`, {
       method: 'POST',
@@ -26,16 +26,19 @@ export async function book(base: string, token: string, body: Record<string, str
       status: response.status,
       codes: errors.map(({ code }) => code),
       retryAfter: response.headers.get('retry-after'),
-      milliseconds: taken(),
+      milliseconds: elapsed(),
     };
   } catch {
-    return { status: 0, codes: [], retryAfter: null, milliseconds: taken() };
+    return { status: 0, codes: [], retryAfter: null, milliseconds: elapsed() };
   }
 }
 
 const bays = Array.from({ length: 10 }, (_, index) => `bay-n1-${String(index + 1).padStart(2, '0')}`);
+/** The userAlias of every booking of the load. */
+export const loadUser = 'load';
+
 const firstStart = Date.UTC(2040, 0, 1);
-let made = 0;
+let bookingCount = 0;
 
 interface Booking {
   readonly [field: string]: string;
@@ -46,60 +49,61 @@ interface Booking {
   readonly endDate: string;
 }
 
-/** A slot that nobody else in this run has. */
-export const nextBooking = (): Booking => bookingOf(made++);
+/** Returns a booking of a slot that no other booking of this run has. */
+export const nextBooking = (): Booking => bookingOf(bookingCount++);
 
-/** The booking of that external id, to be sent once more. */
+/** Returns the booking that `nextBooking` returned with this external id, so that it can be sent again. */
 export const sameBooking = (externalBookingId: string): Booking =>
-  bookingOf(Number(externalBookingId.slice('fault-'.length)));
+  bookingOf(Number(externalBookingId.slice('load-'.length)));
 
 function bookingOf(number: number): Booking {
   const start = firstStart + Math.floor(number / bays.length) * 60_000;
   return {
-    externalBookingId: `fault-${number}`,
+    externalBookingId: `load-${number}`,
     bayId: bays[number % bays.length] as string,
-    userAlias: 'fault',
+    userAlias: loadUser,
     startDate: new Date(start).toISOString(),
     endDate: new Date(start + 60_000).toISOString(),
   };
 }
 
 export interface Load {
-  /** External ids of bookings that a worker was told to be made. */
+  /** External ids of the bookings that bookings confirmed to a worker. */
   readonly acknowledged: ReadonlySet<string>;
-  readonly answers: readonly BookingResponse[];
-  /** How many answers of each status so far; 0 is no answer. */
+  readonly responses: readonly BookingResponse[];
+  /** The number of responses of each status so far. 0 stands for requests without a response. */
   readonly statuses: () => Readonly<Record<number, number>>;
+  /** The duration of the slowest request in milliseconds. */
   readonly longest: () => number;
   readonly stop: () => Promise<void>;
 }
 
 export interface LoadOptions {
   readonly workers?: number;
-  /** Without it a failed booking is given up. */
-  readonly tryAgain?: boolean;
+  /** Whether a worker sends a failed booking again. */
+  readonly retry?: boolean;
 }
 
 export function startLoad(
   bases: readonly string[],
   token: string,
-  { workers = 6, tryAgain = true }: LoadOptions = {},
+  { workers = 6, retry = true }: LoadOptions = {},
 ): Load {
   const acknowledged = new Set<string>();
-  const answers: BookingResponse[] = [];
+  const responses: BookingResponse[] = [];
   let stopping = false;
   const worker = async (index: number): Promise<void> => {
     for (let turn = index; !stopping; turn += 1) {
       const booking = nextBooking();
       for (let attempt = 0; !stopping || attempt === 0; attempt += 1) {
-        const answer = await book(bases[(turn + attempt) % bases.length] as string, token, booking);
-        answers.push(answer);
-        // A try without an answer may have been kept.
-        if (answer.status === 201 || (attempt > 0 && answer.codes.includes('BOOK00001'))) {
+        const response = await book(bases[(turn + attempt) % bases.length] as string, token, booking);
+        responses.push(response);
+        // An earlier attempt without a response may have created the booking: its external id is then taken.
+        if (response.status === 201 || (attempt > 0 && response.codes.includes('BOOK00001'))) {
           acknowledged.add(booking.externalBookingId);
           break;
         }
-        if (!tryAgain) break;
+        if (!retry) break;
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
@@ -107,13 +111,13 @@ export function startLoad(
   const done = Promise.all(Array.from({ length: workers }, (_, index) => worker(index)));
   return {
     acknowledged,
-    answers,
+    responses,
     statuses: () => {
       const counts: Record<number, number> = {};
-      for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+      for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
       return counts;
     },
-    longest: () => Math.max(0, ...answers.map(({ milliseconds }) => milliseconds)),
+    longest: () => Math.max(0, ...responses.map(({ milliseconds }) => milliseconds)),
     stop: async () => {
       stopping = true;
       await done;
@@ -121,7 +125,7 @@ export function startLoad(
   };
 }
 
-/** The load has had this many more successes. */
+/** Waits until the load has created this many more bookings. */
 export const waitForBookings = (load: Load, more: number): Promise<true> => {
   const from = load.acknowledged.size;
   return eventually(async () => load.acknowledged.size >= from + more || undefined);

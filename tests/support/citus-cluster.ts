@@ -1,5 +1,5 @@
-// Where does bookings run when its tables are spread over several servers? A coordinator and two workers of a PostgreSQL on this machine
-// that has the extension Citus, in a temporary folder and on free ports, without fsync. See docs/operations/scale.md.
+// Starts a Citus cluster for tests: a coordinator and two workers, in a temporary folder and on free ports. This needs a PostgreSQL with
+// the extension Citus on this machine. See docs/operations/scale.md.
 import { chownSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,28 +10,29 @@ import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { watchOver } from '@bay-booking/postgres/watchdog';
 import pg from 'pg';
+import { crash } from './database-server.ts';
 
 export interface CitusNode {
   readonly port: number;
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** SIGQUIT is the immediate shutdown. After either the next start recovers from the log. */
+  /** Ends the node without a clean shutdown. Its next start recovers from the write-ahead log. */
   readonly crash: (signal: 'SIGQUIT' | 'SIGKILL') => Promise<void>;
 }
 
 export interface CitusCluster {
-  /** Where psql is too. */
+  /** The folder of PostgreSQL's programs, such as psql. */
   readonly programs: string;
-  /** Of the coordinator's database `postgres`, which knows the workers. */
+  /** The URL of the coordinator's database `postgres`, to which the workers were added. */
   readonly url: string;
   readonly coordinator: CitusNode;
   readonly workers: readonly CitusNode[];
-  /** That database on the coordinator and on each worker, as the superuser. */
+  /** The superuser's URLs of a database on the coordinator (the first one) and on each worker. */
   readonly urlsOf: (database: string) => readonly [string, ...string[]];
-  /** Makes one of the databases of that name, which every node has. */
+  /** Connects the databases of this name, which must exist on every node, to one distributed database. */
   readonly join: (database: string) => Promise<void>;
-  /** Nodes sign in to each other as this role too. */
-  readonly admit: (role: string, password: string) => void;
+  /** Allows the nodes to sign in to each other as this role. */
+  readonly allowRole: (role: string, password: string) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -40,10 +41,10 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   await chmod(folder, 0o711);
   const ports = await freePorts(3);
   const passwords = pathOf(folder, 'passwords');
-  const admitted: string[] = [];
-  const admit = (line: string): void => {
-    admitted.push(line);
-    writeFileSync(passwords, `${admitted.join('\n')}\n`, { mode: 0o600 });
+  const allowed: string[] = [];
+  const allow = (line: string): void => {
+    allowed.push(line);
+    writeFileSync(passwords, `${allowed.join('\n')}\n`, { mode: 0o600 });
     const account = serverAccount(folder);
     if (account) chownSync(passwords, account.uid, account.gid);
   };
@@ -59,26 +60,26 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
         shared_preload_libraries: 'citus',
         'citus.node_conninfo': 'sslmode=disable',
         'citus.local_hostname': '127.0.0.1',
-        // Moving a shard while it is written to needs the logical log; a transaction over two servers prepares on each.
+        // Citus moves shards under load by logical replication, and commits on several nodes in two phases.
         wal_level: 'logical',
         max_connections: 300,
         max_prepared_transactions: 300,
         max_worker_processes: 64,
         max_replication_slots: 64,
         max_wal_senders: 64,
-        // What a crash in the middle of a commit left undecided.
+        // How often Citus finishes the two-phase commits that a crash interrupted.
         'citus.recover_2pc_interval': '5s',
         log_min_messages: 'warning',
       },
     });
   const servers = await Promise.all(ports.map((_, index) => boot(index)));
   const [coordinator, ...workers] = servers as [EmbeddedPostgres, ...EmbeddedPostgres[]];
-  // The servers have watchdogs of their own.
+  // Deletes the folder if this process is killed. The servers have their own watchdogs.
   const cleaner = watchOver(readPostmaster(coordinator.dataPath)?.pid as number, [folder]);
-  // Adding a node gives its roles the coordinator's passwords.
+  // All nodes need the same superuser password: the coordinator signs in to the workers with its own.
   const { password } = new URL(coordinator.url);
   for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
-  admit(`127.0.0.1:*:*:postgres:${password}`);
+  allow(`127.0.0.1:*:*:postgres:${password}`);
   const urlsOf = (database: string) =>
     ports.map((port) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`) as [string, ...string[]];
   const join = async (database: string): Promise<void> => {
@@ -99,21 +100,17 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
         servers[index] = await boot(index);
       },
       stop: () => server().stop(),
-      crash: async (signal) => {
-        process.kill(readPostmaster(server().dataPath)?.pid as number, signal);
-        await server().ended;
-        await server().stop();
-      },
+      crash: (signal) => crash(server(), signal),
     };
   };
   return {
     programs,
     url: urlsOf('postgres')[0],
     coordinator: nodeAt(0),
-    workers: workers.map((_, place) => nodeAt(place + 1)),
+    workers: workers.map((_, index) => nodeAt(index + 1)),
     urlsOf,
     join,
-    admit: (role, password) => admit(`127.0.0.1:*:*:${role}:${password}`),
+    allowRole: (role, password) => allow(`127.0.0.1:*:*:${role}:${password}`),
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop()));
       await cleaner.dismiss();

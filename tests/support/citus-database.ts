@@ -1,10 +1,11 @@
-// Which database do the tests of the cluster break? Both services' databases on the coordinator, made by infra/postgres/service.sql as in
-// production, that of bookings on every node.
+// Creates the databases of both services on a Citus cluster with infra/postgres/service.sql, as in production. The database of bookings
+// exists on every node.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type CitusCluster, startCitusCluster } from './citus-cluster.ts';
-import { type AppName, command, demo, queryOnce, type StoppableDatabase } from './services.ts';
+import { type AppName, readDemo, runCommand } from './commands.ts';
+import { queryOnce, rolePassword, type StoppableDatabase, serviceUrls } from './database-server.ts';
 
 const script = join(import.meta.dirname, '../../infra/postgres/service.sql');
 const run = promisify(execFile);
@@ -13,8 +14,9 @@ export interface CitusDatabase extends StoppableDatabase {
   readonly cluster: CitusCluster;
 }
 
+/** Runs the command that distributes the tables, and returns its output. */
 export const distribute = (database: CitusDatabase): Promise<string> =>
-  command('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
+  runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
 
 export async function startDistributedDatabase(programs: string): Promise<CitusDatabase> {
   const database = await startCitusDatabase(programs);
@@ -23,7 +25,7 @@ export async function startDistributedDatabase(programs: string): Promise<CitusD
   return database;
 }
 
-/** Nothing is spread yet. */
+/** The tables are not distributed yet. */
 export async function startCitusDatabase(programs: string): Promise<CitusDatabase> {
   const cluster = await startCitusCluster(programs);
   const [coordinator] = cluster.urlsOf('postgres');
@@ -34,18 +36,18 @@ export async function startCitusDatabase(programs: string): Promise<CitusDatabas
       ['-q', '-v', 'ON_ERROR_STOP=1', '-v', `name=${app}`, ...passwords, '-f', script, server],
       { timeout: 30_000 },
     );
-  const ownerUrlOf = (app: AppName): string => `postgres://${app}_owner:fault@127.0.0.1:${port}/${app}`;
-  for (const role of ['bookings_owner', 'bookings_service']) cluster.admit(role, 'fault');
+  const ownerUrlOf = (app: AppName): string => `postgres://${app}_owner:${rolePassword}@127.0.0.1:${port}/${app}`;
+  for (const role of ['bookings_owner', 'bookings_service']) cluster.allowRole(role, rolePassword);
   await prepare('auth', coordinator);
   for (const server of cluster.urlsOf('postgres')) await prepare('bookings', server);
   for (const app of ['auth', 'bookings'] as const) {
-    await command(app, { DATABASE_URL: ownerUrlOf(app) }, 'migrate.ts');
-    await command(app, { DATABASE_URL: ownerUrlOf(app) }, 'import.ts', await demo(app));
+    await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'migrate.ts');
+    await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'import.ts', await readDemo(app));
   }
   return {
     cluster,
     port,
-    urlOf: (app, through = port) => `postgres://${app}_service:fault@127.0.0.1:${through}/${app}`,
+    urlOf: serviceUrls(port),
     ownerUrlOf,
     query: (database, sql, values) => queryOnce(cluster.urlsOf(database)[0], sql, values),
     start: cluster.coordinator.start,
@@ -55,4 +57,4 @@ export async function startCitusDatabase(programs: string): Promise<CitusDatabas
   };
 }
 
-const passwords = ['-v', 'owner_password=fault', '-v', 'service_password=fault'];
+const passwords = ['-v', `owner_password=${rolePassword}`, '-v', `service_password=${rolePassword}`];

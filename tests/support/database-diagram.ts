@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
 import pg from 'pg';
-import { type AppName, queryOnce } from './services.ts';
+import type { AppName } from './commands.ts';
+import { queryOnce } from './database-server.ts';
 
 const root = join(import.meta.dirname, '../..');
 

@@ -1,10 +1,11 @@
-// How do tests get the whole system? `npm start` as a newcomer runs it, on free ports and with a data folder of its own.
+// Starts the whole system with `npm start`, on free ports and with a temporary data folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
+import { eventually, isOk } from './wait.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -12,12 +13,12 @@ export interface RunningSystem {
   readonly auth: string;
   readonly bookings: string;
   readonly dataDir: string;
-  /** All that the launcher and the services have printed so far. */
+  /** Returns everything that the launcher and the services have printed. */
   readonly output: () => string;
   readonly stop: () => Promise<number | null>;
 }
 
-/** @throws {Error} with the output so far when it is not ready within a minute */
+/** @throws {Error} with the output when the system is not ready after a minute */
 export async function startSystem(environment: Record<string, string> = {}): Promise<RunningSystem> {
   const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];
   const dataDir = await mkdtemp(join(tmpdir(), 'bay-booking-'));
@@ -47,7 +48,7 @@ export async function startSystem(environment: Record<string, string> = {}): Pro
     return code;
   };
   try {
-    await ready(launcher, [system.auth, system.bookings], () => output);
+    await waitUntilReady(launcher, [system.auth, system.bookings], () => output);
   } catch (error) {
     await stop();
     throw error;
@@ -63,26 +64,15 @@ async function end(launcher: ChildProcess): Promise<number | null> {
   return code;
 }
 
-async function ready(launcher: ChildProcess, bases: readonly string[], output: () => string): Promise<void> {
-  const limit = AbortSignal.timeout(60_000);
-  const gone = once(launcher, 'exit', { signal: limit }).then(([code]) => {
-    throw new Error(`npm start ended with ${code}:\n${output()}`);
+async function waitUntilReady(launcher: ChildProcess, bases: readonly string[], output: () => string): Promise<void> {
+  const ready = Promise.all(bases.map((base) => eventually(() => isOk(`${base}/health/ready`), 60_000)));
+  const exited = once(launcher, 'exit').then(([code]) => {
+    throw new Error(`npm start ended with ${code}`);
   });
-  const all = Promise.all(bases.map((base) => answers(`${base}/health/ready`, limit)));
-  await Promise.race([all, gone]).catch((error) => {
+  try {
+    await Promise.race([ready, exited]);
+  } catch (error) {
     throw new Error(`npm start is not ready:\n${output()}`, { cause: error });
-  });
-  gone.catch(() => {});
-}
-
-async function answers(url: string, limit: AbortSignal): Promise<void> {
-  for (;;) {
-    limit.throwIfAborted();
-    const ok = await fetch(url, { signal: limit }).then(
-      (response) => response.ok,
-      () => false,
-    );
-    if (ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
   }
+  exited.catch(() => {});
 }

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { findPgBouncer } from '@bay-booking/testkit/programs';
-import { eventually } from './services.ts';
+import { rolePassword } from './database-server.ts';
+import { eventually } from './wait.ts';
 
 export const serverConnections = 4;
 
@@ -20,7 +21,8 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
   const [port] = (await freePorts(1)) as [number];
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-pooler-'));
   await chmod(folder, 0o755);
-  const entry = (app: string) => `${app} = host=127.0.0.1 port=${databasePort} user=${app}_service password=fault`;
+  const entry = (app: string) =>
+    `${app} = host=127.0.0.1 port=${databasePort} user=${app}_service password=${rolePassword}`;
   const settings = [
     `[databases]\n${entry('auth')}\n${entry('bookings')}\n[pgbouncer]`,
     `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,

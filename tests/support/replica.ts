@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import pg from 'pg';
-import { type DatabaseServer, eventually, queryOnce } from './services.ts';
+import { type DatabaseServer, queryOnce } from './database-server.ts';
+import { eventually } from './wait.ts';
 
 const run = promisify(execFile);
 /** Files of the running server, and what its successor gets from the stream or the archive. */

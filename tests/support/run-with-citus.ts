@@ -1,5 +1,5 @@
-// npm run citus -w tests -- COMMAND …: runs a command with TEST_DATABASE_URL naming a Citus cluster of its own, such as
-// `npm test -w apps/bookings`; without a command the cluster runs until Ctrl-C.
+// Starts a Citus cluster and runs a command with its address in TEST_DATABASE_URL: `npm run citus -w tests -- npm test -w apps/bookings`.
+// Without a command the cluster runs until Ctrl-C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findCitus } from '@bay-booking/testkit/programs';
@@ -19,7 +19,7 @@ const interrupted = Promise.race(['SIGINT', 'SIGTERM'].map((name) => once(proces
 const run = async (program: string): Promise<number> => {
   const child = spawn(program, args, {
     stdio: 'inherit',
-    // npm runs this in tests/; the command was typed elsewhere.
+    // npm starts this script in tests/, but the command belongs in the folder where the user typed it.
     cwd: process.env.INIT_CWD ?? process.cwd(),
     env: { ...process.env, TEST_DATABASE_URL: cluster.url },
   });

@@ -1,9 +1,9 @@
-// Preloaded into a service (node --import) whose clock shall be wrong: SKEW_MS milliseconds ahead, or behind.
+// Shifts the clock of a service by SKEW_MS milliseconds. Tests preload this file with `node --import`.
 const skew = Number(process.env.SKEW_MS);
 const now = Date.now;
 globalThis.Date = class extends Date {
-  constructor(...given) {
-    if (given.length > 0) super(...given);
+  constructor(...parameters) {
+    if (parameters.length > 0) super(...parameters);
     else super(now() + skew);
   }
 

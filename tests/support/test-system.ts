@@ -1,17 +1,14 @@
-// Which system do the fault tests break? One database server behind a proxy, auth at a fixed address, and as many instances as a test wants.
+// Starts the system that the failure tests break: a database server, one instance of auth, and any number of instances of bookings,
+// which reach the database through a proxy.
 import { freePorts } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
-import { book, type Load, nextBooking } from './booking-load.ts';
-import {
-  type DatabaseServer,
-  type Instance,
-  type InstanceOptions,
-  startDatabaseServer,
-  startInstance,
-  stopInstances,
-  type TestDatabase,
-} from './services.ts';
+import { type BookingResponse, book, type Load, nextBooking } from './booking-load.ts';
+import { type DatabaseServer, startDatabaseServer, type TestDatabase } from './database-server.ts';
+import { type Instance, type InstanceOptions, startInstance, stopInstances } from './instance.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+
+/** The KEY_ENCRYPTION_KEY of all instances of auth. */
+export const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 
 export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly database: Database;
@@ -19,7 +16,7 @@ export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly proxy: TcpProxy;
   readonly startAuth: (options?: InstanceOptions, environment?: Record<string, string>) => Promise<Instance>;
   readonly startBookings: (environment?: Record<string, string>, options?: InstanceOptions) => Promise<Instance>;
-  /** One of auth, two of bookings with `environment`, and a partner's token. */
+  /** Starts one instance of auth and two of bookings with `environment`, and gets a partner's token. */
   readonly startServices: (environment?: Record<string, string>) => Promise<Services>;
   readonly stop: () => Promise<void>;
 }
@@ -50,8 +47,8 @@ export async function startTestSystemOn<Database extends TestDatabase>(
           DATABASE_URL: database.urlOf('auth'),
           ISSUER: issuer,
           BOOKINGS_AUDIENCE: 'http://bookings.test',
-          COOKIE_KEYS: 'fault-tests-cookie-key-0123456789abcdef',
-          KEY_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
+          COOKIE_KEYS: 'test-system-cookie-key-0123456789abcdef',
+          KEY_ENCRYPTION_KEY: keyEncryptionKey,
           ...environment,
         },
         { port: authPort, ...options },
@@ -82,7 +79,7 @@ export async function startTestSystemOn<Database extends TestDatabase>(
   return system;
 }
 
-/** A partner's token, by its personal access token. */
+/** Gets an access token for a partner's personal access token. */
 export async function getToken(base: string): Promise<string> {
   const response = await fetch(`${base}/connect/token`, {
     method: 'POST',
@@ -97,16 +94,21 @@ export async function getToken(base: string): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-/** The status of one more booking. */
+/** Creates one more booking and returns the status. */
 export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
-/** After every fault: no inner failure was shown, what was acknowledged is there, and no bay is booked twice. */
+/**
+ * Stops the load and checks what every failure must leave behind: clients saw only the expected statuses, every acknowledged booking is
+ * in the database, and no bay is booked twice.
+ */
 export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();
+  const withStatus = (status: number): readonly BookingResponse[] =>
+    load.responses.filter((response) => response.status === status);
   expect(Object.keys(load.statuses()).filter((status) => !['0', '201', '400', '503'].includes(status))).toEqual([]);
-  for (const { status, codes } of load.answers) if (status === 400) expect(codes).toContain('BOOK00001');
-  for (const { status, retryAfter } of load.answers) if (status === 503) expect(retryAfter).toMatch(/^\d+$/);
+  for (const { codes } of withStatus(400)) expect(codes).toContain('BOOK00001');
+  for (const { retryAfter } of withStatus(503)) expect(retryAfter).toMatch(/^\d+$/);
   expect(load.acknowledged.size).toBeGreaterThan(0);
   const { rows } = await database.query(
     'bookings',
@@ -114,17 +116,20 @@ export async function expectNoLostOrDoubleBookings(database: TestDatabase, load:
     [[...load.acknowledged]],
   );
   expect(rows.length).toBe(load.acknowledged.size);
-  const doubled = await database.query(
+  const overlapping = await database.query(
     'bookings',
-    `select count(*)::int as count from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id and a.id < b.id
+    `select count(*)::int as count
+     from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id and a.id < b.id
        and tstzrange(a.start_date, a.end_date) && tstzrange(b.start_date, b.end_date)`,
   );
-  expect(doubled.rows[0].count).toBe(0);
+  expect(overlapping.rows[0].count).toBe(0);
 }
 
 const report: string[] = [];
-export const recordMeasurement = (fault: string, result: Readonly<Record<string, unknown>>): void =>
-  void report.push(`${fault}: ${JSON.stringify(result)}`);
+/** Adds a line to the report of docs/operations/runbook.md. */
+export const recordMeasurement = (failure: string, result: Readonly<Record<string, unknown>>): void =>
+  void report.push(`${failure}: ${JSON.stringify(result)}`);
+/** Prints the report if FAULT_REPORT is set. */
 export function printMeasurements(): void {
   if (process.env.FAULT_REPORT) process.stdout.write(`${report.join('\n')}\n`);
 }

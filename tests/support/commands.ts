@@ -1,0 +1,37 @@
+// Runs the commands of the apps (migrate, import, …) as processes.
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+export type AppName = 'auth' | 'bookings';
+
+/** The import file of the demo. */
+export const readDemo = async (app: AppName): Promise<string> =>
+  (await readFile(join(root, `packages/local/demo/${app}.json`), 'utf8')).replaceAll(
+    '{scope_base}',
+    'https://bay-booking.example',
+  );
+
+/**
+ * Runs `src/commands/<file>` of an app and returns its standard output. With `input`, the command reads it from standard input.
+ * @throws {Error} with the output when the exit code is not 0
+ */
+export async function runCommand(
+  app: AppName,
+  environment: Record<string, string>,
+  file: string,
+  input = '',
+  args: readonly string[] = input ? ['-'] : [],
+): Promise<string> {
+  const running = run(process.execPath, [`src/commands/${file}`, ...args], {
+    cwd: join(root, 'apps', app),
+    env: { PATH: process.env.PATH, ...environment },
+    timeout: 60_000,
+  });
+  running.child.stdin?.end(input);
+  return (await running).stdout;
+}

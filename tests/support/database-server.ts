@@ -1,0 +1,98 @@
+// Starts a PostgreSQL server with the databases of both services. Tests can stop it, kill it and start it again.
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePorts } from '@bay-booking/postgres/ports';
+import { readPostmaster } from '@bay-booking/postgres/postmaster';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import pg from 'pg';
+import { type AppName, readDemo, runCommand } from './commands.ts';
+
+export interface TestDatabase {
+  readonly port: number;
+  /** The URL for the service, as the role that may only read and write rows. `port` can be that of a proxy. */
+  readonly urlOf: (app: AppName, port?: number) => string;
+  /** The URL for migrations, as the owner of the tables. */
+  readonly ownerUrlOf: (app: AppName) => string;
+  readonly query: (database: AppName | 'postgres', sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
+  /** Stops the server and deletes its data. */
+  readonly remove: () => Promise<void>;
+}
+
+export interface StoppableDatabase extends TestDatabase {
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+  /** Ends the server with SIGKILL, without a checkpoint. */
+  readonly kill: () => Promise<void>;
+}
+
+export interface DatabaseServer extends StoppableDatabase {
+  readonly dataPath: string;
+}
+
+/** Both databases are migrated and contain the demo. The roles of the services have the timeouts of production. */
+export async function startDatabaseServer(settings: Record<string, string> = {}): Promise<DatabaseServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-tests-'));
+  await chmod(folder, 0o711);
+  const [port] = (await freePorts(1)) as [number];
+  const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false, settings });
+  let server: EmbeddedPostgres = await boot();
+  const ownerUrlOf = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
+  const query = (database: string, sql: string, values: unknown[] = []) => queryOnce(ownerUrlOf(database), sql, values);
+  for (const app of ['auth', 'bookings'] as const) {
+    await query('postgres', `create database ${app}`);
+    await query('postgres', `create role ${app}_service login password '${rolePassword}'`);
+    await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'migrate.ts');
+    await query(app, `grant select, insert, update, delete on all tables in schema public to ${app}_service`);
+    await query(app, `grant usage on all sequences in schema public to ${app}_service`);
+    for (const timeout of [
+      "statement_timeout = '5s'",
+      "lock_timeout = '2s'",
+      "idle_in_transaction_session_timeout = '10s'",
+    ])
+      await query(app, `alter role ${app}_service set ${timeout}`);
+    await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'import.ts', await readDemo(app));
+  }
+  return {
+    port,
+    dataPath: server.dataPath,
+    urlOf: serviceUrls(port),
+    ownerUrlOf,
+    query,
+    start: async () => {
+      server = await boot();
+    },
+    stop: () => server.stop(),
+    kill: () => crash(server, 'SIGKILL'),
+    remove: async () => {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The password of the roles of both services. */
+export const rolePassword = 'test';
+
+export const serviceUrls =
+  (databasePort: number) =>
+  (app: AppName, port = databasePort): string =>
+    `postgres://${app}_service:${rolePassword}@127.0.0.1:${port}/${app}`;
+
+/** Ends a server without a clean shutdown: at once (SIGKILL), or by telling its processes to quit (SIGQUIT). */
+export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQUIT'): Promise<void> {
+  process.kill(readPostmaster(server.dataPath)?.pid as number, signal);
+  await server.ended;
+  await server.stop();
+}
+
+export async function queryOnce(url: string, sql: string, values: unknown[] = []): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await client.query(sql, values);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,83 @@
+// Starts instances of the services as processes. Tests can stop and kill them, and read their logs and metrics.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { freePorts } from '@bay-booking/postgres/ports';
+import type { AppName } from './commands.ts';
+import { eventually, isOk } from './wait.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+export interface Instance {
+  readonly base: string;
+  readonly child: ChildProcess;
+  readonly log: () => readonly Record<string, unknown>[];
+  /** Returns the sum of all samples on /metrics whose line matches. */
+  readonly metric: (sample: RegExp) => Promise<number>;
+  readonly ready: () => Promise<boolean>;
+  /** Returns the exit code, or null when the signal ended the process. */
+  readonly stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number | null>;
+}
+
+const running = new Set<Instance>();
+
+export interface InstanceOptions {
+  readonly port?: number;
+  readonly waitFor?: 'live' | 'ready';
+  /** A file descriptor that receives the log. `log()` then returns nothing. */
+  readonly logTo?: number;
+}
+
+/** @throws {Error} with the output when the instance does not start within 30 s */
+export async function startInstance(
+  app: AppName,
+  environment: Record<string, string>,
+  { port, waitFor = 'ready', logTo }: InstanceOptions = {},
+): Promise<Instance> {
+  const listen = port ?? ((await freePorts(1)) as [number])[0];
+  const base = `http://localhost:${listen}`;
+  const child = spawn(process.execPath, ['src/main.ts'], {
+    cwd: join(root, 'apps', app),
+    env: { PATH: process.env.PATH, PORT: String(listen), ...environment },
+    stdio: ['ignore', logTo ?? 'pipe', 'pipe', 'ipc'],
+  });
+  let output = '';
+  child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text) => (errors += text));
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const instance: Instance = {
+    base,
+    child,
+    log: () =>
+      output
+        .split('\n')
+        .filter((line) => line.startsWith('{') && line.endsWith('}'))
+        .map((line) => JSON.parse(line)),
+    metric: async (sample) => {
+      const text = await (await fetch(`${base}/metrics`, { signal: AbortSignal.timeout(5_000) })).text();
+      return text
+        .split('\n')
+        .filter((line) => sample.test(line))
+        .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    },
+    ready: () => isOk(`${base}/health/ready`),
+    stop: async (signal) => {
+      running.delete(instance);
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      return (await exited)[0];
+    },
+  };
+  running.add(instance);
+  try {
+    await eventually(() => isOk(`${base}/health/${waitFor}`));
+  } catch (error) {
+    throw new Error(`${app} did not start:\n${errors}${output}`, { cause: error });
+  }
+  return instance;
+}
+
+/** Kills all instances that are still running. */
+export async function stopInstances(): Promise<void> {
+  await Promise.all([...running].map((instance) => instance.stop('SIGKILL')));
+}
