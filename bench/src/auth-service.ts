@@ -1,5 +1,5 @@
-// How is the authorization server started to be measured, and who is known to it? As in production, by environment and import; refresh
-// tokens come from the code flow, played through its pages.
+// Starts the authorization server for a measurement, as in production: configured by the environment, with imported
+// accounts and clients. Obtains refresh tokens with the code flow, through the pages.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,22 +11,22 @@ import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { baseUrl, scope, scopeBase } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
 
-const folderOfAuth = fileURLToPath(new URL('../../apps/auth', import.meta.url));
+const authFolder = fileURLToPath(new URL('../../apps/auth', import.meta.url));
 const callback = 'http://localhost:4010/callback';
 
 export const machine = { id: 'bench-pat', secret: 'bench-pat-secret-0123456789' };
 export const web = { id: 'bench-web', secret: 'bench-web-secret-0123456789' };
 export const native = { id: 'bench-native' };
-export const person = { username: 'bench@bench.example', password: 'a password for the bench' };
+export const user = { username: 'bench@bench.example', password: 'a password for the bench' };
 
 const dataset = {
   facilities: [{ id: 'fac-bench', name: 'Bench Range' }],
   accounts: [
     {
       id: 'acc-bench',
-      ...person,
+      ...user,
       name: 'Bench',
-      email: person.username,
+      email: user.username,
       emailVerified: true,
       memberships: [{ facilityId: 'fac-bench', role: 'owner' }],
     },
@@ -48,7 +48,7 @@ const dataset = {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       pkce: 'optional',
-      // As the client of the bare oidc-provider has it: an RSA signature costs more than all else about a refresh.
+      // As for the client of the other targets. An RSA signature takes longer than the rest of a refresh.
       id_token_signed_response_alg: 'ES256',
       scope: `openid offline_access ${scope}`,
     },
@@ -89,7 +89,7 @@ export async function startAuth(options: {
   return startChild({
     name: 'auth',
     script: 'start.sh',
-    cwd: folderOfAuth,
+    cwd: authFolder,
     env,
     core,
     port,
@@ -100,19 +100,19 @@ export async function startAuth(options: {
 
 async function command(args: readonly string[], env: Record<string, string>): Promise<void> {
   const child = spawn(process.execPath, args, {
-    cwd: folderOfAuth,
+    cwd: authFolder,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
     timeout: 60_000,
   });
   const [code] = await once(child, 'exit');
-  if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
+  if (code !== 0) throw new Error(`${args[0]} exited with code ${code}`);
 }
 
-/** One sign-in, then as many code flows as tokens are wanted. */
+/** Signs in once, and runs one code flow for each token. */
 export async function refreshTokensOf(origin: string, count: number): Promise<string[]> {
   const browser = openFormBrowser([origin]);
-  const asked = {
+  const request = {
     response_type: 'code',
     client_id: web.id,
     redirect_uri: callback,
@@ -121,11 +121,11 @@ export async function refreshTokensOf(origin: string, count: number): Promise<st
   };
   const tokens: string[] = [];
   while (tokens.length < count) {
-    let page = await browser.open(`${origin}/connect/authorize?${new URLSearchParams(asked)}`);
-    if (page.title.startsWith('Sign in')) page = await browser.send(page, person);
+    let page = await browser.open(`${origin}/connect/authorize?${new URLSearchParams(request)}`);
+    if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
     if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
     const code = page.url.searchParams.get('code');
-    if (!code) throw new Error(`no code from the code flow, but "${page.title}" at ${page.url}`);
+    if (!code) throw new Error(`the code flow ended without a code, on the page "${page.title}" at ${page.url}`);
     const form = {
       grant_type: 'authorization_code',
       code,
@@ -134,9 +134,9 @@ export async function refreshTokensOf(origin: string, count: number): Promise<st
       client_secret: web.secret,
     };
     const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form) });
-    const answer = (await response.json()) as { refresh_token?: string };
-    if (!answer.refresh_token) throw new Error(`no refresh token, but ${JSON.stringify(answer)}`);
-    tokens.push(answer.refresh_token);
+    const body = (await response.json()) as { refresh_token?: string };
+    if (!body.refresh_token) throw new Error(`the response has no refresh token: ${JSON.stringify(body)}`);
+    tokens.push(body.refresh_token);
   }
   return tokens;
 }

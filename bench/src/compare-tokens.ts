@@ -1,38 +1,36 @@
-// How fast is the token endpoint beside oidc-provider alone, another library and a bare signer? And what do sign-ins, whose passwords
-// cost a fiftieth of a second each, do to everybody else?
+// Compares the token endpoint with oidc-provider alone, with another OAuth library and with a server that only signs.
+// Also measures how password sign-ins, each of which takes about 20 ms of CPU time, slow down other requests.
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { machine, native, person, refreshTokensOf, startAuth, web } from './auth-service.ts';
+import { machine, native, refreshTokensOf, startAuth, user, web } from './auth-service.ts';
 import { baseUrl, scope } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
 import { connections, measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
+import type { TokenPeerOptions } from './targets/token-peer.ts';
 import type { Load } from './wrk.ts';
 
 export interface TokenOptions {
   readonly databaseUrl: string;
+  /** The database of the target oidc-provider-postgres. */
+  readonly peerDatabaseUrl: string;
   readonly postmaster: number | undefined;
   readonly folder: string;
   readonly rounds: number;
   readonly seconds: number;
   readonly only: readonly string[];
-  /** Where to put a CPU profile of the service. */
+  /** The folder for a CPU profile of the service; undefined for none. */
   readonly profile: string | undefined;
   readonly log: (line: string) => void;
 }
 
-const peers = ['oidc-provider', 'oauth2-server', 'signer'];
-const perRound = 4 * connections;
+const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'signer'];
+const tokensPerRound = 4 * connections;
 
-export async function compareTokens({
-  databaseUrl,
-  folder,
-  only,
-  profile,
-  ...options
-}: TokenOptions): Promise<Sample[]> {
+export async function compareTokens(allOptions: TokenOptions): Promise<Sample[]> {
+  const { databaseUrl, peerDatabaseUrl, folder, only, profile, ...options } = allOptions;
   const children: Child[] = [];
   const targets: Target[] = [];
   const add = async (name: string, starting: Promise<Child>): Promise<void> => {
@@ -48,8 +46,8 @@ export async function compareTokens({
     const samples: Sample[] = [];
     if (wants('client-credentials') || wants('refresh')) {
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-      const key = privateKey.export({ format: 'jwk' });
-      for (const name of peers) await add(name, startTokenPeer(name, key));
+      const key = privateKey.export({ format: 'jwk' }) as Record<string, string>;
+      for (const name of peers) await add(name, startTokenPeer(name, key, peerDatabaseUrl));
       const operations = [clientCredentials(), refresh(folder)].filter(({ name }) => wants(name));
       for (const operation of operations) {
         const able = targets.filter(({ name }) => operation.name !== 'refresh' || name !== 'signer');
@@ -66,21 +64,29 @@ export async function compareTokens({
   }
 }
 
-async function startTokenPeer(name: string, key: object): Promise<Child> {
+async function startTokenPeer(name: string, key: Record<string, string>, databaseUrl: string): Promise<Child> {
   const port = await freePort();
-  const known = { clientId: machine.id, clientSecret: machine.secret, scope, audience: baseUrl, key };
+  const options: TokenPeerOptions = {
+    port,
+    clientId: machine.id,
+    clientSecret: machine.secret,
+    scope,
+    audience: baseUrl,
+    key,
+    refreshTokens: tokensPerRound,
+    databaseUrl,
+  };
   return startChild({
     name,
     script: fileURLToPath(new URL(`targets/${name}.ts`, import.meta.url)),
-    args: [JSON.stringify({ ...known, port, refreshTokens: perRound })],
+    args: [JSON.stringify(options)],
     core: serviceCore,
     port,
     readyPath: '/ready',
   });
 }
 
-const pathOf = ({ name }: Target): string =>
-  name === 'service' || name === 'idle' || name === 'during sign-ins' ? '/connect/token' : '/token';
+const pathOf = ({ name }: Target): string => (peers.includes(name) ? '/token' : '/connect/token');
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
 function clientCredentials(): Operation {
@@ -88,18 +94,18 @@ function clientCredentials(): Operation {
   return { name: 'client-credentials', load: (target) => ({ script: 'form.lua', args: [pathOf(target), body, '-'] }) };
 }
 
-/** Every round begins with fresh tokens, since those in flight when a round ends are lost. */
+/** Every round begins with new tokens, because the tokens in flight at the end of a round are lost. */
 function refresh(folder: string): Operation {
   return {
     name: 'refresh',
     load: async (target): Promise<Load> => {
-      const own = target.name === 'service';
-      const tokens = own
-        ? await refreshTokensOf(target.url, perRound)
+      const isService = target.name === 'service';
+      const tokens = isService
+        ? await refreshTokensOf(target.url, tokensPerRound)
         : ((await (await fetch(`${target.url}/refresh-tokens`)).json()) as string[]);
       const file = join(folder, `refresh-${target.name}`);
       writeFileSync(file, `${tokens.join('\n')}\n`);
-      const client = own ? web : machine;
+      const client = isService ? web : machine;
       return {
         script: 'refresh.lua',
         args: [pathOf(target), file, '-', `&client_id=${client.id}&client_secret=${client.secret}`],
@@ -108,28 +114,28 @@ function refresh(folder: string): Operation {
   };
 }
 
-const signIn = form({ grant_type: 'password', client_id: native.id, ...person, scope });
+const signInForm = form({ grant_type: 'password', client_id: native.id, ...user, scope });
 
 function password(): Operation {
-  return { name: 'password', load: () => ({ script: 'form.lua', args: ['/connect/token', signIn, '-'] }) };
+  return { name: 'password', load: () => ({ script: 'form.lua', args: ['/connect/token', signInForm, '-'] }) };
 }
 
-/** GETs of the discovery document, alone and while twenty people a second sign in. */
+/** Measures GET requests for the discovery document, alone and during 20 password sign-ins per second. */
 async function whileSigningIn(
-  options: Omit<TokenOptions, 'databaseUrl' | 'folder' | 'only' | 'profile'>,
+  options: Pick<TokenOptions, 'postmaster' | 'rounds' | 'seconds' | 'log'>,
   service: Target,
   folder: string,
 ): Promise<Sample[]> {
   const file = join(folder, 'discovery');
   writeFileSync(file, '/.well-known/openid-configuration\n');
-  let signingIn: NodeJS.Timeout | undefined;
+  let signIns: NodeJS.Timeout | undefined;
   const operation: Operation = {
     name: 'discovery',
     load: ({ name }) => {
-      clearInterval(signingIn);
+      clearInterval(signIns);
       if (name === 'during sign-ins') {
-        signingIn = setInterval(() => {
-          const body = new URLSearchParams(signIn);
+        signIns = setInterval(() => {
+          const body = new URLSearchParams(signInForm);
           fetch(`${service.url}/connect/token`, { method: 'POST', body, signal: AbortSignal.timeout(10_000) }).catch(
             () => {},
           );
@@ -142,6 +148,6 @@ async function whileSigningIn(
   try {
     return await measure({ ...options, operation, targets });
   } finally {
-    clearInterval(signingIn);
+    clearInterval(signIns);
   }
 }

@@ -39,7 +39,10 @@ export class Results {
 
 export type NumericField = 'rate' | 'p50' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'bad';
 
-const floors: Readonly<Record<string, string>> = { 'client-credentials': 'oidc-provider', refresh: 'oidc-provider' };
+const floors: Readonly<Record<string, string>> = {
+  'client-credentials': 'oidc-provider-postgres',
+  refresh: 'oidc-provider-postgres',
+};
 export const floorOf = (operation: string): string => floors[operation] ?? 'bare';
 
 export function tableOf(results: Results, operation: string): string {

@@ -69,7 +69,15 @@ try {
     );
   }
   if (wants('client-credentials', 'refresh', 'password')) {
-    samples.push(...(await compareTokens({ ...common, databaseUrl: await server.database('auth'), only, profile })));
+    samples.push(
+      ...(await compareTokens({
+        ...common,
+        databaseUrl: await server.database('auth'),
+        peerDatabaseUrl: await server.database('oidc_provider'),
+        only,
+        profile,
+      })),
+    );
   }
   if (wants('contention')) {
     await loadDataset(databaseUrl, dataset, log);

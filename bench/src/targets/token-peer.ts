@@ -11,6 +11,8 @@ export interface TokenPeerOptions {
   readonly key: Record<string, string>;
   /** Number of refresh tokens that GET /refresh-tokens returns. */
   readonly refreshTokens: number;
+  /** A database for targets that need one. */
+  readonly databaseUrl: string;
 }
 
 export const tokenPeerOptions = () => peerOptions<TokenPeerOptions>();
