@@ -30,7 +30,7 @@ import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import { createClientCredentials } from './oidc/grants/client-credentials.ts';
 import { createInteractions } from './oidc/interactions.ts';
 import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate } from './oidc/paths.ts';
-import { createProvider, lifetimes } from './oidc/provider.ts';
+import { createProvider } from './oidc/provider.ts';
 import { createProviderManager } from './oidc/provider-manager.ts';
 import { createResourceServer } from './oidc/resource-server.ts';
 import { createScopeTable } from './oidc/scopes.ts';
@@ -38,6 +38,7 @@ import { createProviderSessions } from './oidc/sessions.ts';
 import { createAdapter } from './oidc/storage/adapter.ts';
 import { createArtifactStore } from './oidc/storage/artifacts.ts';
 import { createConcurrentUse } from './oidc/storage/concurrent-use.ts';
+import { createTokenLifetimes } from './oidc/token-lifetimes.ts';
 import { createPortal } from './portal/portal.ts';
 import { createKeyStore } from './signing-keys/store.ts';
 import { createUserPages } from './user-pages.ts';
@@ -105,11 +106,12 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   });
   const pages = createProviderPages(userPages.site.signedInFrame);
 
+  const lifetimes = createTokenLifetimes(config);
   const limit = createRateLimit(config.rateLimitPerMinute);
   const clientCredentials = createClientCredentials({ scopes, resource, clients, audit });
   const host = await createProviderManager({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
-    longestTtl: Math.max(config.accessTokenTtl, lifetimes.idToken),
+    longestTtl: lifetimes.longestSigned,
     logger,
     build: (keys) =>
       createProvider(
@@ -117,6 +119,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
           settings: config,
           scopes,
           resource,
+          lifetimes,
           limit,
           adapter,
           revokeGrant: artifacts.revokeGrant,

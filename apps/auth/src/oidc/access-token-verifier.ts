@@ -1,4 +1,4 @@
-// Is this JWT an access token that we issued and that has not expired? RFC 9068 section 4.
+// Verifies that a JWT is an access token that this server issued and that has not expired (RFC 9068 section 4).
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 
 export interface VerifiedAccessToken {
@@ -11,7 +11,7 @@ export interface VerifiedAccessToken {
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi'] as const;
 
-/** `keys` may be private JWKs; their public part is used. */
+/** Returns a function that resolves to undefined for every other token. `keys` may be private JWKs. */
 export function createAccessTokenVerifier({ issuer, keys }: { issuer: string; keys: readonly object[] }) {
   const publicKeys = keys.map((key) =>
     Object.fromEntries(Object.entries(key).filter(([member]) => !privateMembers.includes(member as never))),

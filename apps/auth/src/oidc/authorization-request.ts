@@ -1,83 +1,70 @@
-// What may an authorization request ask for? Before the library reads it: `token` alone, `acr_values=idp:…`. After: rule 2 of the
-// scopes, what the client may have, and offline_access without prompt=consent. Specification, "Scopes"; contract section 6.
-import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { isImplicitToken, rewriteTokenRequest } from './implicit-flow.ts';
-import type { Next } from './middleware-types.ts';
-import { allowedScopes, effectiveScopes, type RegisteredClient } from './registered-client.ts';
-import { findScopeError, type ScopeTable, splitScope } from './scopes.ts';
+// Rewrites the query of an authorization request before oidc-provider reads it, and checks what the library does not check.
+//
+// A parameter that was sent twice is an array in the query. The rewriting leaves arrays as they are, so that the request is
+// rejected.
+import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
+import { rewriteTokenRequest } from './implicit-flow.ts';
+import type { AuthorizationQuery, Next } from './middleware-types.ts';
+import type { RegisteredClient } from './registered-client.ts';
+import { setEffectiveScope } from './requested-scope.ts';
+import { splitScope } from './scopes.ts';
 
-/** The parameter, ours alone, that carries the social provider asked for by `acr_values=idp:NAME`. */
+/** An internal parameter: the social provider that the request chose with `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
 const idpPrefix = 'idp:';
 
-type Query = Record<string, string | string[] | undefined>;
-
-/** The library refuses acr_values without openid, and would put `idp:…` into its own acr checks: so it travels by itself. */
-function moveIdp({ [idpParameter]: _byHand, ...query }: Query): Query {
-  if (typeof query.acr_values !== 'string') return query;
-  const { acr_values: acrValues, ...rest } = query;
-  const values = (acrValues as string).split(' ').filter((value) => value !== '');
+/**
+ * Moves `idp:NAME` from `acr_values` to the internal parameter. The library rejects `acr_values` without the openid scope, and
+ * would compare `idp:NAME` with the acr of the session. A value that the client sent in the internal parameter is removed.
+ */
+function moveIdp({ [idpParameter]: _sentByClient, ...query }: AuthorizationQuery): AuthorizationQuery {
+  const { acr_values: acrValues, ...others } = query;
+  if (typeof acrValues !== 'string') return query;
+  const values = acrValues.split(' ').filter((value) => value !== '');
   const idp = values.find((value) => value.startsWith(idpPrefix))?.slice(idpPrefix.length);
-  const others = values.filter((value) => !value.startsWith(idpPrefix));
+  const remaining = values.filter((value) => !value.startsWith(idpPrefix));
   return {
-    ...rest,
-    ...(others.length > 0 && { acr_values: others.join(' ') }),
+    ...others,
+    ...(remaining.length > 0 && { acr_values: remaining.join(' ') }),
     ...(idp !== undefined && { [idpParameter]: idp }),
   };
 }
 
-/** Many clients send a nonce always; where no id_token is issued it means nothing, and the library would refuse it. */
-function dropIdleNonce({ nonce, ...query }: Query): Query {
-  const { scope, response_type: type } = query;
-  const meaningful = splitScope(String(scope ?? '')).includes('openid') || String(type ?? '').includes('id_token');
-  return meaningful ? { ...query, nonce } : query;
+/** Many clients always send a nonce. Without an id_token it has no effect, but the library would reject the request. */
+function removeUnusedNonce(query: AuthorizationQuery): AuthorizationQuery {
+  const { nonce, ...others } = query;
+  const { scope, response_type: responseType } = query;
+  const issuesIdToken = splitScope(String(scope ?? '')).includes('openid') || String(responseType).includes('id_token');
+  return issuesIdToken || Array.isArray(nonce) ? query : others;
 }
 
-export function registerRequestReading(provider: Provider, authorizationPath: string): void {
+export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
     if (ctx.method === 'GET' && ctx.path === authorizationPath) {
-      ctx.query = dropIdleNonce(moveIdp(rewriteTokenRequest(ctx.query as Query))) as typeof ctx.query;
+      const query = ctx.query as AuthorizationQuery;
+      ctx.query = removeUnusedNonce(moveIdp(rewriteTokenRequest(query))) as typeof ctx.query;
     }
     return next();
   });
 }
 
-const effectiveFor = (client: RegisteredClient, responseType: string, scope: string | undefined): readonly string[] =>
-  effectiveScopes(client, scope, responseType === 'code');
-
-/**
- * The scope rules, asked when the library asks whether the client may have the response type: earlier than its own rule that
- * some parameters need openid, which would hide them behind invalid_request.
- */
-export function registerScopeRules(provider: Provider, scopes: ScopeTable): void {
-  const client = provider.Client.prototype as RegisteredClient;
-  const { responseTypeAllowed } = client;
-  client.responseTypeAllowed = function responseTypeWithScopes(this: RegisteredClient, type): boolean {
-    const allowed = responseTypeAllowed.call(this, type);
-    const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    if (ctx?.oidc?.route !== 'authorization') return allowed;
-    // RFC 6749 sections 4.1.2.1 and 4.2.2.1; the library would say invalid_request.
-    if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
-    const fault = findScopeError(scopes, {
-      requested: effectiveFor(this, type, ctx.oidc.params?.scope as string | undefined),
-      allowed: allowedScopes(this),
-      issuesIdToken: type === 'code' || (type.includes('id_token') && !isImplicitToken(type)),
-    });
-    if (fault) throw new errors.InvalidScope(fault.description, fault.scope);
-    return true;
-  };
-}
-
-/** Runs when the request is known to be good otherwise. */
+/** `extraParams` of the configuration: the library calls this function when its own checks of the request have passed. */
 export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
-    const params = ctx.oidc.params as Record<string, string | undefined>;
-    const asked = typeof ctx.query.scope === 'string' ? ctx.query.scope : undefined;
-    // The library takes offline_access out unless prompt=consent; here it is a scope like any other where there is a code, and none
-    // where there is not.
-    params.scope = effectiveFor(client, params.response_type ?? '', asked).join(' ');
+    rejectRepeatedParameters(ctx.query);
+    setEffectiveScope(ctx, client);
     if (idp !== undefined && !isSocialProvider(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');
     }
   };
+}
+
+/**
+ * RFC 6749 section 3.1: parameters must not be sent more than once. The library checks the parameters that it knows; this
+ * function checks all others. RFC 8707 allows `resource` to be repeated.
+ */
+function rejectRepeatedParameters(query: AuthorizationQuery): void {
+  const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]) && name !== 'resource');
+  if (repeated.length > 0)
+    throw new errors.InvalidRequest(`parameters must not be provided twice: ${repeated.join(' ')}`);
 }

@@ -1,33 +1,20 @@
-// What holds for a client at the token endpoint beyond the library's rules? Secrets are compared with hashes, a grant that is not the
-// client's is unauthorized_client, one client may ask only so often, and in development implicit clients may live on localhost.
-// RFC 6749 sections 2.3.1 and 5.2; contract sections 2 and 6.
+// Adds our own rules to how oidc-provider authenticates and authorizes clients at the token endpoint.
+// Secrets are compared with their hashes, each client has a rate limit, and a grant type that the client is not registered for
+// gives `unauthorized_client` (RFC 6749 section 5.2).
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../clients/secret.ts';
-import { isLoopback } from '../http/loopback.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { requestState } from './request-state.ts';
 
-/** Counts a request under this name. Returns the seconds that the client must wait, or 0. */
-export type TokenRateLimit = (name: string) => number;
-
-/** A public client is used by many users, so it is counted for each IP address. Returns as `TokenRateLimit` does. */
-export const countTokenRequest = (limit: TokenRateLimit, client: RegisteredClient, address: string): number =>
+/**
+ * Counts a token request and returns the seconds that the client must wait, or 0.
+ * Many users share a public client, so its requests are counted for each IP address.
+ */
+export const countTokenRequest = (limit: RateLimit, client: RegisteredClient, address: string): number =>
   limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${address}` : client.clientId);
 
-export interface ClientRuleOptions {
-  readonly development: boolean;
-  readonly limit: TokenRateLimit;
-}
-
-/** Checks that the library makes when it reads a client's metadata, and that are for the open internet. */
-const forTheOpenInternet = new Set(['implicit-force-https', 'implicit-forbid-localhost']);
-
-interface Schema {
-  readonly redirect_uris?: readonly string[];
-  invalidate(message: string, code?: string): void;
-}
-
-export function registerClientRules(provider: Provider, { development, limit }: ClientRuleOptions): void {
+export function applyClientPolicy(provider: Provider, { limit }: { limit: RateLimit }): void {
   const client = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed } = client;
 
@@ -35,14 +22,15 @@ export function registerClientRules(provider: Provider, { development, limit }: 
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
-  // The token endpoint asks this first once a client has proven who it is, so here is where it is told no.
-  client.grantTypeAllowed = function grantTypeOfClient(this: RegisteredClient, type: string): boolean {
+  // The token endpoint calls this method as soon as a client has authenticated, so errors about the client are thrown here.
+  client.grantTypeAllowed = function grantTypeAllowedForRequest(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
     if (ctx?.oidc?.route !== 'token' || ctx.oidc.params?.grant_type !== type) return allowed;
-    const notes = requestState(ctx);
-    if (notes.grantTypeAsked) return allowed;
-    notes.grantTypeAsked = true;
+    const state = requestState(ctx);
+    // The library may call this method again in the same request. Only the first call counts.
+    if (state.rateLimitCounted) return allowed;
+    state.rateLimitCounted = true;
     const wait = countTokenRequest(limit, this, ctx.ip);
     if (wait > 0) {
       ctx.set('Retry-After', String(wait));
@@ -50,17 +38,5 @@ export function registerClientRules(provider: Provider, { development, limit }: 
     }
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');
     return true;
-  };
-
-  if (development) allowLoopbackImplicit(provider);
-}
-
-export function allowLoopbackImplicit(provider: Provider): void {
-  const schema = (provider.Client as unknown as { Schema: { prototype: Schema } }).Schema.prototype;
-  const { invalidate } = schema;
-  schema.invalidate = function invalidateUnlessLocal(this: Schema, message: string, code?: string): void {
-    const local = (this.redirect_uris ?? []).every((uri) => URL.parse(uri)?.protocol === 'https:' || isLoopback(uri));
-    if (code !== undefined && forTheOpenInternet.has(code) && local) return;
-    invalidate.call(this, message, code);
   };
 }

@@ -5,9 +5,9 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../signing-keys/store.ts';
 import { ownMetadata } from './client-metadata.ts';
-import { allowLoopbackImplicit } from './client-policy.ts';
 import { clientSettings } from './client-schema.ts';
 import { customGrantTypes } from './grant-types.ts';
+import { allowLoopbackRedirects } from './loopback-redirects.ts';
 
 export interface ClientMetadataError {
   /** Undefined if the library's message does not begin with the name of a member. */
@@ -34,7 +34,7 @@ export async function createClientValidator({ issuer, development }: ClientValid
     jwks: { keys: (await Promise.all(signingAlgorithms.map(temporaryKey))) as never },
   });
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
-  if (development) allowLoopbackImplicit(provider);
+  if (development) allowLoopbackRedirects(provider);
   const own: readonly string[] = ownMetadata;
 
   return {

@@ -1,28 +1,41 @@
-// What do we add while the library answers, and what do we remember of it? The granted scopes are reported in the redirect and in the
-// token response (specification, "Scopes" rule 3), and grants, refusals and revocations go to the audit trail.
+// Completes successful responses and records protocol events in the audit trail, with the events that oidc-provider emits.
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { errorLabel } from '../metrics.ts';
-import { dropCode } from './implicit-flow.ts';
-import { splitScope } from './scopes.ts';
+import { grantedScope } from './granted-scope.ts';
+import { removeCode } from './implicit-flow.ts';
 
 export function registerEventListeners(
   provider: Provider,
   { audience, audit }: { audience: string; audit: Audit },
 ): void {
-  /** Of the scopes asked for, those that the grant holds now. */
-  const granted = (ctx: KoaContextWithOIDC, requested: string | undefined): string | undefined => {
-    const grant = ctx.oidc.grant;
-    if (!grant || requested === undefined) return requested;
-    const held = new Set([...splitScope(grant.getOIDCScope()), ...splitScope(grant.getResourceScope(audience))]);
-    return splitScope(requested)
-      .filter((scope) => held.has(scope))
-      .join(' ');
-  };
+  // Listeners run in the order of their registration, so the audit trail gets the completed responses.
+  completeResponses(provider, audience);
+  recordEvents(provider, audit);
+}
 
-  const tell = (kind: string, ctx: KoaContextWithOIDC, more: Partial<AuditEvent> = {}): void =>
+/** The events are emitted just before a response is written. Changes of its object are part of the response. */
+function completeResponses(provider: Provider, audience: string): void {
+  provider.on('authorization.success', (ctx, response) => {
+    if (!response) return;
+    response.scope = grantedScope(ctx, ctx.oidc.params?.scope as string | undefined, audience);
+    // RFC 9207 section 2 requires `iss` in every response. The library leaves it out next to an id_token.
+    response.iss = ctx.oidc.provider.issuer;
+    removeCode(ctx, response);
+  });
+  provider.on('grant.success', (ctx) => {
+    const { AuthorizationCode: code, RefreshToken: refresh } = ctx.oidc.entities;
+    const source = code ?? refresh;
+    if (!source) return;
+    const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
+    (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);
+  });
+}
+
+function recordEvents(provider: Provider, audit: Audit): void {
+  const record = (kind: string, ctx: KoaContextWithOIDC, more: Partial<AuditEvent> = {}): void =>
     audit.record({
       kind,
       clientId: ctx.oidc.client?.clientId,
@@ -31,52 +44,39 @@ export function registerEventListeners(
       ...more,
     });
 
-  // Emitted just before the answer is written; `answer` is the very object that will be.
-  provider.on('authorization.success', (ctx, answer) => {
-    if (!answer) return;
-    answer.scope = granted(ctx, ctx.oidc.params?.scope as string | undefined);
-    // RFC 9207 section 2 wants it in every answer; the library leaves it out beside an id_token.
-    answer.iss = ctx.oidc.provider.issuer;
-    dropCode(ctx, answer);
-    tell('authorization.granted', ctx, {
-      detail: { scope: String(answer.scope ?? ''), responseType: String(ctx.oidc.params?.response_type ?? '') },
-    });
+  provider.on('authorization.success', (ctx, response) => {
+    if (!response) return;
+    const responseType = String(ctx.oidc.params?.response_type ?? '');
+    record('authorization.granted', ctx, { detail: { scope: String(response.scope ?? ''), responseType } });
   });
   provider.on('authorization.error', (ctx, error) => {
-    noteCode(ctx, error);
-    tell('authorization.refused', ctx, { detail: reasonOf(error) });
+    logErrorCode(ctx, error);
+    record('authorization.refused', ctx, { detail: detailOf(error) });
   });
-
   provider.on('grant.success', (ctx) => {
-    const body = ctx.body as Record<string, unknown>;
-    const { AuthorizationCode: code, RefreshToken: refresh, Grant } = ctx.oidc.entities;
-    const source = code ?? refresh;
-    if (source) body.scope = granted(ctx, (ctx.oidc.params?.scope as string | undefined) ?? source.scope);
+    const grantType = String(ctx.oidc.params?.grant_type);
     // grants/client-credentials.ts records its tokens itself.
-    if (ctx.oidc.params?.grant_type === 'client_credentials') return;
-    tell('token.issued', ctx, {
-      accountId: Grant?.accountId,
-      detail: { grantType: String(ctx.oidc.params?.grant_type), scope: String(body.scope ?? '') },
-    });
+    if (grantType === 'client_credentials') return;
+    const scope = String((ctx.body as { scope?: string }).scope ?? '');
+    record('token.issued', ctx, { accountId: ctx.oidc.entities.Grant?.accountId, detail: { grantType, scope } });
   });
   provider.on('grant.error', (ctx, error) => {
-    noteCode(ctx, error);
-    tell('token.refused', ctx, {
-      detail: { grantType: String(ctx.oidc.params?.grant_type ?? ''), ...reasonOf(error) },
-    });
+    logErrorCode(ctx, error);
+    const grantType = String(ctx.oidc.params?.grant_type ?? '');
+    record('token.refused', ctx, { detail: { grantType, ...detailOf(error) } });
   });
-  provider.on('grant.revoked', (ctx, grantId) => tell('grant.revoked', ctx, { detail: { grantId } }));
-  provider.on('revocation.error', (ctx, error) => tell('revocation.refused', ctx, { detail: reasonOf(error) }));
-  provider.on('end_session.success', (ctx) => tell('session.ended', ctx));
+  provider.on('grant.revoked', (ctx, grantId) => record('grant.revoked', ctx, { detail: { grantId } }));
+  provider.on('revocation.error', (ctx, error) => record('revocation.refused', ctx, { detail: detailOf(error) }));
+  provider.on('end_session.success', (ctx) => record('session.ended', ctx));
 }
 
-/** So that the line that a request's id finds in the log says why it was refused. */
-function noteCode(ctx: KoaContextWithOIDC, error: Error): void {
+/** Adds the error code to the access log line of the request and to its metrics. */
+function logErrorCode(ctx: KoaContextWithOIDC, error: Error): void {
   const locals = (ctx.res as Response).locals as RequestLocals;
   locals.codes = [errorLabel(error.message)];
 }
 
-function reasonOf(error: {
+function detailOf(error: {
   message: string;
   error_description?: string | undefined;
   error_detail?: string | undefined;

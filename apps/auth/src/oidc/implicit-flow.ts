@@ -1,35 +1,37 @@
-// How is `response_type=token` served (specification, "Implicit flow")? oidc-provider has no `token` alone but has `code token`: the
-// request is read as that, and the code is dropped from the answer and from the database. So issuing, consent, fragment mode and
-// errors are the library's own, and asking for `code token` by hand gives what `token` gives.
+// Serves `response_type=token`, which oidc-provider does not support (specification, "Implicit flow").
+//
+// The library supports `code token`, so a request for `token` is rewritten to `code token` before the library reads it. The
+// library then checks the request, asks for consent, and issues an access token and a code. The code is removed from the
+// response and deleted from the database before the response is sent. A request for `code token` gives the same result as
+// a request for `token`.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { Next } from './middleware-types.ts';
+import type { AuthorizationQuery, Next } from './middleware-types.ts';
 
 const standIn = 'code token';
 
+/** Whether a response type, after rewriting, is that of the implicit flow without an id_token. */
 export const isImplicitToken = (responseType: unknown): boolean => responseType === standIn;
 
-/** The query that the library is to see instead of `query`. */
-export function rewriteTokenRequest(
-  query: Record<string, string | string[] | undefined>,
-): Record<string, string | string[] | undefined> {
-  const { response_type: responseType, response_mode: responseMode, ...rest } = query;
+/** Replaces `token` by `code token`, and returns every other query unchanged. */
+export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQuery {
+  const { response_type: responseType, response_mode: responseMode, ...others } = query;
   const types = typeof responseType === 'string' ? responseType.trim().split(/\s+/).sort().join(' ') : '';
   if (types !== 'token' && types !== standIn) return query;
   return {
-    ...rest,
+    ...others,
     response_type: standIn,
-    // A token in a query would end in logs; `query` is refused, and its own error belongs into the fragment as well.
+    // Without `response_mode=query` the library puts the response into the fragment. A token in a query would end up in logs.
     ...(responseMode !== 'query' && responseMode !== undefined && { response_mode: responseMode }),
   };
 }
 
-/** Takes the code of a token-only request out of the answer; runs before the answer is written. */
-export function dropCode(ctx: KoaContextWithOIDC, answer: Record<string, unknown>): void {
-  if (isImplicitToken(ctx.oidc.params?.response_type)) delete answer.code;
+/** Removes the code from the parameters of the response. */
+export function removeCode(ctx: KoaContextWithOIDC, response: Record<string, unknown>): void {
+  if (isImplicitToken(ctx.oidc.params?.response_type)) delete response.code;
 }
 
-/** Takes it out of the database as well, before the answer leaves. */
-export function registerImplicit(provider: Provider): void {
+/** Deletes the code from the database before the response is sent. */
+export function deleteImplicitCodes(provider: Provider): void {
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     await next();
     const code = ctx.oidc?.entities.AuthorizationCode;
@@ -37,6 +39,6 @@ export function registerImplicit(provider: Provider): void {
   });
 }
 
-/** Metadata names what clients may ask for. */
+/** The response types as the discovery document shows them to clients. */
 export const publishedResponseTypes = (types: readonly string[]): readonly string[] =>
   types.map((type) => (type === standIn ? 'token' : type));

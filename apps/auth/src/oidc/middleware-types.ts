@@ -1,3 +1,6 @@
-// What does a middleware of oidc-provider's Koa application get? Koa itself is the library's, not ours to depend on.
+// Types for middleware of oidc-provider's Koa application. We do not depend on Koa itself.
 
 export type Next = () => Promise<void>;
+
+/** A parameter that was sent more than once is an array. */
+export type AuthorizationQuery = Record<string, string | string[] | undefined>;

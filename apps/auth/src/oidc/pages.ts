@@ -1,5 +1,5 @@
-// What does a person see when the protocol itself has to speak: an error that cannot be redirected, and signing out. Plain pages that
-// load nothing; the application hands in its own.
+// Shows the pages that the protocol itself needs: errors that cannot be sent to the client, and signing out.
+// interaction/provider-pages.ts renders them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { pageHeaders } from '../html/response-headers.ts';
@@ -10,19 +10,27 @@ export interface ErrorPage {
   readonly description: string;
 }
 
+/** Each function returns HTML. */
 export interface ProviderPages {
-  readonly error: (facts: ErrorPage, request: IncomingMessage, response: ServerResponse) => Promise<string>;
-  /** `form` is the library's form (id `op.logoutForm`), to which the page adds its buttons: `name=logout value=yes` signs out. */
-  readonly confirmSignOut: (facts: { form: string; clientName: string | undefined }) => string;
+  readonly error: (page: ErrorPage, request: IncomingMessage, response: ServerResponse) => Promise<string>;
+  /**
+   * `form` is the library's form with the id `op.logoutForm` and without buttons. The page adds them; the button with
+   * `name=logout value=yes` signs out.
+   */
+  readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: (
-    facts: { clientName: string | undefined },
+    page: { clientName: string | undefined },
     request: IncomingMessage,
     response: ServerResponse,
   ) => Promise<string>;
 }
 
-/** Shows `html` with a policy that lets it load nothing from elsewhere. */
-export function showPage(ctx: KoaContextWithOIDC, html: string, status = 200, allowExternalFormTargets = false): void {
+/** Sends a page. `allowExternalFormTargets` lets its form end at an address of the client. */
+export function showPage(
+  ctx: KoaContextWithOIDC,
+  html: string,
+  { status = 200, allowExternalFormTargets = false }: { status?: number; allowExternalFormTargets?: boolean } = {},
+): void {
   ctx.status = status;
   ctx.type = 'html';
   ctx.set(pageHeaders({ allowExternalFormTargets }));
@@ -30,10 +38,10 @@ export function showPage(ctx: KoaContextWithOIDC, html: string, status = 200, al
 }
 
 /**
- * For the documents that the library writes itself, which send themselves on by an inline script: it adds that script's hash here. No
- * `form-action`, since they are sent to the client.
+ * Headers of the documents that the library writes itself. They contain a form that an inline script submits; the library adds
+ * the hash of that script to `script-src`. There is no `form-action`, because the form is submitted to the client.
  */
-export const documentHeaders = {
+export const libraryDocumentHeaders = {
   'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'strict-origin-when-cross-origin',

@@ -1,30 +1,32 @@
-// How is oidc-provider configured? The one place. Everything it can do is either switched on with its rules here or off, so that
-// discovery tells the truth. An instance holds one set of signing keys; provider-host.ts swaps instances when keys rotate.
+// Configures oidc-provider. This is the only place: every feature of the library is either switched on here, with its rules, or
+// off. README.md in this folder lists where we change the library's behaviour, and why.
+//
+// A provider has a fixed set of signing keys. provider-manager.ts replaces the provider when the keys change.
 import type { Logger } from '@bay-booking/service/logging';
 import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
 import type { FacilityStore } from '../facilities/store.ts';
-import { createAccessTokenRules } from './access-token-claims.ts';
-import {
-  createRequestCheck,
-  idpParameter,
-  registerRequestReading,
-  registerScopeRules,
-} from './authorization-request.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
+import { createExtraTokenClaims, customizeJwt } from './access-token-claims.ts';
+import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization-request.ts';
 import { claimsOf, type ProviderAccount } from './claims.ts';
-import { registerClientRules, type TokenRateLimit } from './client-policy.ts';
+import { applyClientPolicy } from './client-policy.ts';
 import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
+import { createFacilitiesClaim, type FacilitiesClaim, selectFacilitiesBeforeConsume } from './facilities-claim.ts';
+import { limitToAllowedScopes } from './granted-scope.ts';
 import type { ClientCredentials } from './grants/client-credentials.ts';
 import { type PasswordGrantOptions, registerPasswordGrant } from './grants/password.ts';
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
-import { isImplicitToken, registerImplicit } from './implicit-flow.ts';
+import { deleteImplicitCodes, isImplicitToken } from './implicit-flow.ts';
 import { createInteractionPolicy } from './interaction-policy.ts';
+import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { type ProviderPages, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
+import { checkScopesOfAuthorizationRequests } from './requested-scope.ts';
 import type { ResourceServer } from './resource-server.ts';
 import { registerResponseMiddleware } from './response-middleware.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
@@ -32,28 +34,19 @@ import { sessionTtl } from './sessions.ts';
 import { signingKeyFor } from './signer.ts';
 import type { ArtifactStore } from './storage/artifacts.ts';
 import type { ConcurrentUse } from './storage/concurrent-use.ts';
+import type { TokenLifetimes } from './token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
-
-/** Seconds. */
-export const lifetimes = {
-  code: 60,
-  idToken: 3600,
-  interaction: 3600,
-  grant: 365 * 24 * 3600,
-};
 
 export interface ProviderDependencies {
   readonly settings: {
     readonly issuer: string;
     readonly cookieKeys: readonly string[];
-    readonly bookingsAudience: string;
-    readonly accessTokenTtl: number;
-    readonly refreshTokenTtl: number;
     readonly development: boolean;
   };
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
-  readonly limit: TokenRateLimit;
+  readonly lifetimes: TokenLifetimes;
+  readonly limit: RateLimit;
   readonly adapter: (model: string) => Adapter;
   readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly concurrentUse: ConcurrentUse;
@@ -69,70 +62,90 @@ export interface ProviderDependencies {
   readonly logger: Logger;
 }
 
-/** `keys` are private JWKs; of several that fit, the first signs. */
+/** `keys` are private JWKs. The library signs with the first key of the algorithm. */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
-  const { settings, scopes, resource, revokeGrant, facilities, pages, audit, logger } = dependencies;
-  const audience = settings.bookingsAudience;
-  const rules = createAccessTokenRules({ facilities, scopes });
-  const carriesCustom = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
+  const { settings, scopes, resource, findAccount, revokeGrant, audit } = dependencies;
+  const facilitiesClaim = createFacilitiesClaim(dependencies.facilities);
+  const provider = new Provider(settings.issuer, createConfiguration(dependencies, { keys, facilitiesClaim }));
+  // Tells Koa to read the X-Forwarded-* headers. http/trusted-host.ts has set them to our own values.
+  provider.proxy = true;
 
-  const configuration: Configuration = {
+  registerMiddleware(provider, dependencies);
+  registerJwtIntrospection(provider, { revokeGrant, keys, findAccount });
+  registerEventListeners(provider, { audience: resource.audience, audit });
+
+  checkScopesOfAuthorizationRequests(provider, scopes);
+  selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
+  applyClientPolicy(provider, { limit: dependencies.limit });
+  if (settings.development) allowLoopbackRedirects(provider);
+
+  // Grant types. grant-types.ts lists their names.
+  dependencies.clientCredentials.register(provider);
+  registerPasswordGrant(provider, dependencies);
+  registerSocialGrant(provider, dependencies);
+  return provider;
+}
+
+function createConfiguration(
+  dependencies: ProviderDependencies,
+  { keys, facilitiesClaim }: { keys: readonly JWK[]; facilitiesClaim: FacilitiesClaim },
+): Configuration {
+  const { settings, scopes, resource, lifetimes, pages, logger } = dependencies;
+  const cookie = { httpOnly: true, sameSite: 'lax', signed: true } as const;
+  const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
+
+  return {
     adapter: dependencies.adapter,
     jwks: { keys: keys.map(signingKeyFor) as never },
     routes,
     ...clientSettings,
+    // Every granted claim is in the id_token as well as in userinfo.
     conformIdTokenClaims: false,
-    // RFC 9700 section 2.1: what is compared must be there, in the request and when the code is redeemed.
+    // RFC 9700 section 2.1: every request must have a redirect URI, and it is compared with the registered ones.
     allowOmittingSingleRegisteredRedirectUri: false,
-    cookies: {
-      keys: [...settings.cookieKeys],
-      long: { httpOnly: true, sameSite: 'lax', signed: true },
-      short: { httpOnly: true, sameSite: 'lax', signed: true },
-    },
+    cookies: { keys: [...settings.cookieKeys], long: cookie, short: cookie },
     ttl: {
-      AccessToken: settings.accessTokenTtl,
-      ClientCredentials: settings.accessTokenTtl,
+      AccessToken: (_ctx, _token, client) => lifetimes.accessToken(client),
+      ClientCredentials: (_ctx, _token, client) => lifetimes.accessToken(client),
       AuthorizationCode: lifetimes.code,
       IdToken: lifetimes.idToken,
-      RefreshToken: settings.refreshTokenTtl,
+      RefreshToken: lifetimes.refreshToken,
       Interaction: lifetimes.interaction,
       Session: sessionTtl,
-      Grant: (_ctx, grant) =>
-        (grant as { expiresIn?: number }).expiresIn ?? Math.max(lifetimes.grant, settings.refreshTokenTtl),
+      // grants/issue.ts gives grants without a refresh token a shorter lifetime.
+      Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
     findAccount: async (ctx, id, token) => {
       const account = await orUnavailable(() => dependencies.findAccount(id));
       if (!account || account.disabledAt) return undefined;
-      // Faults in what is asked for are told before the refresh token is used up.
+      // The library finds the account before it consumes a refresh token. An error that is thrown here leaves the token usable.
       if (ctx.oidc.route === 'token' && token) {
-        rules.keepToClient(ctx, token);
-        if (splitScope(token.scope).includes(scopes.bookings)) await rules.facilitiesFor(ctx, id);
+        limitToAllowedScopes(ctx, token, scopes);
+        if (splitScope(token.scope).includes(scopes.bookings)) await facilitiesClaim(ctx, id);
       }
       return { accountId: account.id, claims: () => claimsOf(account) };
     },
     loadExistingGrant,
     interactions: { policy: createInteractionPolicy(), url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
-    extraParams: {
-      [idpParameter]: createRequestCheck(dependencies.isSocialProvider),
-    },
-    extraTokenClaims: rules.extraTokenClaims,
-    formats: { customizers: { jwt: rules.customizeJwt } },
+    extraParams: { [idpParameter]: createRequestCheck(dependencies.isSocialProvider) },
+    extraTokenClaims: createExtraTokenClaims(scopes, facilitiesClaim),
+    formats: { customizers: { jwt: customizeJwt } },
     pkce: {
       required: (ctx, client) =>
         ownMetadataOf(client).pkce === 'required' && !isImplicitToken(ctx.oidc.params?.response_type),
     },
-    // Tokens live as long as their grant, not as the browser's session.
+    // A token is valid as long as its grant. It does not end with the session of the browser.
     expiresWithSession: () => false,
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
-    // Answered by answers.ts, which lets registered origins read and refuses nobody.
+    // machine-endpoints.ts handles CORS.
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
-      const status = ctx.status;
+      const { status } = ctx;
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
-      showPage(ctx, await pages.error({ status, error: out.error, description }, ctx.req, ctx.res), status);
+      showPage(ctx, await pages.error({ status, error: out.error, description }, ctx.req, ctx.res), { status });
     },
     features: {
       ...features,
@@ -142,57 +155,45 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
       userinfo: { enabled: true },
       rpInitiatedLogout: {
         enabled: true,
-        logoutSource: (ctx, form) =>
-          showPage(
-            ctx,
-            pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName }),
-            200,
-            ctx.oidc.params?.post_logout_redirect_uri !== undefined,
-          ),
+        logoutSource: (ctx, form) => {
+          const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
+          // After signing out, the browser goes to this address of the client.
+          const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
+          showPage(ctx, page, { allowExternalFormTargets });
+        },
         postLogoutSuccessSource: async (ctx) =>
           showPage(ctx, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
       },
       resourceIndicators: {
         enabled: true,
         defaultResource: (ctx, _client, oneOf) =>
-          (oneOf?.[0] ?? (carriesCustom(ctx.oidc.params?.scope) ? audience : undefined)) as string,
-        getResourceServerInfo: (_ctx, asked, client) => {
-          if (asked !== audience)
+          (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
+        getResourceServerInfo: (_ctx, requested, client) => {
+          if (requested !== resource.audience) {
             throw new errors.InvalidTarget('resource is not one that this server issues tokens for');
+          }
           return resource.info(allowedScopes(client));
         },
-        useGrantedResource: (ctx, model) => carriesCustom(ctx.oidc.params?.scope ?? model.scope),
+        // Without this, a request for openid and a custom scope would give an opaque token for userinfo instead of a JWT.
+        useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
       },
     },
   };
+}
 
-  const provider = new Provider(settings.issuer, configuration);
-  // Addresses are pinned to ISSUER before a request comes here (public-address.ts), so these headers are ours.
-  provider.proxy = true;
+/** Registers the middleware that runs before and after the library, outermost first. */
+function registerMiddleware(provider: Provider, dependencies: ProviderDependencies): void {
+  const { settings, scopes, concurrentUse, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {
     issuer: settings.issuer,
     scopes: scopes.all,
     logger,
-    renderNotFound: async (ctx) => {
-      const facts = { status: 404, error: 'not_found', description: 'There is no such page.' };
-      showPage(ctx, await pages.error(facts, ctx.req, ctx.res), 404);
+    showNotFound: async (ctx) => {
+      const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
+      showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
     },
   });
-  dependencies.concurrentUse.observe(provider);
-  registerRequestReading(provider, routes.authorization);
-  registerScopeRules(provider, scopes);
-  registerImplicit(provider);
-  rules.keepCodeOnFault(provider);
-  registerJwtIntrospection(provider, { revokeGrant, keys, findAccount: dependencies.findAccount });
-  registerEventListeners(provider, { audience, audit });
-  registerClientRules(provider, { development: settings.development, limit: dependencies.limit });
-  dependencies.clientCredentials.register(provider);
-  const issue = { scopes, resource, accessTokenTtl: settings.accessTokenTtl };
-  registerPasswordGrant(provider, { ...issue, signIn: dependencies.signIn });
-  registerSocialGrant(provider, {
-    ...issue,
-    verifyNativeToken: dependencies.verifyNativeToken,
-    findOrCreateSocialAccount: dependencies.findOrCreateSocialAccount,
-  });
-  return provider;
+  concurrentUse.observe(provider);
+  rewriteAuthorizationRequests(provider, routes.authorization);
+  deleteImplicitCodes(provider);
 }

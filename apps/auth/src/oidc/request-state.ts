@@ -1,4 +1,5 @@
-// What do we know of the request that the library serves now? Noted on its own context, so that it goes when the request goes.
+// Holds what our code must remember between the steps of one request to oidc-provider.
+// The state is a property of the library's request context, so it is removed together with the request.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 
 /** The session as it was before the request changed it. */
@@ -12,9 +13,10 @@ export interface RequestState {
   arrivedAt?: number;
   /** Is called when the response is complete and about to be written. */
   afterResponse?: () => void;
-  grantTypeAsked?: boolean;
-  /** The facilities that the issued access token will name. */
-  chosenFacilities?: Promise<readonly string[]>;
+  /** Whether the rate limit has counted this token request. */
+  rateLimitCounted?: boolean;
+  /** The facilities that the issued access token will list. */
+  facilitiesClaim?: Promise<readonly string[]>;
   session?: FoundSession;
   /** The hash of the refresh token that this request uses. The statement that stores its successor consumes it. */
   usedRefreshToken?: string;
@@ -22,5 +24,5 @@ export interface RequestState {
 
 export const requestState = (ctx: Pick<KoaContextWithOIDC, 'state'>): RequestState => ctx.state;
 
-/** Undefined outside of a request to the library. */
+/** Returns undefined outside of a request to the library. */
 export const currentRequestState = (): RequestState | undefined => Provider.ctx?.state;

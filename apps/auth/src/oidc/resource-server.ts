@@ -1,10 +1,11 @@
-// Whom are access tokens for? One resource server, one audience, which holds every custom scope: the library allows one audience a token,
-// and a token may carry several of the scopes (docs/decisions/0004-one-audience.md).
+// Describes the resource server that access tokens are issued for: its audience and its scopes.
+// There is exactly one, and all custom scopes belong to it. oidc-provider allows one audience per token, and a token may have
+// several of our scopes (docs/decisions/0004-one-audience.md).
 import type { ScopeTable } from './scopes.ts';
 
 export interface ResourceServer {
   readonly audience: string;
-  /** As oidc-provider wants it; tokens carry at most the custom ones of `scopes`. */
+  /** Returns `getResourceServerInfo` of the configuration. A token has at most the custom scopes among `scopes`. */
   readonly info: (scopes: readonly string[]) => {
     readonly scope: string;
     readonly audience: string;
@@ -19,8 +20,8 @@ export function createResourceServer({ scopes, audience }: { scopes: ScopeTable;
   return {
     audience,
     isCustom,
-    info: (asked) => ({
-      scope: asked.filter(isCustom).join(' '),
+    info: (names) => ({
+      scope: names.filter(isCustom).join(' '),
       audience,
       accessTokenFormat: 'jwt',
       jwt: { sign: { alg: 'ES256' } },

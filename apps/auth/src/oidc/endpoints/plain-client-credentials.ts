@@ -8,7 +8,8 @@ import type { IncomingMessage } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import type { RequestHandler } from 'express';
 import { errors, type Provider } from 'oidc-provider';
-import { countTokenRequest, type TokenRateLimit } from '../client-policy.ts';
+import type { RateLimit } from '../../http/rate-limit.ts';
+import { countTokenRequest } from '../client-policy.ts';
 import type { ClientCredentials } from '../grants/client-credentials.ts';
 import { ownMetadataOf } from '../registered-client.ts';
 import './parsed-body-warning.ts';
@@ -18,7 +19,7 @@ export interface PlainTokenRequestOptions {
   /** Returns undefined until the signing keys are loaded. */
   readonly provider: () => Provider | undefined;
   readonly bookingsScope: string;
-  readonly limit: TokenRateLimit;
+  readonly limit: RateLimit;
   readonly issue: ClientCredentials['issue'];
 }
 

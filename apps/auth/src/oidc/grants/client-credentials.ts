@@ -3,7 +3,7 @@
 import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
-import { namedFacilities, selectFacilities } from '../access-token-claims.ts';
+import { requestedFacilities, selectFacilities } from '../facilities-claim.ts';
 import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ResourceServer } from '../resource-server.ts';
 import type { ScopeTable } from '../scopes.ts';
@@ -77,7 +77,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
         'client_credentials',
         async (ctx) => {
           const { client, params } = ctx.oidc;
-          const facilities = namedFacilities(ctx);
+          const facilities = requestedFacilities(ctx);
           ctx.body = await issue(provider, { client, scope: params.scope, facilities, address: ctx.ip });
         },
         ['scope'],

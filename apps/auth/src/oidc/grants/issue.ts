@@ -4,12 +4,12 @@
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
 import type { ResourceServer } from '../resource-server.ts';
 import { offlineAccess, type ScopeTable } from '../scopes.ts';
+import type { TokenLifetimes } from '../token-lifetimes.ts';
 
 export interface IssueOptions {
   readonly scopes: ScopeTable;
   readonly resource: ResourceServer;
-  /** Seconds. */
-  readonly accessTokenTtl: number;
+  readonly lifetimes: TokenLifetimes;
 }
 
 export interface TokenRequest {
@@ -22,7 +22,7 @@ export interface TokenRequest {
 
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
-  { resource, accessTokenTtl }: IssueOptions,
+  { resource, lifetimes }: IssueOptions,
   { accountId, granted, gty }: TokenRequest,
 ): Promise<void> {
   const { client, provider } = ctx.oidc as { client: typeof ctx.oidc.client; provider: Provider };
@@ -34,7 +34,7 @@ export async function issueTokens(
   if (withRefreshToken) grant.addOIDCScope(offlineAccess);
   // Without a refresh token nothing needs the grant once the access token has expired. A client may get a new access
   // token every hour this way, and grants that live for a year would pile up.
-  else Object.assign(grant, { expiresIn: accessTokenTtl });
+  else Object.assign(grant, { expiresIn: lifetimes.accessToken(client) });
   grant.addResourceScope(resource.audience, custom);
   await grant.save();
   ctx.oidc.entity('Grant', grant);

@@ -1,7 +1,7 @@
 // Checks the scopes of a token request that issues no id_token.
-import { errors } from 'oidc-provider';
-import { allowedScopes, effectiveScopes, type RegisteredClient } from '../registered-client.ts';
-import { findScopeError, type ScopeTable } from '../scopes.ts';
+import { effectiveScopes, type RegisteredClient } from '../registered-client.ts';
+import { checkRequestedScopes } from '../requested-scope.ts';
+import type { ScopeTable } from '../scopes.ts';
 
 /**
  * Returns the scopes that the token gets. `issuesRefreshTokens` says whether the grant can issue refresh tokens.
@@ -14,7 +14,6 @@ export function checkScopes(
   { issuesRefreshTokens }: { issuesRefreshTokens: boolean },
 ): readonly string[] {
   const requested = effectiveScopes(client, scope, issuesRefreshTokens);
-  const error = findScopeError(table, { requested, allowed: allowedScopes(client), issuesIdToken: false });
-  if (error) throw new errors.InvalidScope(error.description, error.scope);
+  checkRequestedScopes(table, client, { requested, issuesIdToken: false });
   return requested;
 }

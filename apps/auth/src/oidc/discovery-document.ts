@@ -1,0 +1,19 @@
+// Corrects the discovery document of oidc-provider (OpenID Connect Discovery 1.0, RFC 8414).
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { publishedResponseTypes } from './implicit-flow.ts';
+
+/** `scopes` are all scopes; the library knows only those of OpenID Connect. */
+export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {
+  const document = ctx.body as Record<string, readonly string[]>;
+  const authMethods = document.token_endpoint_auth_methods_supported;
+  Object.assign(document, {
+    scopes_supported: scopes,
+    response_types_supported: publishedResponseTypes(document.response_types_supported ?? []),
+    // RFC 8414 section 2: without these members, clients must assume client_secret_basic. Public clients could not revoke.
+    revocation_endpoint_auth_methods_supported: authMethods,
+    introspection_endpoint_auth_methods_supported: authMethods,
+    // `sid` belongs to front-channel and back-channel logout, which are off.
+    claims_supported: document.claims_supported?.filter((claim) => claim !== 'sid'),
+  });
+  ctx.set('Cache-Control', 'public, max-age=60');
+}

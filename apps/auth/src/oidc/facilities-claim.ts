@@ -1,0 +1,59 @@
+// Selects the facilities for the claim `facilities` of a bookings token (docs/behaviour.md, "Access tokens").
+import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { FacilityStore } from '../facilities/store.ts';
+import { requestState } from './request-state.ts';
+import { type ScopeTable, splitScope } from './scopes.ts';
+import { orUnavailable } from './unavailable.ts';
+
+/** More ids would make the token too long for a header. */
+export const maxFacilities = 200;
+
+/** Returns the ids for the claim. @throws {errors.InvalidRequest} */
+export type FacilitiesClaim = (ctx: KoaContextWithOIDC, accountId: string) => Promise<readonly string[]>;
+
+/** The facilities are selected once for each request, because several steps of a request need them. */
+export const createFacilitiesClaim =
+  (facilities: FacilityStore): FacilitiesClaim =>
+  (ctx, accountId) => {
+    const state = requestState(ctx);
+    state.facilitiesClaim ??= orUnavailable(() => facilities.facilityIdsOf(accountId)).then((ids) =>
+      selectFacilities(ids, requestedFacilities(ctx)),
+    );
+    return state.facilitiesClaim;
+  };
+
+/** The values of the token parameter `facility`, which may be repeated. */
+export function requestedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
+  const requested = (ctx.oidc.body as { facility?: string | string[] } | undefined)?.facility;
+  return [...new Set(requested === undefined ? [] : Array.isArray(requested) ? requested : [requested])];
+}
+
+/** `ids` are all facilities of the subject. Without requested facilities all of them are selected. */
+export function selectFacilities(ids: readonly string[], requested: readonly string[]): readonly string[] {
+  const selected = requested.length === 0 ? ids : requested;
+  if (selected.length > maxFacilities) {
+    throw new errors.InvalidRequest(
+      `a token lists ${maxFacilities} facilities at most; select some with the parameter facility, which may be repeated`,
+    );
+  }
+  if (requested.some((id) => !ids.includes(id))) {
+    throw new errors.InvalidRequest('facility contains one where the subject has no role');
+  }
+  return selected;
+}
+
+/** Selects the facilities before the library consumes a code, so that an error leaves the code usable. */
+export function selectFacilitiesBeforeConsume(
+  provider: Provider,
+  { scopes, facilitiesClaim }: { scopes: ScopeTable; facilitiesClaim: FacilitiesClaim },
+): void {
+  const code = provider.AuthorizationCode.prototype as InstanceType<Provider['AuthorizationCode']>;
+  const { consume } = code;
+  code.consume = async function consumeIfFacilitiesAreValid(this: typeof code) {
+    const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+    if (ctx && this.accountId && splitScope(this.scope).includes(scopes.bookings)) {
+      await facilitiesClaim(ctx, this.accountId);
+    }
+    return consume.call(this);
+  };
+}

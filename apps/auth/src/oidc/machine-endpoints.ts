@@ -1,0 +1,57 @@
+// Adjusts the responses of the endpoints that authenticate clients: token, introspection and revocation.
+// Their errors are always JSON, a failed client authentication is always a 401 with a challenge, and web pages of the
+// client may read the response (docs/behaviour.md, "Errors of the token endpoint" and "Cross-origin requests").
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { routes } from './paths.ts';
+import { webOriginsOf } from './registered-client.ts';
+
+const endpoints: ReadonlySet<string> = new Set([routes.token, routes.introspection, routes.revocation]);
+const crossOriginEndpoints: ReadonlySet<string> = new Set([routes.token, routes.revocation]);
+
+export const isMachineEndpoint = (path: string): boolean => endpoints.has(path);
+
+/** Runs before the library. */
+export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
+  ctx.set('Cache-Control', 'no-store');
+  // The library would return an HTML page if the client prefers HTML.
+  ctx.req.headers.accept = 'application/json';
+  // The library rejects requests of origins that are not allowed. If a CORS header is present, it leaves CORS to us.
+  if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After');
+}
+
+/** Runs after the library. */
+export function finishMachineResponse(ctx: KoaContextWithOIDC, issuer: string): void {
+  // A token request without grant_type is an invalid_request, with or without authentication.
+  const lacksGrantType = ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined;
+  if (!lacksGrantType) correctFailedAuthentication(ctx);
+  if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
+    ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
+  }
+  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOriginOfClient(ctx);
+}
+
+/** Errors that the library returns as `invalid_request` although the client authentication is missing or malformed. */
+const authenticationErrors: ReadonlySet<unknown> = new Set([
+  'no client authentication mechanism provided',
+  'invalid authorization header value format',
+  'client_id and client_secret in the authorization header are not properly encoded',
+  'client_secret must be provided in the Authorization header',
+]);
+
+/** RFC 6749 section 5.2: `invalid_client` also covers "no client authentication included". */
+function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
+  const { error_description } = (ctx.body ?? {}) as { error_description?: string };
+  if (ctx.status !== 400 || !authenticationErrors.has(error_description)) return;
+  ctx.status = 401;
+  ctx.body = { error: 'invalid_client', error_description };
+}
+
+function allowOriginOfClient(ctx: KoaContextWithOIDC): void {
+  const origin = ctx.get('Origin');
+  const client = ctx.oidc?.client;
+  if (origin && client && webOriginsOf(client).has(origin)) {
+    ctx.set('Access-Control-Allow-Origin', origin);
+  } else {
+    ctx.remove('Access-Control-Expose-Headers');
+  }
+}

@@ -1,0 +1,47 @@
+// Applies the scope rules (scopes.ts) to requests of a client, before the library applies its own.
+import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { isImplicitToken } from './implicit-flow.ts';
+import { allowedScopes, effectiveScopes, type RegisteredClient } from './registered-client.ts';
+import { findScopeError, type ScopeTable } from './scopes.ts';
+
+/** @throws {errors.InvalidScope} if the client may not request these scopes, or not together */
+export function checkRequestedScopes(
+  scopes: ScopeTable,
+  client: RegisteredClient,
+  { requested, issuesIdToken }: { requested: readonly string[]; issuesIdToken: boolean },
+): void {
+  const error = findScopeError(scopes, { requested, allowed: allowedScopes(client), issuesIdToken });
+  if (error) throw new errors.InvalidScope(error.description, error.scope);
+}
+
+/**
+ * Checks the scopes of authorization requests inside `responseTypeAllowed`, which the library calls early. Later, the library
+ * itself requires openid for some parameters, and its `invalid_request` would hide our `invalid_scope`.
+ */
+export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: ScopeTable): void {
+  const client = provider.Client.prototype as RegisteredClient;
+  const { responseTypeAllowed } = client;
+  client.responseTypeAllowed = function responseTypeAndScopesAllowed(this: RegisteredClient, type): boolean {
+    const allowed = responseTypeAllowed.call(this, type);
+    const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+    if (ctx?.oidc?.route !== 'authorization') return allowed;
+    // RFC 6749 sections 4.1.2.1 and 4.2.2.1; the library would return invalid_request.
+    if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
+    checkRequestedScopes(scopes, this, {
+      requested: effectiveScopes(this, ctx.oidc.params?.scope as string | undefined, type === 'code'),
+      issuesIdToken: type === 'code' || (type.includes('id_token') && !isImplicitToken(type)),
+    });
+    return true;
+  };
+}
+
+/**
+ * Sets the parameter `scope` of an authorization request to the scopes that the rest of the request handling uses.
+ * The library removes offline_access unless the request has `prompt=consent`. Here it is a scope like any other: it stays if
+ * the flow has a code that can be exchanged for a refresh token.
+ */
+export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
+  const params = ctx.oidc.params as Record<string, string | undefined>;
+  const requested = typeof ctx.query.scope === 'string' ? ctx.query.scope : undefined;
+  params.scope = effectiveScopes(client, requested, params.response_type === 'code').join(' ');
+}
