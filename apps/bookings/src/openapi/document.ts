@@ -1,5 +1,4 @@
-// How is the API described to machines? The endpoints as OpenAPI 3.1, with the names, texts and security of this
-// service.
+// The OpenAPI document of the Bookings API: its endpoints, with the texts, components and security of this service.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
@@ -25,8 +24,8 @@ export interface OpenApiOptions {
 
 const description = `Create, update, delete, fetch and search bookings of bays, and list locations and bays.
 
-Every call needs a Bearer access token with the scope of the API; it reaches the facilities that the token names, and no others.
-Failures carry the error envelope; its codes are listed per operation.`;
+Every request needs a bearer access token with the scope of this API. The token names the facilities that the client can
+see and change. Errors have the error envelope. Each operation lists its error codes.`;
 
 export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApiOptions): Record<string, unknown> {
   return openApiDocument({
@@ -38,7 +37,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     },
     servers: [{ url: baseUrl, description: 'This service.' }],
     tags: [
-      { name: 'Bookings', description: 'Who has which bay, and when.' },
+      { name: 'Bookings', description: 'Bookings of bays.' },
       { name: 'Places', description: 'Locations and their bays.' },
     ],
     endpoints: endpoints as readonly Endpoint<never>[],
@@ -61,7 +60,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     securitySchemes: {
       clientCredentials: {
         type: 'oauth2',
-        description: 'A personal access token is the client; see the portal.',
+        description: 'The client is a personal access token, which the portal creates.',
         flows: {
           clientCredentials: {
             tokenUrl: `${authIssuer}/connect/token`,

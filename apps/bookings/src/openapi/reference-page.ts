@@ -1,4 +1,4 @@
-// How do people read the API? One page made from the OpenAPI document, without script, loading nothing from elsewhere.
+// Renders the reference page from the OpenAPI document, as one HTML page without scripts and without external resources.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Eta } from 'eta';
@@ -44,13 +44,16 @@ interface Document {
 
 const views = import.meta.dirname;
 
-export interface DocsPage {
+export interface ReferencePage {
   readonly html: string;
-  /** Allows the page's own style sheet by its hash, and nothing else. */
+  /** Allows only the style sheet of the page, by its hash. */
   readonly contentSecurityPolicy: string;
 }
 
-export function renderDocs(openApi: object, addresses: { server: string; tokenUrl: string; scope: string }): DocsPage {
+export function renderReferencePage(
+  openApi: object,
+  addresses: { readonly server: string; readonly tokenUrl: string; readonly scope: string },
+): ReferencePage {
   const document = openApi as Document;
   const style = readFileSync(`${views}/reference-page.css`, 'utf8');
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -60,23 +63,23 @@ export function renderDocs(openApi: object, addresses: { server: string; tokenUr
     name,
     operations: operations.filter(({ tag }) => tag === name),
   }));
-  const html = new Eta({ views, cache: true }).render('reference-page', {
-    info: document.info,
-    style,
-    tags,
-    ...addresses,
-  });
-  const hash = createHash('sha256').update(style).digest('base64');
-  return {
-    html,
-    contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  };
+  const eta = new Eta({ views, cache: true });
+  const html = eta.render('reference-page', { info: document.info, style, tags, ...addresses });
+  const styleHash = createHash('sha256').update(style).digest('base64');
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${styleHash}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return { html, contentSecurityPolicy: policy.join('; ') };
 }
 
 function describeOperation(document: Document, method: string, path: string, operation: Operation) {
   const { operationId, tags, summary, description, parameters, requestBody, responses } = operation;
   const body = requestBody?.content['application/json'];
-  const succeeded = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
+  const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
   return {
     id: operationId,
     tag: tags[0],
@@ -88,18 +91,19 @@ function describeOperation(document: Document, method: string, path: string, ope
       ...parameters.map((parameter) => ({
         name: parameter.name,
         required: parameter.required,
-        place: parameter.in,
+        location: parameter.in,
         type: typeOf(parameter.schema),
         description: parameter.description,
       })),
       ...bodyFields(document, body?.schema),
     ],
-    requestExample: written(body?.example),
+    requestExample: formatExample(body?.example),
     responses: Object.entries(responses).map(([status, response]) => ({
       status,
+      // The document joins the errors of one status by ' | '.
       lines: response.description.split(' | '),
     })),
-    responseExample: written(succeeded?.content?.['application/json']?.example),
+    responseExample: formatExample(success?.content?.['application/json']?.example),
   };
 }
 
@@ -108,7 +112,7 @@ function bodyFields({ components }: Document, schema: SchemaLike | undefined) {
   return Object.entries(resolved?.properties ?? {}).map(([name, field]) => ({
     name,
     required: resolved?.required?.includes(name) ?? false,
-    place: 'body',
+    location: 'body',
     type: typeOf(field),
     description: field.description,
   }));
@@ -119,6 +123,6 @@ function typeOf({ type, format, items }: SchemaLike): string {
   return format ?? type ?? '';
 }
 
-function written(example: unknown): string | undefined {
+function formatExample(example: unknown): string | undefined {
   return example === undefined ? undefined : JSON.stringify(example, null, 2);
 }

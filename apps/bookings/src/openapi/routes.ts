@@ -1,11 +1,12 @@
-// What describes the API? GET /openapi.json, GET /docs and the resource metadata of RFC 9728; none needs a token.
+// Serves the documents about the API without a token: the OpenAPI document, the reference page and the resource metadata
+// (RFC 9728).
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { Express, Response } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { sendDocument } from '../http/response.ts';
 import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';
-import { renderDocs } from './reference-page.ts';
+import { renderReferencePage } from './reference-page.ts';
 
 export interface DocumentOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -15,35 +16,38 @@ export interface DocumentOptions {
   readonly scope: string;
 }
 
+const json = { 'Content-Type': 'application/json; charset=utf-8' };
+
 export function mountDocuments(app: Express, options: DocumentOptions): void {
   const { baseUrl, authIssuer, audience, scope } = options;
   const openApi = createOpenApi(options);
-  serve('/openapi.json', 'application/json; charset=utf-8', JSON.stringify(openApi));
-  serve(
-    '/.well-known/oauth-protected-resource',
-    'application/json; charset=utf-8',
-    JSON.stringify({
-      resource: audience,
-      authorization_servers: [authIssuer],
-      scopes_supported: [scope],
-      bearer_methods_supported: ['header'],
-      resource_name: 'Bookings API',
-      resource_documentation: `${baseUrl}/docs`,
-    }),
-  );
-  const docs = renderDocs(openApi, { server: baseUrl, tokenUrl: `${authIssuer}/connect/token`, scope });
-  serve('/docs', 'text/html; charset=utf-8', docs.html, { 'Content-Security-Policy': docs.contentSecurityPolicy });
+  mountDocument(app, '/openapi.json', JSON.stringify(openApi), json);
 
-  function serve(path: string, type: string, text: string, headers: Record<string, string> = {}): void {
-    const send = (_request: unknown, response: Response): void =>
-      sendDocument(response, text, { 'Content-Type': type, ...headers });
-    mountPath(
-      app,
-      path,
-      new Map([
-        ['GET', send],
-        ['HEAD', send],
-      ]),
-    );
-  }
+  const resourceMetadata = {
+    resource: audience,
+    authorization_servers: [authIssuer],
+    scopes_supported: [scope],
+    bearer_methods_supported: ['header'],
+    resource_name: 'Bookings API',
+    resource_documentation: `${baseUrl}/docs`,
+  };
+  mountDocument(app, '/.well-known/oauth-protected-resource', JSON.stringify(resourceMetadata), json);
+
+  const page = renderReferencePage(openApi, { server: baseUrl, tokenUrl: `${authIssuer}/connect/token`, scope });
+  mountDocument(app, '/docs', page.html, {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': page.contentSecurityPolicy,
+  });
+}
+
+function mountDocument(app: Express, path: string, text: string, headers: Readonly<Record<string, string>>): void {
+  const handler = (_request: unknown, response: Response): void => sendDocument(response, text, headers);
+  mountPath(
+    app,
+    path,
+    new Map([
+      ['GET', handler],
+      ['HEAD', handler],
+    ]),
+  );
 }
