@@ -109,3 +109,13 @@ export const upcomingQuerySchema = {
     ...pageQuerySchema(defaultPageSizes.upcomingBookings),
   },
 } as const;
+
+/** The schemas that are components of the OpenAPI document, by their name there. */
+export const bookingComponents = {
+  Booking: bookingSchema,
+  BookingItem: bookingItemSchema,
+  BookingList: bookingListSchema,
+  CreateBooking: createBookingSchema,
+  UpdateBooking: updateBookingSchema,
+  SearchBody: searchBodySchema,
+} as const;

@@ -4,16 +4,9 @@ import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import type { Caller } from '../auth/caller.ts';
-import {
-  bookingItemSchema,
-  bookingListSchema,
-  bookingSchema,
-  createBookingSchema,
-  searchBodySchema,
-  updateBookingSchema,
-} from '../bookings/schema.ts';
+import { bookingComponents } from '../bookings/schema.ts';
 import { errorCatalogue } from '../errors.ts';
-import { bayListSchema, baySchema, locationListSchema, locationSchema } from '../places/schema.ts';
+import { placeComponents } from '../places/schema.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -41,20 +34,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
       { name: 'Places', description: 'Locations and their bays.' },
     ],
     endpoints: endpoints as readonly Endpoint<never>[],
-    schemas: {
-      Booking: bookingSchema,
-      BookingItem: bookingItemSchema,
-      BookingList: bookingListSchema,
-      CreateBooking: createBookingSchema,
-      UpdateBooking: updateBookingSchema,
-      SearchBody: searchBodySchema,
-      BookingLocation: locationSchema,
-      BookingLocationList: locationListSchema,
-      BookingBay: baySchema,
-      BookingBayList: bayListSchema,
-      Link: linkSchema,
-      Errors: errorEnvelopeSchema,
-    },
+    schemas: { ...bookingComponents, ...placeComponents, Link: linkSchema, Errors: errorEnvelopeSchema },
     errorSchema: 'Errors',
     errors: errorCatalogue,
     securitySchemes: {

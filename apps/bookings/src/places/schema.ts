@@ -59,3 +59,11 @@ export const bayQuerySchema = {
     ...pageQuerySchema(defaultPageSizes.bays),
   },
 } as const;
+
+/** The schemas that are components of the OpenAPI document, by their name there. */
+export const placeComponents = {
+  BookingLocation: locationSchema,
+  BookingLocationList: locationListSchema,
+  BookingBay: baySchema,
+  BookingBayList: bayListSchema,
+} as const;
