@@ -153,3 +153,11 @@ function isNetwork(entry: string): boolean {
     (/^\d{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= (version === 4 ? 32 : 128))
   );
 }
+
+/** Networks in CIDR notation, separated by commas. An address alone is a network of one address. */
+export const networks = (value: string): readonly string[] => {
+  const entries = list(value);
+  const wrong = entries.find((entry) => isIP(entry.split('/')[0] ?? '') === 0 || !isNetwork(entry));
+  if (wrong !== undefined) throw new Error(`must list networks such as 10.0.0.0/8, and ${wrong} is not one`);
+  return entries;
+};

@@ -1,0 +1,143 @@
+// Sends requests to real servers on this machine, and to addresses that must not be reached.
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { isPublicAddress } from '../src/outbound/addresses.ts';
+import { createOutboundClient, type OutboundClient, type OutboundRequest } from '../src/outbound/client.ts';
+
+const post: OutboundRequest = { method: 'POST', body: '{}', timeout: 1_000, maxBytes: 0 };
+
+describe('isPublicAddress', () => {
+  test.each(['8.8.8.8', '93.184.216.34', '2606:4700::1111', '2a00:1450:400f::1'])('%s is public', (address) => {
+    expect(isPublicAddress(address)).toBe(true);
+  });
+
+  test.each([
+    ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '127.255.255.254', '169.254.169.254', '172.31.0.1'],
+    ...['192.0.0.1', '192.168.1.1', '198.18.0.1', '203.0.113.9', '224.0.0.1', '240.0.0.1', '255.255.255.255'],
+    ...['::', '::1', '::ffff:8.8.8.8', '::8.8.8.8', '64:ff9b::808:808', '64:ff9b:1::1', '100::1', 'fc00::1', 'fe80::1'],
+    ...['ff02::1', '2001::1', '2001:db8::1', '2002:808:808::1', '3fff::1', '5f00::1', 'fec0::1', 'localhost', ''],
+  ])('%s is not public', (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+  });
+});
+
+describe('the form of an address', () => {
+  const guarded = createOutboundClient({ allowNetworks: [] });
+  const allowing = createOutboundClient({ allowNetworks: ['127.0.0.0/8', '::1/128'] });
+
+  test.each([
+    ...['http://example.com/', 'ftp://example.com/', 'example.com', '', 'https://user:secret@example.com/'],
+    ...[
+      'https://user@example.com/',
+      'https://127.0.0.1/',
+      'https://2130706433/',
+      'https://0177.0.0.1/',
+      'https://0x7f.1/',
+    ],
+    ...['https://127.1/', 'https://[::1]/', 'https://[::ffff:127.0.0.1]/', 'https://[64:ff9b::7f00:1]/'],
+    ...[
+      'https://[2002:7f00:1::]/',
+      'https://10.0.0.1:8443/',
+      'https://169.254.169.254/latest',
+      'https://8.8.8.8/#part',
+    ],
+  ])('%s is refused', (address) => {
+    expect(guarded.urlError(address)).toMatch(/^must/);
+  });
+
+  test('https with a public address or a name is allowed', () => {
+    for (const address of ['https://8.8.8.8/hook', 'https://example.com/hook?a=b', 'https://[2606:4700::1111]:444/'])
+      expect(guarded.urlError(address)).toBeUndefined();
+  });
+
+  test('an allowed network permits http to its addresses and to names, but not to public addresses', () => {
+    expect(allowing.urlError('http://127.0.0.1:1234/')).toBeUndefined();
+    expect(allowing.urlError('http://[::1]:1234/')).toBeUndefined();
+    expect(allowing.urlError('http://hooks.example/')).toBeUndefined();
+    expect(allowing.urlError('http://8.8.8.8/')).toBe('must be an https address');
+    expect(allowing.urlError('http://10.0.0.1/')).toBe('must lead to a public address');
+  });
+});
+
+describe('a request', () => {
+  let server: http.Server;
+  let connections: number;
+  let respond: http.RequestListener;
+  let client: OutboundClient;
+  let port: number;
+  beforeEach(async () => {
+    connections = 0;
+    respond = (_request, response) => response.writeHead(204).end();
+    server = http.createServer((request, response) => respond(request, response));
+    server.on('connection', () => {
+      connections += 1;
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    port = (server.address() as AddressInfo).port;
+    client = createOutboundClient({ allowNetworks: ['127.0.0.0/8'] });
+  });
+  afterEach(async () => {
+    client.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test('reaches an allowed network by address and by name, and reuses the connection', async () => {
+    expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 204 });
+    expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 204 });
+    expect(connections).toBe(1);
+    expect(await client.request(`http://localhost:${port}/`, post)).toMatchObject({ status: 204 });
+  });
+
+  test('connects to no name that leads to an address which is not allowed', async () => {
+    const guarded = createOutboundClient({ allowNetworks: ['192.0.2.0/24'] });
+    for (const protocol of ['http', 'https'])
+      await expect(guarded.request(`${protocol}://localhost:${port}/`, post)).rejects.toThrow(
+        'localhost has no address that is allowed',
+      );
+    expect(connections).toBe(0);
+    guarded.close();
+  });
+
+  test('follows no redirect', async () => {
+    const paths: (string | undefined)[] = [];
+    respond = (request, response) => {
+      paths.push(request.url);
+      response.writeHead(302, { Location: '/elsewhere' }).end();
+    };
+    expect(await client.request(`http://127.0.0.1:${port}/hook`, post)).toMatchObject({ status: 302 });
+    expect(paths).toEqual(['/hook']);
+  });
+
+  test('ends when the response does not come in time', async () => {
+    respond = () => {};
+    await expect(client.request(`http://127.0.0.1:${port}/`, { ...post, timeout: 100 })).rejects.toThrow(
+      /abort|timeout/i,
+    );
+  });
+
+  test('does not wait for a body that never ends, and closes the connection', async () => {
+    const closed = Promise.withResolvers<void>();
+    respond = (_request, response) => {
+      response.once('close', closed.resolve);
+      response.writeHead(200);
+      const write = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(16_384)));
+        if (!response.destroyed) response.once('drain', write);
+      };
+      write();
+    };
+    expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 200 });
+    await closed.promise;
+  });
+
+  test('reads a body up to its limit', async () => {
+    respond = (_request, response) => response.end('{"keys":[]}');
+    const get: OutboundRequest = { method: 'GET', timeout: 1_000, maxBytes: 11 };
+    expect((await client.request(`http://127.0.0.1:${port}/`, get)).body.toString()).toBe('{"keys":[]}');
+    await expect(client.request(`http://127.0.0.1:${port}/`, { ...get, maxBytes: 10 })).rejects.toThrow(
+      'the response is longer than 10 bytes',
+    );
+  });
+});
