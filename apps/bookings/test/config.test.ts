@@ -1,15 +1,15 @@
-// The environment: every fault at once, by variable name. Contract section 2.
+// Tests the configuration of the Bookings API (docs/behaviour.md, "Configuration").
 import { expect, test } from '@jest/globals';
 import { readBookingsConfig } from '../src/config.ts';
 
-const least = {
+const mandatory = {
   DATABASE_URL: 'postgres://user@db/bookings',
   BASE_URL: 'https://bookings.example/',
   AUTH_ISSUER: 'https://auth.example',
 };
 
-test('the three that must be there, and the defaults of the others', () => {
-  expect(readBookingsConfig(least)).toEqual({
+test('three variables are mandatory, and the others have defaults', () => {
+  expect(readBookingsConfig(mandatory)).toEqual({
     databaseUrl: 'postgres://user@db/bookings',
     baseUrl: 'https://bookings.example',
     authIssuer: 'https://auth.example',
@@ -28,9 +28,9 @@ test('the three that must be there, and the defaults of the others', () => {
   });
 });
 
-test('all that is set', () => {
+test('every variable can be set', () => {
   const all = {
-    ...least,
+    ...mandatory,
     PORT: '8080',
     METRICS_PORT: '9090',
     AUTH_JWKS_URI: 'http://auth:4000/connect/jwks',
@@ -60,8 +60,8 @@ test('all that is set', () => {
   });
 });
 
-test('every fault at once', () => {
-  const faulty = {
+test('all invalid variables are reported together, by name', () => {
+  const invalid = {
     DATABASE_URL: 'mysql://x',
     BASE_URL: '',
     AUTH_ISSUER: 'auth.example',
@@ -74,10 +74,10 @@ test('every fault at once', () => {
     DATABASE_READ_URL: 'replica',
     DATABASE_READ_WAIT: 'soon',
   };
-  expect(() => readBookingsConfig(faulty)).toThrow(
+  expect(() => readBookingsConfig(invalid)).toThrow(
     expect.objectContaining({
       name: 'ConfigError',
-      errors: Object.keys(faulty).map((name) => expect.stringMatching(new RegExp(`^${name} `))),
+      errors: Object.keys(invalid).map((name) => expect.stringMatching(new RegExp(`^${name} `))),
     }),
   );
 });

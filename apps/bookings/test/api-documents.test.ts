@@ -1,8 +1,18 @@
-// GET /openapi.json and GET /docs. Contract section 7.
+// Tests the OpenAPI document and the reference page (docs/behaviour.md, "The OpenAPI document").
 import { readFileSync } from 'node:fs';
+import {
+  chromiumMissing,
+  contextOptions,
+  findViolations,
+  hasChromium,
+  launchChromium,
+  overflowsHorizontally,
+} from '@bay-booking/testkit/browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { errorCatalogue } from '../src/errors.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
+
+if (!hasChromium) process.stderr.write(`The test of the reference page is skipped: ${chromiumMissing}\n`);
 
 let system: TestSystem;
 beforeAll(async () => {
@@ -12,7 +22,7 @@ afterAll(() => system.close());
 
 const checkedIn = JSON.parse(readFileSync(`${import.meta.dirname}/../openapi.json`, 'utf8'));
 
-test('GET /openapi.json is OpenAPI 3.1, without a token, with this service’s addresses', async () => {
+test('GET /openapi.json returns OpenAPI 3.1 with the addresses of this service, without a token', async () => {
   const { status, body, headers } = await system.call('GET', '/openapi.json', { token: null });
   expect(status).toBe(200);
   expect(headers['content-type']).toBe('application/json; charset=utf-8');
@@ -43,7 +53,7 @@ test('the checked-in openapi.json equals the served document except for the addr
     throw new Error(`openapi.json is outdated, run \`npm run generate\`. It differs in:\n${outdated.join('\n')}`);
 });
 
-test('the nine endpoints of the specification, and no others', () => {
+test('the document has exactly the nine endpoints of the specification', () => {
   const operations = Object.entries(checkedIn.paths as Record<string, object>).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
@@ -60,7 +70,7 @@ test('the nine endpoints of the specification, and no others', () => {
   ]);
 });
 
-test('every code of the catalogue is documented, and every reference resolves', () => {
+test('the document has every error code, and each of its references resolves', () => {
   const text = JSON.stringify(checkedIn);
   for (const code of Object.keys(errorCatalogue)) expect(text).toContain(`"${code}"`);
   for (const [, name] of text.matchAll(/#\/components\/schemas\/(\w+)/g)) {
@@ -68,7 +78,7 @@ test('every code of the catalogue is documented, and every reference resolves', 
   }
 });
 
-test('GET /docs shows it to people, without a token, a script, or anything from elsewhere', async () => {
+test('GET /docs returns a page without scripts and external resources, without a token', async () => {
   const { status, text, headers } = await system.call('GET', '/docs', { token: null });
   expect(status).toBe(200);
   expect(headers['content-type']).toBe('text/html; charset=utf-8');
@@ -77,3 +87,21 @@ test('GET /docs shows it to people, without a token, a script, or anything from 
   for (const code of Object.keys(errorCatalogue)) expect(text).toContain(code);
   expect(text).not.toMatch(/<script|<link|<img|@import|url\(/i);
 });
+
+(hasChromium ? test : test.skip)(
+  'GET /docs is accessible on a phone, with all examples open',
+  async () => {
+    const browser = await launchChromium();
+    try {
+      const context = await browser.newContext(contextOptions({ width: 390, scheme: 'light' }, true));
+      const page = await context.newPage();
+      await page.goto(`${system.url}/docs`);
+      for (const summary of await page.locator('summary').all()) await summary.click();
+      expect(await overflowsHorizontally(page)).toBe(false);
+      expect(await findViolations(page)).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  },
+  60_000,
+);

@@ -1,5 +1,5 @@
-// What every answer has in common: the envelope for every status, CORS, security headers, request ids, limits. Contract section 7.
-
+// Tests what all endpoints have in common: the error envelope for every status, CORS, security headers, request ids and
+// rate limits (docs/behaviour.md, "Status codes").
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -47,7 +47,7 @@ describe.each(Object.entries(paths))('%s', (path, methods) => {
     }
   });
 
-  test('OPTIONS: 204 with Allow, and a preflight for any origin without credentials or token', async () => {
+  test('OPTIONS returns 204 with Allow, and allows any origin without credentials and without a token', async () => {
     const response = await system.call('OPTIONS', path, {
       token: null,
       headers: { Origin: 'https://app.example', 'Access-Control-Request-Method': 'PUT' },
@@ -62,7 +62,7 @@ describe.each(Object.entries(paths))('%s', (path, methods) => {
     }
   });
 
-  test('HEAD answers as GET does, without a body', async () => {
+  test('HEAD returns the status and the length of GET, without a body', async () => {
     const [get, head] = [await system.call('GET', path), await system.call('HEAD', path)];
     expect(head.status).toBe(get.status);
     expect(head.headers['content-length']).toBe(get.headers['content-length']);
@@ -71,7 +71,7 @@ describe.each(Object.entries(paths))('%s', (path, methods) => {
 });
 
 test.each(['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'])(
-  '%s: 405 with Allow for every other method than GET and HEAD',
+  '%s returns 405 with Allow for every method except GET and HEAD',
   async (path) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       const response = await system.call(method, path, { token: null });
@@ -100,15 +100,15 @@ describe('406', () => {
   );
 });
 
-describe('every answer', () => {
-  test('may be read from any origin, and is not to be framed, sniffed or rendered', async () => {
-    const answers = [
+describe('every response', () => {
+  test('can be read from any origin, and cannot be framed, sniffed or rendered', async () => {
+    const responses = [
       await system.call('GET', '/api/bookings'),
       await system.call('GET', '/api/bookings', { token: null }),
       await system.call('POST', '/api/bookings', { body: {} }),
       await system.call('GET', '/nothing'),
     ];
-    for (const { headers } of answers) {
+    for (const { headers } of responses) {
       expect(headers).toMatchObject({
         'access-control-allow-origin': '*',
         'content-type': 'application/json; charset=utf-8',
@@ -122,7 +122,7 @@ describe('every answer', () => {
       }
       expect(headers['x-powered-by']).toBeUndefined();
     }
-    expect(answers.map(({ headers }) => headers['cache-control'])).toEqual([
+    expect(responses.map(({ headers }) => headers['cache-control'])).toEqual([
       'private, no-cache',
       'no-store',
       'no-store',
@@ -130,7 +130,7 @@ describe('every answer', () => {
     ]);
   });
 
-  test('carries the X-Request-Id that came, or a new one; the log carries it and the trace, and no token', async () => {
+  test('has the X-Request-Id of the request or a new one; the log has it too, with the trace id and without the token', async () => {
     const token = await system.token(['fac-north']);
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const headers = { 'X-Request-Id': 'my-request-1', traceparent };
@@ -149,17 +149,17 @@ describe('every answer', () => {
 });
 
 describe('429', () => {
-  test('RATE_LIMIT_PER_MINUTE per client, over every instance, with RateLimit headers and Retry-After', async () => {
+  test('RATE_LIMIT_PER_MINUTE limits each client over all instances, with RateLimit headers and Retry-After', async () => {
     const [one, two] = [
       await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
       await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
     ];
     const token = await system.token(['fac-north'], { client_id: 'busy-client' });
-    const answers = [];
+    const responses = [];
     for (let count = 0; count < 8; count += 1)
-      answers.push(await (count % 2 ? one : two).call('GET', '/api/bookings', { token }));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
-    expect(answers.map(({ headers }) => headers['ratelimit-remaining'])).toEqual([
+      responses.push(await (count % 2 ? one : two).call('GET', '/api/bookings', { token }));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
+    expect(responses.map(({ headers }) => headers['ratelimit-remaining'])).toEqual([
       '4',
       '3',
       '2',
@@ -169,13 +169,13 @@ describe('429', () => {
       '0',
       '0',
     ]);
-    expect(answers[0]?.headers).toMatchObject({
+    expect(responses[0]?.headers).toMatchObject({
       'ratelimit-policy': '"client";q=5;w=60',
       ratelimit: expect.stringMatching(/^"client";r=4;t=\d+$/),
       'ratelimit-limit': '5',
       'ratelimit-reset': expect.stringMatching(/^\d+$/),
     });
-    const refused = answers.at(-1) as Response;
+    const refused = responses.at(-1) as Response;
     expect(errorCodes(refused)).toEqual(['ERR00429']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     const other = await system.token(['fac-north'], { client_id: 'quiet-client' });
@@ -183,15 +183,15 @@ describe('429', () => {
     expect((await one.call('GET', '/api/bookings', { token: null })).status).toBe(401);
   });
 
-  test('off (0) unless set', async () => {
+  test('by default no limit applies', async () => {
     expect((await system.call('GET', '/api/bookings')).headers['ratelimit-limit']).toBeUndefined();
   });
 });
 
 describe.each([400, 408, 413, 431] as const)(
-  '%i for a request that is no HTTP, too slow or too long in its header',
+  '%i for a malformed request, a slow request or a header that is too large',
   (status) => {
-    test('in the envelope, with the headers of every failure', () => {
+    test('has the error envelope and the headers of every error response', () => {
       const { headers, body } = malformedRequestResponse(status);
       expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
       expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
@@ -202,53 +202,53 @@ describe.each([400, 408, 413, 431] as const)(
 );
 
 describe('503', () => {
-  test('while the database is away: Retry-After, not ready, no inner detail; and 200 when it is back', async () => {
-    const alone = await createExtraSystem();
-    const booking = (await alone.call('POST', '/api/bookings', { body: bookingBody() })).body;
-    const name = new URL(alone.databaseUrl).pathname.slice(1);
+  test('while the database is away: Retry-After, not ready, no internal detail; then 200 again', async () => {
+    const separate = await createExtraSystem();
+    const booking = (await separate.call('POST', '/api/bookings', { body: bookingBody() })).body;
+    const name = new URL(separate.databaseUrl).pathname.slice(1);
     await query(system.db, `alter database ${name} allow_connections false`);
     await query(system.db, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
-    const answers = [
-      await alone.call('GET', `/api/bookings/${booking.id}`),
-      await alone.call('GET', '/api/bookings'),
-      await alone.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) }),
-      await alone.call('PUT', `/api/bookings/${booking.id}`, { body: bookingBody() }),
-      await alone.call('DELETE', `/api/bookings/${booking.id}`),
-      await alone.call('GET', '/api/booking-locations'),
+    const responses = [
+      await separate.call('GET', `/api/bookings/${booking.id}`),
+      await separate.call('GET', '/api/bookings'),
+      await separate.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) }),
+      await separate.call('PUT', `/api/bookings/${booking.id}`, { body: bookingBody() }),
+      await separate.call('DELETE', `/api/bookings/${booking.id}`),
+      await separate.call('GET', '/api/booking-locations'),
     ];
-    for (const answer of answers) {
-      expect(answer.status).toBe(503);
-      expect(errorCodes(answer)).toEqual(['ERR00503']);
-      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-      expect(answer.text).not.toMatch(/select|insert|postgres|connect|terminat/i);
+    for (const response of responses) {
+      expect(response.status).toBe(503);
+      expect(errorCodes(response)).toEqual(['ERR00503']);
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
+      expect(response.text).not.toMatch(/select|insert|postgres|connect|terminat/i);
     }
-    const ready = await alone.call('GET', '/health/ready');
+    const ready = await separate.call('GET', '/health/ready');
     expect(ready.status).toBe(503);
     expect(ready.body.checks.database).not.toBe('ok');
-    expect((await alone.call('GET', '/health/live')).status).toBe(200);
+    expect((await separate.call('GET', '/health/live')).status).toBe(200);
     await query(system.db, `alter database ${name} allow_connections true`);
-    expect((await alone.call('GET', `/api/bookings/${booking.id}`)).status).toBe(200);
+    expect((await separate.call('GET', `/api/bookings/${booking.id}`)).status).toBe(200);
     expect(
-      (await alone.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) })).status,
+      (await separate.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) })).status,
     ).toBe(201);
   });
 
-  test('GET /health/ready: not with a schema that is too old or too new', async () => {
-    const alone = await createExtraSystem();
-    await alone.call('GET', '/api/bookings');
-    expect((await alone.call('GET', '/health/ready')).status).toBe(200);
-    await query(alone.db, "insert into schema_migration values (999, 'future', 'x')");
-    expect((await alone.call('GET', '/health/ready')).body.checks.database).toContain('newer');
-    await query(alone.db, 'delete from schema_migration where version > 1');
-    expect((await alone.call('GET', '/health/ready')).body.checks.database).toContain('older');
+  test('GET /health/ready: not ready with a schema that is too old or too new', async () => {
+    const separate = await createExtraSystem();
+    await separate.call('GET', '/api/bookings');
+    expect((await separate.call('GET', '/health/ready')).status).toBe(200);
+    await query(separate.db, "insert into schema_migration values (999, 'future', 'x')");
+    expect((await separate.call('GET', '/health/ready')).body.checks.database).toContain('newer');
+    await query(separate.db, 'delete from schema_migration where version > 1');
+    expect((await separate.call('GET', '/health/ready')).body.checks.database).toContain('older');
   });
 });
 
 describe('500', () => {
-  test('no inner detail, but in the log', async () => {
-    const alone = await createExtraSystem();
-    await query(alone.db, 'alter table booking rename column user_alias to gone');
-    const response = await alone.call('GET', '/api/bookings');
+  test('internal details are only in the log', async () => {
+    const separate = await createExtraSystem();
+    await query(separate.db, 'alter table booking rename column user_alias to gone');
+    const response = await separate.call('GET', '/api/bookings');
     expect(response.status).toBe(500);
     expect(response.body).toEqual({
       errors: [
@@ -260,11 +260,11 @@ describe('500', () => {
         },
       ],
     });
-    expect(alone.logged.join('')).toContain('42703');
+    expect(separate.logged.join('')).toContain('42703');
   });
 });
 
-test('BASE_URL with a path: links carry it, and requests come with or without it', async () => {
+test('BASE_URL with a path: links have the path, and requests may have it or not', async () => {
   const behind = await createExtraSystem({ sharing: system, baseUrl: 'https://example.org/range/v1' });
   for (const prefix of ['', '/range/v1']) {
     const { status, body } = await behind.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);
