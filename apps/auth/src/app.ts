@@ -111,9 +111,9 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const clientCredentials = createClientCredentials({ scopes, resource, clients, audit });
   const host = await createProviderManager({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
-    longestTtl: lifetimes.longestSigned,
+    tokenLifetime: lifetimes.longestSigned,
     logger,
-    build: (keys) =>
+    createProvider: (keys) =>
       createProvider(
         {
           settings: config,
@@ -138,7 +138,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
         keys,
       ),
   });
-  observeKeys(metrics, host.keyRows);
+  observeKeys(metrics, host.keys);
   const stopCleanUp = startCleanUp({ cleanUps: [artifacts.cleanUp, createExpiredRowsStore({ db }).cleanUp], logger });
 
   const app = createHttpApp({

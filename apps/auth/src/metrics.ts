@@ -5,7 +5,7 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
 import { grantTypes } from './oidc/grant-types.ts';
-import type { KeyRow } from './signing-keys/store.ts';
+import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
 const oauthError = /^(access_denied|(invalid|unsupported|unauthorized|slow|temporarily|server|use)_[a-z_]{2,30})$/;
@@ -45,7 +45,7 @@ function grantTypeLabel({ detail }: AuditEvent): string {
   return knownGrantTypes.has(grantType) ? grantType : 'other';
 }
 
-export function observeKeys({ registry }: Metrics, keys: () => readonly KeyRow[]): void {
+export function observeKeys({ registry }: Metrics, keys: () => readonly SigningKey[]): void {
   new Gauge({
     name: 'signing_key_age_seconds',
     help: 'Seconds since a signing key was created, by algorithm and state.',

@@ -2,7 +2,7 @@
 
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -36,7 +36,7 @@ async function signIn(
 }
 
 const grant = async (username: string) =>
-  answerOf(
+  statusAndBody(
     await server.post('/connect/token', {
       grant_type: 'password',
       client_id: 'demo-native',
@@ -46,7 +46,7 @@ const grant = async (username: string) =>
     }),
   );
 const refresh = async (token: unknown) =>
-  answerOf(
+  statusAndBody(
     await server.post('/connect/token', {
       grant_type: 'refresh_token',
       client_id: 'demo-native',

@@ -1,4 +1,4 @@
-// A whole authorization server for a test file: its own database, its demo people and clients, listening on a free port.
+// Starts an authorization server for a test file, on a database of its own with the demo accounts and clients.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connectDatabase, type Database } from '@bay-booking/service/database/database';
@@ -21,18 +21,18 @@ export const scopes = createScopeTable(scopeBase);
 export const audience = 'http://localhost:4001';
 export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 
-/** Looks again and again, for what the server does without being waited for; fails when nothing has come after twenty seconds. */
-export async function eventually<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+/** Calls `read` until it returns a value, for work that the server does after its response. Fails after 20 s. */
+export async function eventually<T>(read: () => Promise<T | undefined | false>): Promise<T> {
   const limit = Date.now() + 20_000;
   for (;;) {
-    const found = await look();
-    if (found) return found;
-    if (Date.now() > limit) throw new Error('what was waited for did not come');
+    const value = await read();
+    if (value) return value;
+    if (Date.now() > limit) throw new Error('the expected state was not reached within 20 s');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-export const answerOf = async (response: Response): Promise<Record<string, unknown>> => ({
+export const statusAndBody = async (response: Response): Promise<Record<string, unknown>> => ({
   status: response.status,
   ...((await response.json()) as Record<string, unknown>),
 });
@@ -44,27 +44,28 @@ export interface AuthServer {
   readonly auth: AuthApp;
   readonly db: Database;
   readonly databaseUrl: string;
-  /** What was logged, one JSON object each. */
+  /** The log lines, one JSON object each. */
   readonly log: readonly string[];
+  /** Imports a document as the import command does. */
   readonly load: (document: ImportDocument) => Promise<void>;
   readonly post: (
     path: string,
     form: Record<string, string | readonly string[]>,
     headers?: Record<string, string>,
   ) => Promise<Response>;
-  /** Another instance of the service on the same database. */
-  readonly another: (environment?: Record<string, string>) => Promise<{
+  /** Starts another instance of the service on the same database. */
+  readonly startInstance: (environment?: Record<string, string>) => Promise<{
     readonly origin: string;
     readonly auth: AuthApp;
     readonly close: () => Promise<void>;
   }>;
-  /** The database is away for the service, whose connections are cut, until it is mended. */
+  /** Closes the connections of the service to its database and refuses new ones, until `reconnectDatabase`. */
   readonly disconnectDatabase: () => Promise<void>;
   readonly reconnectDatabase: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** Whatever a failing test left open would keep jest from ending. */
+/** Servers that a failed test did not close. They would keep jest from ending. */
 const open = new Set<() => Promise<void>>();
 afterAll(async () => {
   for (const close of open) await close();
@@ -135,7 +136,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
         for (const entry of [value].flat()) body.append(name, String(entry));
       return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
     },
-    another: async (more) => {
+    startInstance: async (more) => {
       const other = await start(first.origin, more);
       others.push(other);
       return other;

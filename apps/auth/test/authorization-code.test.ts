@@ -2,8 +2,17 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, answerOf, audience, basic, scopes, startAuthServer } from './auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, owner, passThrough, pkce, returned, webCallback } from './flows.ts';
+import { type AuthServer, audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import {
+  authorize,
+  authorizeUrl,
+  openBrowser,
+  owner,
+  pkce,
+  redirectParameters,
+  signInAndConsent,
+  webCallback,
+} from './flows.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -26,7 +35,7 @@ const code = async (more: Record<string, string> = {}): Promise<string> => {
   return String(found);
 };
 const redeem = async (form: Record<string, string>, headers: Record<string, string> = web) =>
-  answerOf(
+  statusAndBody(
     await server.post(
       '/connect/token',
       { grant_type: 'authorization_code', redirect_uri: webCallback, ...form },
@@ -34,7 +43,7 @@ const redeem = async (form: Record<string, string>, headers: Record<string, stri
     ),
   );
 const refresh = async (token: unknown, headers = web, more: Record<string, string> = {}) =>
-  answerOf(
+  statusAndBody(
     await server.post(
       '/connect/token',
       { grant_type: 'refresh_token', refresh_token: String(token), ...more },
@@ -79,7 +88,7 @@ describe('the redirect', () => {
   ])('of a request with %s carries the error', async (_title, more, error) => {
     const { url } = await openBrowser(server).open(authorizeUrl(server, request(more)));
     expect(url.href.startsWith(webCallback)).toBe(true);
-    expect(returned({ url } as never)).toMatchObject({ error, state: 'af0ifjsldkj' });
+    expect(redirectParameters({ url } as never)).toMatchObject({ error, state: 'af0ifjsldkj' });
   });
 
   test.each<[string, Record<string, string>]>([
@@ -98,7 +107,7 @@ describe('the redirect', () => {
     for (const path of ['/connect/authorize/', '/Connect/Authorize']) {
       const asked = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
       const { url } = await openBrowser(server).open(`${server.origin}${path}?${asked}`);
-      expect(returned({ url } as never)).toMatchObject({
+      expect(redirectParameters({ url } as never)).toMatchObject({
         error: 'invalid_request',
         error_description: expect.stringContaining('identity provider'),
       });
@@ -110,12 +119,12 @@ describe('the redirect', () => {
     expect(posted.status).toBe(303);
     const browser = openBrowser(server);
     const page = await browser.open(new URL(posted.headers.get('location') ?? '', server.origin));
-    expect(returned(await passThrough(browser, page))).toMatchObject({ code: expect.any(String) });
+    expect(redirectParameters(await signInAndConsent(browser, page))).toMatchObject({ code: expect.any(String) });
   });
 
   test('can be a form_post', async () => {
     const browser = openBrowser(server);
-    const page = await passThrough(
+    const page = await signInAndConsent(
       browser,
       await browser.open(authorizeUrl(server, request({ response_mode: 'form_post' }))),
     );
@@ -137,7 +146,7 @@ describe('the exchange', () => {
       headers,
     );
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
-    expect(await answerOf(response)).toEqual({
+    expect(await statusAndBody(response)).toEqual({
       status: 200,
       access_token: expect.any(String),
       expires_in: 3600,
@@ -336,7 +345,7 @@ describe('public clients', () => {
 
   test('use PKCE (S256)', async () => {
     const without = await openBrowser(server).open(authorizeUrl(server, request(spa)));
-    expect(returned(without)).toMatchObject({ error: 'invalid_request' });
+    expect(redirectParameters(without)).toMatchObject({ error: 'invalid_request' });
     const { code: found } = await authorize(server, request({ ...spa, ...pkce.challenge }));
     const tokens = await redeem({ ...spa, code: String(found), code_verifier: pkce.verifier }, {});
     expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer' });
@@ -352,7 +361,7 @@ describe('public clients', () => {
       const { code: found } = await authorize(server, request({ ...native, scope: `offline_access ${scopes.play}` }));
       const tokens = await redeem({ ...native, code: String(found) }, {});
       expect(tokens).toMatchObject({ status: 200, refresh_token: expect.any(String) });
-      const again = await answerOf(
+      const again = await statusAndBody(
         await server.post('/connect/token', {
           grant_type: 'refresh_token',
           refresh_token: String(tokens.refresh_token),
@@ -391,7 +400,7 @@ describe('OpenID Connect', () => {
       nonce,
     });
     const browser = openBrowser(server);
-    const { url } = await passThrough(browser, await browser.open(start));
+    const { url } = await signInAndConsent(browser, await browser.open(start));
     const tokens = await openid.authorizationCodeGrant(config, url, {
       pkceCodeVerifier: verifier,
       expectedState: state,

@@ -6,13 +6,13 @@ import { createAudit } from '../src/audit/audit.ts';
 import { createClientStore } from '../src/clients/store.ts';
 import {
   type AuthServer,
-  answerOf,
   audience,
   basic,
   eventually,
   quietLogger,
   scopes,
   startAuthServer,
+  statusAndBody,
 } from './auth-server.ts';
 
 let server: AuthServer;
@@ -144,14 +144,14 @@ describe('a personal access token', () => {
       client_secret: 'chain-secret',
       scope: scopes.bookings,
     };
-    expect(await answerOf(await ask(chain))).toEqual({
+    expect(await statusAndBody(await ask(chain))).toEqual({
       status: 400,
       error: 'invalid_request',
       error_description: expect.stringContaining('200 facilities at most'),
     });
-    const some = await answerOf(await ask({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
+    const some = await statusAndBody(await ask({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
     expect(decodeJwt(some.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
-    expect(await answerOf(await ask({ ...chain, facility: 'fac-north' }))).toMatchObject({
+    expect(await statusAndBody(await ask({ ...chain, facility: 'fac-north' }))).toMatchObject({
       status: 400,
       error: 'invalid_request',
     });
@@ -159,7 +159,7 @@ describe('a personal access token', () => {
 
   test('of an account without a role at any facility: invalid_scope', async () => {
     const idle = { ...pat, client_id: 'pat-idle', client_secret: 'idle-secret', scope: scopes.bookings };
-    expect(await answerOf(await ask(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    expect(await statusAndBody(await ask(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 });
 
@@ -170,7 +170,7 @@ describe('other clients', () => {
       ['range-machine', 'range-machine-secret'],
     ] as const) {
       const response = await ask({ grant_type: 'client_credentials', client_id, client_secret, scope: scopes.play });
-      expect(await answerOf(response)).toEqual({
+      expect(await statusAndBody(response)).toEqual({
         status: 400,
         error: 'unauthorized_client',
         error_description: expect.any(String),
@@ -179,7 +179,7 @@ describe('other clients', () => {
   });
 
   test('a machine of its own is its own subject, and gets no refresh token for offline_access', async () => {
-    const body = await answerOf(
+    const body = await statusAndBody(
       await ask({
         grant_type: 'client_credentials',
         client_id: 'machine',
@@ -228,7 +228,7 @@ describe('the life of a personal access token', () => {
     expect(await clients.revokePersonalAccessToken('acc-player', made.clientId, owner)).toBe(false);
     expect((await use(made)).status).toBe(200);
     expect(await clients.revokePersonalAccessToken('acc-bot-north', made.clientId, owner)).toBe(true);
-    expect(await answerOf(await use(made))).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await statusAndBody(await use(made))).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
   test('expired, it is refused', async () => {
@@ -243,7 +243,7 @@ describe('the life of a personal access token', () => {
     await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: null });
     expect((await use(made)).status).toBe(200);
     const [membership] = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete().returning('*');
-    expect(await answerOf(await use(made))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    expect(await statusAndBody(await use(made))).toMatchObject({ status: 400, error: 'invalid_scope' });
     await server.db('membership').insert(membership);
   });
 

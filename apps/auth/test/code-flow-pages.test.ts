@@ -3,7 +3,7 @@
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ const pkce = {
   code_challenge_method: 'S256',
 };
 const exchange = async (page: Page): Promise<Record<string, unknown>> =>
-  answerOf(
+  statusAndBody(
     await server.post(
       '/connect/token',
       {

@@ -14,7 +14,7 @@ let server: AuthServer;
 let origins: Record<Step, string>;
 beforeAll(async () => {
   server = await startAuthServer({ COOKIE_KEYS: steps.before, LOCKOUT_SLOW_DOWN_MS: '0' });
-  const at = async (step: Step) => (await server.another({ COOKIE_KEYS: steps[step] })).origin;
+  const at = async (step: Step) => (await server.startInstance({ COOKIE_KEYS: steps[step] })).origin;
   origins = {
     before: server.origin,
     known: await at('known'),

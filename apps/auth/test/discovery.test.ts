@@ -1,7 +1,7 @@
 // Contract section 6: endpoints, metadata, keys, CORS, and errors that are RFC 6749 whatever the client says it accepts.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize } from './flows.ts';
 
 let server: AuthServer;
@@ -184,7 +184,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
   ])('%s', async (_title, form, status, error) => {
     const response = await server.post('/connect/token', form);
     expect(response.headers.get('www-authenticate') !== null).toBe(status === 401);
-    expect(await answerOf(response)).toMatchObject({ status, error, error_description: expect.any(String) });
+    expect(await statusAndBody(response)).toMatchObject({ status, error, error_description: expect.any(String) });
   });
 
   test.each([
@@ -197,7 +197,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
     for (const path of ['/connect/token', '/connect/introspect', '/connect/revocation']) {
       const response = await server.post(path, { grant_type: 'client_credentials', token: 'x' }, { Authorization });
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
-      expect(await answerOf(response)).toMatchObject({ status: 401, error: 'invalid_client' });
+      expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
     }
   });
 
@@ -205,7 +205,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
     for (const path of ['/connect/token/', '/Connect/TOKEN']) {
       const response = await server.post(path, { ...pat, client_secret: 'no' }, { Accept: 'text/html' });
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
-      expect(await answerOf(response)).toMatchObject({ status: 401, error: 'invalid_client' });
+      expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
       expect((await get(path)).status).toBe(405);
     }
   });
@@ -217,9 +217,9 @@ describe('errors of the token endpoint are RFC 6749', () => {
       body: JSON.stringify(pat),
       headers: { 'Content-Type': 'application/json' },
     });
-    expect(await answerOf(json)).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(await statusAndBody(json)).toMatchObject({ status: 400, error: 'invalid_request' });
     const long = await server.post('/connect/token', { ...pat, padding: 'x'.repeat(100_000) });
-    expect(await answerOf(long)).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(await statusAndBody(long)).toMatchObject({ status: 400, error: 'invalid_request' });
   });
 
   test.each([
@@ -235,7 +235,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
   ])('%s by %s is 405 with Allow: %s', async (path, method, allow) => {
     const response = await fetch(server.origin + path, { method });
     expect(response.headers.get('allow')).toBe(allow);
-    expect(await answerOf(response)).toMatchObject({ status: 405, error: 'invalid_request' });
+    expect(await statusAndBody(response)).toMatchObject({ status: 405, error: 'invalid_request' });
   });
 
   test('an unknown path is a page that loads nothing from elsewhere', async () => {
@@ -317,7 +317,7 @@ describe('while the database is away', () => {
       fetch(`${away.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${before}` } }),
     ]);
     for (const other of others) {
-      const told = { url: other.url, retryAfter: other.headers.get('retry-after'), ...(await answerOf(other)) };
+      const told = { url: other.url, retryAfter: other.headers.get('retry-after'), ...(await statusAndBody(other)) };
       expect(told).toMatchObject({ status: 503, error: 'temporarily_unavailable', retryAfter: '2' });
     }
     const page = await fetch(

@@ -1,6 +1,6 @@
 // What does a client see of a fault of our own? An OAuth error without inner detail, while the log has the reason.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize } from './flows.ts';
 
 let server: AuthServer;
@@ -31,7 +31,7 @@ test.each(asks)('%s, while the database is away: 503 temporarily_unavailable wit
   await server.reconnectDatabase();
   expect(response.headers.get('retry-after')).toBe('2');
   expect(response.headers.get('cache-control')).toBe('no-store');
-  expect(await answerOf(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+  expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
 });
 
 describe('an instance that starts while the database is away has no signing keys yet, and answers 503 with Retry-After', () => {
@@ -42,7 +42,7 @@ describe('an instance that starts while the database is away has no signing keys
     ['what the library answers', '/connect/jwks', {}],
   ])('for %s', async (_title, path, headers) => {
     await server.disconnectDatabase();
-    const { origin, auth } = await server.another();
+    const { origin, auth } = await server.startInstance();
     const ask = () => fetch(origin + path, { redirect: 'manual', headers });
     const early = await ask();
     await server.reconnectDatabase();
@@ -59,7 +59,7 @@ test.each(asks)('%s: 500 server_error, told in the log alone', async (_title, as
   const response = await ask();
   await server.db.raw('alter table client_secret_gone rename to client_secret');
   expect(response.headers.get('cache-control')).toBe('no-store');
-  expect(await answerOf(response)).toEqual({
+  expect(await statusAndBody(response)).toEqual({
     status: 500,
     error: 'server_error',
     error_description: expect.not.stringContaining('client_secret'),

@@ -1,5 +1,4 @@
-// The flows with a person in them, as a client and a browser play them together.
-
+// Runs the flows that need a user, with a test browser in the role of the user and the client.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import type { AuthServer } from './auth-server.ts';
 
@@ -19,16 +18,16 @@ export const openBrowser = (server: AuthServer): FormBrowser => openFormBrowser(
 export const authorizeUrl = (server: AuthServer, params: Record<string, string>): string =>
   `${server.origin}/connect/authorize?${new URLSearchParams(params)}`;
 
-/** Signs in and allows everything, as far as that is asked; answers where the browser ends up. */
-export async function passThrough(browser: FormBrowser, page: Page, who = player): Promise<Page> {
+/** Signs in and allows all scopes, if the pages ask for it. Returns the last page. */
+export async function signInAndConsent(browser: FormBrowser, page: Page, who = player): Promise<Page> {
   let current = page;
   if (current.title.startsWith('Sign in')) current = await browser.send(current, who);
   if (current.title.startsWith('Allow')) current = await browser.send(current, {}, allow);
   return current;
 }
 
-/** The parameters that the client finds at its redirect URI. */
-export function returned({ url }: Page): Record<string, string> {
+/** The parameters that the client gets at its redirect URI, from the query or the fragment. */
+export function redirectParameters({ url }: Page): Record<string, string> {
   return Object.fromEntries(url.hash ? new URLSearchParams(url.hash.slice(1)) : url.searchParams);
 }
 
@@ -37,5 +36,5 @@ export async function authorize(
   params: Record<string, string>,
   { browser = openBrowser(server), who = player } = {},
 ): Promise<Record<string, string>> {
-  return returned(await passThrough(browser, await browser.open(authorizeUrl(server, params)), who));
+  return redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, params)), who));
 }

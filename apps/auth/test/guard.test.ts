@@ -3,7 +3,7 @@
 
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let server: AuthServer;
 let elsewhere: { readonly origin: string };
@@ -14,7 +14,7 @@ beforeAll(async () => {
     LOCKOUT_SLOW_DOWN_MS: '0',
     TRUST_PROXY: 'true',
   });
-  elsewhere = await server.another();
+  elsewhere = await server.startInstance();
 });
 afterAll(() => server.close());
 
@@ -33,7 +33,10 @@ async function byGrant(username: string, password: string, address: string, at =
       password,
     }),
   });
-  return { retryAfter: response.headers.get('retry-after'), ...(await answerOf(response)) } as Record<string, unknown>;
+  return { retryAfter: response.headers.get('retry-after'), ...(await statusAndBody(response)) } as Record<
+    string,
+    unknown
+  >;
 }
 
 async function byPage(username: string, password: string, address: string) {

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, answerOf, audience, scopes, startAuthServer } from './auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, passThrough, returned } from './flows.ts';
+import { type AuthServer, audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, redirectParameters, signInAndConsent } from './flows.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -22,13 +22,13 @@ const request = (more: Record<string, string> = {}) => ({
   ...more,
 });
 const landing = async (more: Record<string, string>, browser = openBrowser(server)) =>
-  (await passThrough(browser, await browser.open(authorizeUrl(server, request(more))))).url;
+  (await signInAndConsent(browser, await browser.open(authorizeUrl(server, request(more))))).url;
 
 describe('response_type=token', () => {
   test('redirects with the fragment access_token, token_type Bearer, expires_in and scope', async () => {
     const url = await landing({});
     expect(url.search).toBe('');
-    const found = returned({ url } as never);
+    const found = redirectParameters({ url } as never);
     expect(found).toEqual({
       access_token: expect.any(String),
       token_type: 'Bearer',
@@ -51,7 +51,7 @@ describe('response_type=token', () => {
   });
 
   test('asked as `code token` gives exactly what `token` gives', async () => {
-    const found = returned({ url: await landing({ response_type: 'code token' }) } as never);
+    const found = redirectParameters({ url: await landing({ response_type: 'code token' }) } as never);
     expect(Object.keys(found).sort()).toEqual(['access_token', 'expires_in', 'iss', 'scope', 'state', 'token_type']);
   });
 
@@ -82,35 +82,35 @@ describe('response_type=token', () => {
   ])('with %s: the error is in the fragment', async (_title, more, error) => {
     const url = await landing(more);
     expect(url.search).toBe('');
-    expect(returned({ url } as never)).toMatchObject({ error, state: 'st-1' });
+    expect(redirectParameters({ url } as never)).toMatchObject({ error, state: 'st-1' });
   });
 
   test('denied by the user: access_denied in the fragment', async () => {
     const browser = openBrowser(server);
     const { url } = await browser.send(await browser.open(authorizeUrl(server, request())), {}, 'Cancel');
     expect(url.search).toBe('');
-    expect(returned({ url } as never)).toMatchObject({ error: 'access_denied', state: 'st-1' });
+    expect(redirectParameters({ url } as never)).toMatchObject({ error: 'access_denied', state: 'st-1' });
   });
 
   test('of a client that is not registered for it is refused', async () => {
     const url = await landing({ client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback' });
-    expect(returned({ url } as never)).toMatchObject({ error: 'unauthorized_client' });
+    expect(redirectParameters({ url } as never)).toMatchObject({ error: 'unauthorized_client' });
   });
 
   test('a nonce does no harm', async () => {
-    expect(returned({ url: await landing({ nonce: 'n' }) } as never)).toHaveProperty('access_token');
+    expect(redirectParameters({ url: await landing({ nonce: 'n' }) } as never)).toHaveProperty('access_token');
   });
 
   test('needs no PKCE, although the same client’s code does', async () => {
-    expect(returned({ url: await landing({ response_type: 'code' }) } as never)).toMatchObject({
+    expect(redirectParameters({ url: await landing({ response_type: 'code' }) } as never)).toMatchObject({
       error: 'invalid_request',
       error_description: expect.stringContaining('PKCE'),
     });
-    expect(returned({ url: await landing({}) } as never)).toHaveProperty('access_token');
+    expect(redirectParameters({ url: await landing({}) } as never)).toHaveProperty('access_token');
   });
 
   test('openid-client’s peer for it: the fragment reads as RFC 6749 section 4.2.2', async () => {
-    const found = returned({ url: await landing({}) } as never);
+    const found = redirectParameters({ url: await landing({}) } as never);
     expect(found.token_type?.toLowerCase()).toBe('bearer');
     expect(Number(found.expires_in)).toBe(3600);
   });
@@ -120,7 +120,7 @@ describe('response_type=id_token token', () => {
   test('answers both, the id_token with the claims of the granted scopes, nonce and at_hash', async () => {
     const all = `openid profile roles ${scopes.play}`;
     const url = await landing({ response_type: 'id_token token', scope: all, nonce: 'n-1' });
-    const found = returned({ url } as never);
+    const found = redirectParameters({ url } as never);
     expect(found).toMatchObject({
       scope: all,
       token_type: 'Bearer',
@@ -149,13 +149,20 @@ describe('response_type=id_token token', () => {
     for (const more of [{ scope: `openid ${scopes.play}` }, { scope: scopes.play, nonce: 'n' }]) {
       const url = await landing({ response_type: 'id_token token', ...more });
       expect(url.search).toBe('');
-      expect(returned({ url } as never)).toMatchObject({ error: expect.stringMatching(/^invalid_/), state: 'st-1' });
+      expect(redirectParameters({ url } as never)).toMatchObject({
+        error: expect.stringMatching(/^invalid_/),
+        state: 'st-1',
+      });
     }
   });
 
   test('with scopes of the openid family but without openid is invalid_scope', async () => {
     const url = await landing({ response_type: 'id_token token', scope: `profile ${scopes.play}`, nonce: 'n' });
-    expect(returned({ url } as never)).toMatchObject({ error: 'invalid_scope', scope: 'profile', state: 'st-1' });
+    expect(redirectParameters({ url } as never)).toMatchObject({
+      error: 'invalid_scope',
+      scope: 'profile',
+      state: 'st-1',
+    });
   });
 
   test('openid-client takes it', async () => {
@@ -185,7 +192,7 @@ describe('response_type=id_token token', () => {
       nonce,
     });
     const browser = openBrowser(server);
-    const { url } = await passThrough(browser, await browser.open(start));
+    const { url } = await signInAndConsent(browser, await browser.open(start));
     const claims = await openid.implicitAuthentication(idOnly, url, nonce);
     expect(claims).toMatchObject({ sub: 'acc-player', email: 'player@example.com' });
   });
@@ -198,7 +205,7 @@ describe('redirect URIs of implicit clients', () => {
       redirect: 'manual',
     });
     expect(page.status).toBe(400);
-    const refused = await answerOf(
+    const refused = await statusAndBody(
       await production.post('/connect/token', { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' }),
     );
     expect(refused.status).toBeGreaterThanOrEqual(400);

@@ -6,7 +6,7 @@ import { decodeJwt } from 'jose';
 import { type ImportDocument, readImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
 import { createClientValidator } from '../src/oidc/client-validation.ts';
-import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 
 let server: AuthServer;
@@ -343,7 +343,7 @@ describe('an import inserts or updates by id', () => {
     await server.db.raw("update client set metadata = metadata || ?::jsonb where id = 'plain'", [
       JSON.stringify(planted),
     ]);
-    const granted = await answerOf(
+    const granted = await statusAndBody(
       await server.post('/connect/token', {
         grant_type: 'client_credentials',
         client_id: 'plain',
@@ -354,7 +354,10 @@ describe('an import inserts or updates by id', () => {
     expect(granted).toMatchObject({ status: 200 });
     expect(decodeJwt(String(granted.access_token))).toMatchObject({ sub: 'plain', client_id: 'plain' });
     expect(decodeJwt(String(granted.access_token))).not.toHaveProperty('facilities');
-    expect(await answerOf(await requestToken('plain', 's'))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    expect(await statusAndBody(await requestToken('plain', 's'))).toMatchObject({
+      status: 400,
+      error: 'invalid_scope',
+    });
   });
 
   test('a new secret replaces the old one, and a secret that is left out stays', async () => {
@@ -364,7 +367,7 @@ describe('an import inserts or updates by id', () => {
     await load({ clients: [{ ...client, client_secret: 'two' }] });
     expect((await requestToken('pat-new', 'one')).status).toBe(401);
     await load({ clients: [client] });
-    expect(await answerOf(await requestToken('pat-new', 'two'))).toMatchObject({ status: 200 });
+    expect(await statusAndBody(await requestToken('pat-new', 'two'))).toMatchObject({ status: 200 });
     const { rows } = await server.db.raw(`select * from client_secret where client_id = 'pat-new'`);
     expect(JSON.stringify(rows)).not.toContain('"two"');
   });
@@ -372,7 +375,7 @@ describe('an import inserts or updates by id', () => {
   test('a confidential client stays confidential if its secret is left out', async () => {
     const client = { client_id: 'back-end', redirect_uris: ['https://c.example/cb'], scope: `openid ${scopes.play}` };
     const ask = async (more: object) =>
-      answerOf(
+      statusAndBody(
         await server.post('/connect/token', {
           grant_type: 'authorization_code',
           code: 'x',

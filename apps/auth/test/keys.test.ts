@@ -1,19 +1,24 @@
-// Contract section 6, "Signing keys": encrypted in the database, rotated with no restart and no failed request.
+// Tests that signing keys are encrypted in the database and rotate without a restart and without a failed request
+// (docs/behaviour.md, "Signing keys").
 import { createDecipheriv } from 'node:crypto';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
-import { createKeyStore, WrongEncryptionKey } from '../src/signing-keys/store.ts';
+import { WrongEncryptionKey } from '../src/signing-keys/encryption.ts';
+import { createKeySchedule, type KeySchedule } from '../src/signing-keys/schedule.ts';
+import { createKeyStore, type KeyStore } from '../src/signing-keys/store.ts';
 import { type AuthServer, audience, encryptionKey, scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, passThrough, webCallback } from './flows.ts';
+import { authorizeUrl, signInAndConsent, webCallback } from './flows.ts';
 
 const secret = Buffer.from(encryptionKey, 'base64');
 let server: AuthServer;
-let keys: ReturnType<typeof createKeyStore>;
+let store: KeyStore;
+let schedule: KeySchedule;
 beforeEach(async () => {
   server = await startAuthServer();
-  keys = createKeyStore({ db: server.db, encryptionKey: secret });
+  store = createKeyStore({ db: server.db, encryptionKey: secret });
+  schedule = createKeySchedule(store);
 });
 afterEach(() => server.close());
 
@@ -37,40 +42,42 @@ const token = async (origin = server.origin): Promise<string> => {
   return ((await response.json()) as { access_token: string }).access_token;
 };
 const kidOf = (jwt: string) => decodeProtectedHeader(jwt).kid;
-const stateOf = async () => Object.groupBy(await keys.list(), ({ state }) => state);
-/** Instead of waiting: the key's hour has come. */
+const keysByState = async () => Object.groupBy(await store.list(), ({ state }) => state);
+/** Lets the next keys sign from now on. */
 const makeDue = () =>
   server
     .db('signing_key')
     .where({ state: 'next' })
     .update({ signs_from: server.db.raw('now()') });
 
-test('the first start makes an ES256 key for access tokens and an RS256 key for id_tokens', async () => {
-  const { current = [] } = await stateOf();
+test('the first start creates an ES256 and an RS256 key', async () => {
+  const { current = [] } = await keysByState();
   expect(current.map(({ alg }) => alg)).toEqual(['ES256', 'RS256']);
   expect(await published()).toHaveLength(2);
 });
 
-test('instances that start together make one set of keys', async () => {
+test('instances that start at the same time create one set of keys', async () => {
   await server.db('signing_key').delete();
-  const stores = Array.from({ length: 6 }, () => connectDatabase({ url: server.databaseUrl, applicationName: 'k' }));
-  await Promise.all(stores.map((db) => createKeyStore({ db, encryptionKey: secret }).ensure()));
-  await Promise.all(stores.map((db) => db.destroy()));
-  expect(await keys.list()).toHaveLength(2);
+  const databases = Array.from({ length: 6 }, () => connectDatabase({ url: server.databaseUrl, applicationName: 'k' }));
+  await Promise.all(
+    databases.map((db) => createKeySchedule(createKeyStore({ db, encryptionKey: secret })).ensureCurrentKeys()),
+  );
+  await Promise.all(databases.map((db) => db.destroy()));
+  expect(await store.list()).toHaveLength(2);
 });
 
-describe('at rest', () => {
-  test('another KEY_ENCRYPTION_KEY takes over while instances that have the old one sign on', async () => {
+describe('encryption', () => {
+  test('KEY_ENCRYPTION_KEY can be changed while instances with the old key go on signing', async () => {
     const next = createKeyStore({ db: server.db, encryptionKey: Buffer.alloc(32, 9) });
-    const before = await keys.load();
-    await keys.reseal(Buffer.alloc(32, 9));
+    const before = await store.load();
+    await store.reencrypt(Buffer.alloc(32, 9));
     expect((await next.load()).map(({ privateJwk }) => privateJwk)).toEqual(before.map(({ privateJwk }) => privateJwk));
-    await expect(keys.load()).rejects.toThrow(WrongEncryptionKey);
+    await expect(store.load()).rejects.toThrow(WrongEncryptionKey);
     await server.auth.refreshKeys().catch(() => {});
     expect(await published()).toContain(kidOf(await token()));
   });
 
-  test('the private part is AES-256-GCM under KEY_ENCRYPTION_KEY, bound to its own row', async () => {
+  test('the private part is encrypted with AES-256-GCM and bound to its key id', async () => {
     const [row] = await server.db('signing_key').where({ alg: 'ES256' });
     const [, nonce, sealed] = row.private_jwk_encrypted
       .split('.')
@@ -86,7 +93,7 @@ describe('at rest', () => {
     expect(() => open('another-kid')).toThrow();
   });
 
-  test('another KEY_ENCRYPTION_KEY is told so, by name', async () => {
+  test('a wrong KEY_ENCRYPTION_KEY gives an error that names the variable', async () => {
     const wrong = createKeyStore({ db: server.db, encryptionKey: Buffer.alloc(32, 8) });
     await expect(wrong.load()).rejects.toThrow(WrongEncryptionKey);
     await expect(wrong.load()).rejects.toThrow(/^KEY_ENCRYPTION_KEY /);
@@ -94,10 +101,10 @@ describe('at rest', () => {
 });
 
 describe('rotation', () => {
-  test('publishes the next key before it signs, then it signs, and the old one stays until its last token has expired', async () => {
-    const other = await server.another();
+  test('the next key is published before it signs, and the old key stays until its last token has expired', async () => {
+    const other = await server.startInstance();
     const before = kidOf(await token());
-    await keys.rotate(3600);
+    await schedule.rotate(3600);
     await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
     expect(await published()).toHaveLength(4);
     expect(await published(other.origin)).toEqual(await published());
@@ -113,7 +120,7 @@ describe('rotation', () => {
     const jwks = createRemoteJWKSet(new URL(`${other.origin}/connect/jwks`));
     await expect(jwtVerify(live, jwks, { audience })).resolves.toBeDefined();
 
-    const retired = (await stateOf()).retired?.find(({ kid }) => kid === before);
+    const retired = (await keysByState()).retired?.find(({ kid }) => kid === before);
     const kept = Number(retired?.deleteAfter) - Number(retired?.retiredAt);
     expect(kept).toBeGreaterThanOrEqual(3600_000);
     await server
@@ -125,24 +132,24 @@ describe('rotation', () => {
     expect(kidOf(await token())).toBe(after);
   });
 
-  test('keeps the old key as long as the longest ACCESS_TOKEN_TTL of any instance', async () => {
-    await keys.noteTtl(86_400);
-    await keys.noteTtl(60);
-    await keys.rotate(0);
-    await keys.advance();
-    const { retired = [] } = await stateOf();
+  test('the old key stays for the longest ACCESS_TOKEN_TTL of all instances', async () => {
+    await store.recordTokenLifetime(86_400);
+    await store.recordTokenLifetime(60);
+    await schedule.rotate(0);
+    await schedule.advance();
+    const { retired = [] } = await keysByState();
     for (const { deleteAfter, retiredAt } of retired) {
       expect(Number(deleteAfter) - Number(retiredAt)).toBeGreaterThanOrEqual(86_400_000);
     }
   });
 
-  test('asked twice, or by two at once, makes one next key of each kind', async () => {
-    await Promise.all([keys.rotate(3600), keys.rotate(3600), keys.rotate(3600)]);
-    expect((await stateOf()).next).toHaveLength(2);
+  test('several rotations at the same time create one next key for each algorithm', async () => {
+    await Promise.all([schedule.rotate(3600), schedule.rotate(3600), schedule.rotate(3600)]);
+    expect((await keysByState()).next).toHaveLength(2);
   });
 
-  test('while clients fetch tokens from two instances: not one refusal, and every token verifies everywhere', async () => {
-    const other = await server.another();
+  test('no token request fails during rotations, and every instance verifies every token', async () => {
+    const other = await server.startInstance();
     let running = true;
     const kids = new Set<string | undefined>();
     const fetching = [server.origin, other.origin, server.origin, other.origin].map(async (origin, index) => {
@@ -155,7 +162,7 @@ describe('rotation', () => {
       }
     });
     for (let rotation = 0; rotation < 3; rotation += 1) {
-      await keys.rotate(3600);
+      await schedule.rotate(3600);
       await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
       await makeDue();
       await server.auth.refreshKeys();
@@ -168,12 +175,12 @@ describe('rotation', () => {
     expect(kids.size).toBeGreaterThanOrEqual(3);
   });
 
-  test('a retired key that leaked can be removed at once, a signing one cannot', async () => {
+  test('a retired key can be deleted at once, a signing key cannot', async () => {
     const before = String(kidOf(await token()));
-    expect(await keys.remove(before)).toBe(false);
-    await keys.rotate(0);
-    await keys.advance();
-    expect(await keys.remove(before)).toBe(true);
+    expect(await store.deleteRetired(before)).toBe(false);
+    await schedule.rotate(0);
+    await schedule.advance();
+    expect(await store.deleteRetired(before)).toBe(true);
     await server.auth.refreshKeys();
     expect(await published()).not.toContain(before);
   });
@@ -182,19 +189,19 @@ describe('rotation', () => {
 describe('COOKIE_KEYS', () => {
   const old = 'test-cookie-key-of-32-characters-or-more';
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
-  const landing = async (browser: FormBrowser, origin: string) =>
+  const openAuthorizeUrl = async (browser: FormBrowser, origin: string) =>
     (await browser.open(authorizeUrl(server, request).replace(server.origin, origin))).url.origin;
 
-  test('rotate: a session of the old key goes on while the old key stands second, and ends when it is dropped', async () => {
-    const overlapping = await server.another({ COOKIE_KEYS: `${'n'.repeat(32)},${old}` });
-    const renewed = await server.another({ COOKIE_KEYS: 'n'.repeat(32) });
+  test('a session of the old key stays valid while the old key is listed second, and ends when it is removed', async () => {
+    const overlapping = await server.startInstance({ COOKIE_KEYS: `${'n'.repeat(32)},${old}` });
+    const renewed = await server.startInstance({ COOKIE_KEYS: 'n'.repeat(32) });
     const sites = [server.origin, overlapping.origin, renewed.origin];
     const browser = openFormBrowser(sites);
-    await passThrough(browser, await browser.open(authorizeUrl(server, request)));
-    expect(await landing(browser, overlapping.origin)).toBe('http://localhost:4010');
-    expect(await landing(browser, renewed.origin)).toBe('http://localhost:4010');
-    const stranger = openFormBrowser(sites);
-    await passThrough(stranger, await stranger.open(authorizeUrl(server, request)));
-    expect(await landing(stranger, renewed.origin)).toBe(renewed.origin);
+    await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)));
+    expect(await openAuthorizeUrl(browser, overlapping.origin)).toBe('http://localhost:4010');
+    expect(await openAuthorizeUrl(browser, renewed.origin)).toBe('http://localhost:4010');
+    const otherBrowser = openFormBrowser(sites);
+    await signInAndConsent(otherBrowser, await otherBrowser.open(authorizeUrl(server, request)));
+    expect(await openAuthorizeUrl(otherBrowser, renewed.origin)).toBe(renewed.origin);
   });
 });

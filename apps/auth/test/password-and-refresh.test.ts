@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, answerOf, audience, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ const player = {
   password: 'demo-player-pass',
   client_id: 'demo-native',
 };
-const ask = async (form: Record<string, string>) => answerOf(await server.post('/connect/token', form));
+const ask = async (form: Record<string, string>) => statusAndBody(await server.post('/connect/token', form));
 const refresh = (token: unknown, more: Record<string, string> = {}) =>
   ask({ grant_type: 'refresh_token', refresh_token: String(token), client_id: 'demo-native', ...more });
 const signIn = async (scope = `offline_access ${scopes.play}`): Promise<Record<string, unknown>> => {

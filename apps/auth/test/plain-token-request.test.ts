@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -29,7 +29,7 @@ describe('a plain request and an unusual one', () => {
     const [one, other] = [await ask(form), await ask(unusual)];
     expect([one.status, other.status]).toEqual([200, 200]);
     expect(stable(one)).toEqual(stable(other));
-    const [plain, full] = [await answerOf(one), await answerOf(other)];
+    const [plain, full] = [await statusAndBody(one), await statusAndBody(other)];
     expect({ ...plain, access_token: '' }).toEqual({ ...full, access_token: '' });
     const [a, b] = [String(plain.access_token), String(full.access_token)];
     expect(decodeProtectedHeader(a)).toEqual(decodeProtectedHeader(b));
@@ -59,7 +59,7 @@ describe('a plain request and an unusual one', () => {
       await ask({ ...unusual, client_secret: 'wrong' }),
     ];
     expect(stable(one)).toEqual(stable(other));
-    expect(await answerOf(one)).toEqual({ ...(await answerOf(other)), status: 401 });
+    expect(await statusAndBody(one)).toEqual({ ...(await statusAndBody(other)), status: 401 });
     await server.auth.settle();
     expect(await server.db('audit_event').select('kind')).toEqual([
       { kind: 'token.refused' },
@@ -83,13 +83,13 @@ test.each([
   ],
 ])('%s is refused by the library', async (_title, fields, headers, status, error) => {
   const { grant_type, scope } = form;
-  const answer = await answerOf(await ask({ grant_type, scope, ...(fields as object) }, headers as never));
+  const answer = await statusAndBody(await ask({ grant_type, scope, ...(fields as object) }, headers as never));
   expect(answer).toMatchObject({ status, error });
 });
 
 test('a parameter that is sent twice is refused', async () => {
   const response = await server.post('/connect/token', { ...form, client_id: [id, id] });
-  expect(await answerOf(response)).toMatchObject({ status: 400, error: 'invalid_request' });
+  expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
 });
 
 test('a revoked personal access token, a disabled account and a lost role are seen by the very next request', async () => {
@@ -144,7 +144,7 @@ describe('on one connection', () => {
 });
 
 test('RATE_LIMIT_PER_MINUTE counts plain and unusual requests together', async () => {
-  const limited = await server.another({ RATE_LIMIT_PER_MINUTE: '2' });
+  const limited = await server.startInstance({ RATE_LIMIT_PER_MINUTE: '2' });
   const at = async (fields: Record<string, string>) =>
     fetch(`${limited.origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
   const answers = [await at(form), await at(unusual), await at(form)];
@@ -156,7 +156,7 @@ test('while the database is away the answer is 503 with Retry-After', async () =
   await server.disconnectDatabase();
   const response = await ask(form);
   await server.reconnectDatabase();
-  expect(await answerOf(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+  expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
   expect(response.headers.get('retry-after')).toBe('2');
   expect(response.headers.get('cache-control')).toBe('no-store');
 });

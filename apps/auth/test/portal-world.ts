@@ -4,7 +4,7 @@
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
-import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 export const password = 'demo-person-pass';
 
@@ -72,7 +72,7 @@ export async function openPortalWorld(): Promise<PortalWorld> {
       return of(mail.text) as string;
     },
     token: async (clientId, clientSecret) =>
-      answerOf(
+      statusAndBody(
         await server.post('/connect/token', {
           grant_type: 'client_credentials',
           client_id: clientId,

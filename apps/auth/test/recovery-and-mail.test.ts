@@ -5,7 +5,7 @@ import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testk
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createExpiredRowsStore } from '../src/accounts/expired-rows-store.ts';
-import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let smtp: SmtpSink;
 let server: AuthServer;
@@ -43,7 +43,7 @@ async function askForReset(username: string): Promise<string> {
 }
 
 const tokens = async (username: string, secret: string) =>
-  answerOf(
+  statusAndBody(
     await server.post('/connect/token', {
       grant_type: 'password',
       client_id: 'demo-native',
@@ -104,7 +104,7 @@ describe('a password reset', () => {
       client_id: 'demo-native',
       refresh_token: String(before.refresh_token),
     };
-    expect(await answerOf(await server.post('/connect/token', refresh))).toMatchObject({ status: 400 });
+    expect(await statusAndBody(await server.post('/connect/token', refresh))).toMatchObject({ status: 400 });
     expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
     await smtp.mailTo(username, ({ subject }) => subject === 'Your password was changed');
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { hashSecret } from '../src/secrets.ts';
-import { type AuthServer, answerOf, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ afterAll(() => server.close());
 const newRefreshToken = async (): Promise<string> => {
   const credentials = { username: 'player@example.com', password: 'demo-player-pass' };
   const form = { grant_type: 'password', client_id: 'demo-native', scope: `offline_access ${scopes.play}` };
-  return String((await answerOf(await server.post('/connect/token', { ...form, ...credentials }))).refresh_token);
+  return String((await statusAndBody(await server.post('/connect/token', { ...form, ...credentials }))).refresh_token);
 };
 const refreshForm = (token: string) => ({
   grant_type: 'refresh_token',
@@ -23,7 +23,9 @@ const refreshForm = (token: string) => ({
   client_id: 'demo-native',
 });
 const refreshAt = async (origin: string, token: string) =>
-  answerOf(await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(refreshForm(token)) }));
+  statusAndBody(
+    await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(refreshForm(token)) }),
+  );
 const refresh = (token: string) => refreshAt(server.origin, token);
 
 const openConnection = async (): Promise<Socket> => {
@@ -46,7 +48,7 @@ const issuedTokens = async (): Promise<number> => {
 };
 
 test('a use after the response to the first use is a replay, on another instance too', async () => {
-  const other = await server.another();
+  const other = await server.startInstance();
   for (const origin of [server.origin, other.origin]) {
     const token = await newRefreshToken();
     const { refresh_token: successor } = await refresh(token);

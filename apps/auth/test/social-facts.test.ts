@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 interface Facts {
   /** Of the endpoint that knows about tokens, and of userinfo: a status, or the body of a 200. */
@@ -76,7 +76,7 @@ async function answer(request: IncomingMessage): Promise<[number, unknown]> {
 }
 
 const exchange = async (name: string, facts: Facts) =>
-  answerOf(
+  statusAndBody(
     await server.post('/connect/token', {
       grant_type: 'social_access_token',
       client_id: 'demo-native',

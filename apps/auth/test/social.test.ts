@@ -6,7 +6,7 @@ import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testk
 import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { type AuthServer, answerOf, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let social: SocialProviders;
 let server: AuthServer;
@@ -35,7 +35,7 @@ const authorize = (params: Record<string, string> = {}): string =>
     ...params,
   })}`;
 const redeem = async (page: Page) =>
-  answerOf(
+  statusAndBody(
     await server.post('/connect/token', {
       grant_type: 'authorization_code',
       code: page.url.searchParams.get('code') ?? '',
@@ -195,7 +195,7 @@ test('signing in at our own pages returns to a page of ours', async () => {
 
 describe('social_access_token', () => {
   const exchange = async (form: Record<string, string>) =>
-    answerOf(
+    statusAndBody(
       await server.post('/connect/token', {
         grant_type: 'social_access_token',
         client_id: 'demo-native',

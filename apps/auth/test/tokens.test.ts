@@ -5,8 +5,8 @@ import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, answerOf, basic, scopes, startAuthServer } from './auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, passThrough, webCallback } from './flows.ts';
+import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, signInAndConsent, webCallback } from './flows.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ const tokensFor = async (scope: string, browser: FormBrowser = openBrowser(serve
     { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope },
     { browser },
   );
-  const answer = await answerOf(
+  const answer = await statusAndBody(
     await server.post(
       '/connect/token',
       { grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback },
@@ -126,7 +126,7 @@ describe('userinfo', () => {
 
 describe('introspection', () => {
   const introspect = async (token: string, headers: Record<string, string> = web) =>
-    answerOf(await server.post('/connect/introspect', { token }, headers));
+    statusAndBody(await server.post('/connect/introspect', { token }, headers));
 
   test('of a JWT, an opaque and a refresh token says active, whose and for what', async () => {
     const all = `openid offline_access ${scopes.play}`;
@@ -147,7 +147,7 @@ describe('introspection', () => {
 
   test('says inactive of what a revoked personal access token or a disabled account got', async () => {
     const { access_token: jwt } = await tokensFor(`openid ${scopes.play}`);
-    const machine = await answerOf(
+    const machine = await statusAndBody(
       await server.post(
         '/connect/token',
         { grant_type: 'client_credentials', scope: scopes.bookings },
@@ -215,7 +215,7 @@ describe('revocation', () => {
   const revoke = (token: string, headers: Record<string, string> = web) =>
     server.post('/connect/revocation', { token }, headers);
   const refresh = async (token: string) =>
-    answerOf(await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, web));
+    statusAndBody(await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, web));
 
   test('of a refresh token ends its grant', async () => {
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
@@ -243,8 +243,8 @@ describe('revocation', () => {
   test('of a personal access token’s JWT says that it cannot be revoked', async () => {
     const pat = { client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret' };
     const form = { grant_type: 'client_credentials', scope: scopes.bookings, ...pat };
-    const { access_token: token } = await answerOf(await server.post('/connect/token', form));
-    const answer = await answerOf(await server.post('/connect/revocation', { token: String(token), ...pat }));
+    const { access_token: token } = await statusAndBody(await server.post('/connect/token', form));
+    const answer = await statusAndBody(await server.post('/connect/revocation', { token: String(token), ...pat }));
     expect(answer).toMatchObject({ status: 400, error: 'unsupported_token_type' });
   });
 });
@@ -288,7 +288,7 @@ describe('sign-out started by a client', () => {
 
   test('without a hint shows that one is signed out', async () => {
     const browser = openBrowser(server);
-    await passThrough(browser, await browser.open(authorizeUrl(server, request)));
+    await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)));
     const page = await browser.send(await browser.open(end({})), {}, { name: 'logout', value: 'yes' });
     expect(page.status).toBe(200);
     expect(page.title).toMatch(/signed out/i);

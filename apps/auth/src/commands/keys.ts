@@ -7,6 +7,7 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey } from '../config.ts';
+import { createKeySchedule } from '../signing-keys/schedule.ts';
 import { createKeyStore } from '../signing-keys/store.ts';
 
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
@@ -23,23 +24,24 @@ runCommand(async () => {
   const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
   try {
     const keys = createKeyStore({ db, encryptionKey: config.encryptionKey });
+    const schedule = createKeySchedule(keys);
     // Fails if KEY_ENCRYPTION_KEY differs from that of the running instances: they could not read a key added here.
     await keys.load();
     if (command === 'rotate') {
       if (argument !== undefined && argument !== '--now') throw new Error(usage);
       const delay = argument === '--now' ? 0 : config.publishDelay;
-      await keys.ensure();
-      await keys.rotate(delay);
-      if (delay === 0) await keys.advance();
+      await schedule.ensureCurrentKeys();
+      await schedule.rotate(delay);
+      if (delay === 0) await schedule.advance();
       audit.record({ kind: 'keys.rotated', detail: { delay } });
     } else if (command === 'remove') {
       if (!argument) throw new Error(usage);
-      if (!(await keys.remove(argument))) throw new Error(`there is no retired key ${argument}`);
+      if (!(await keys.deleteRetired(argument))) throw new Error(`there is no retired key ${argument}`);
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
     } else if (command === 'reseal') {
       // The instances must be started with this key from now on.
       const { newKey } = readConfig(process.env, { newKey: mandatory('NEW_KEY_ENCRYPTION_KEY', encryptionKey) });
-      await keys.reseal(newKey);
+      await keys.reencrypt(newKey);
       audit.record({ kind: 'keys.resealed' });
     }
     await audit.flush();

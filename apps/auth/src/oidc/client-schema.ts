@@ -2,7 +2,7 @@
 // The running provider and the check of an import (client-validation.ts) share this part of the configuration, so that an imported
 // client is valid exactly if the running server accepts it.
 import type { Configuration } from 'oidc-provider';
-import { signingAlgorithms } from '../signing-keys/store.ts';
+import { signingAlgorithms } from '../signing-keys/signing-key.ts';
 import { claimsByScope } from './claims.ts';
 import { ownMetadata } from './client-metadata.ts';
 import { offlineAccess } from './scopes.ts';

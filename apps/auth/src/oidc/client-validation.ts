@@ -3,7 +3,7 @@
 // So the running server never rejects a client that was imported.
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
-import { signingAlgorithms } from '../signing-keys/store.ts';
+import { signingAlgorithms } from '../signing-keys/signing-key.ts';
 import { ownMetadata } from './client-metadata.ts';
 import { clientSettings } from './client-schema.ts';
 import { customGrantTypes } from './grant-types.ts';

@@ -1,103 +1,113 @@
-// How do keys rotate with no restart and no refused request? The provider reads its keys once, so a change of the key table makes a new
-// provider (all state is in the database) that takes over behind the same address. Every instance looks a few seconds apart.
+// Keeps the current oidc-provider instance, and replaces it when the signing keys change.
+// The library reads its keys only once. A provider has no other state of its own, because everything is in the database, so a new
+// provider with the new keys can take over between two requests. signing-keys/schedule.ts explains the rotation.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/unavailable.ts';
-import { type KeyRow, type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
+import { WrongEncryptionKey } from '../signing-keys/encryption.ts';
+import { createKeySchedule } from '../signing-keys/schedule.ts';
+import type { SigningKey } from '../signing-keys/signing-key.ts';
+import type { KeyStore } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
+
+/** Milliseconds between two checks of the key table. */
+const pollInterval = 2_000;
 
 export interface ProviderManagerOptions {
   readonly keys: KeyStore;
-  readonly build: (keys: readonly JWK[]) => Provider;
-  /** Seconds: the longest life of a token that this instance signs. */
-  readonly longestTtl: number;
+  readonly createProvider: (keys: readonly JWK[]) => Provider;
+  /** The longest lifetime of a token that this instance signs, in seconds. */
+  readonly tokenLifetime: number;
   readonly logger: Logger;
-  readonly pollInterval?: number;
 }
 
 export interface ProviderManager {
+  /** Throws an error with status 503 until the keys have been loaded. */
   readonly provider: () => Provider;
-  /** Private JWKs in use, the signing ones first. */
+  /** The private JWKs of the current provider, the signing ones first. Throws like `provider`. */
   readonly signingKeys: () => readonly JWK[];
-  /** What is known of the keys beside their secret; none before they could be loaded. */
-  readonly keyRows: () => readonly KeyRow[];
+  /** The keys without their secrets; empty until they have been loaded. */
+  readonly keys: () => readonly SigningKey[];
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Looks at the key table now; otherwise that happens every few seconds. */
+  /** Checks the key table now. This also happens every 2 s. */
   readonly refresh: () => Promise<void>;
-  /** False until keys could be loaded for the first time. */
+  /** Whether the keys have been loaded. */
   readonly isReady: () => boolean;
   readonly close: () => void;
 }
 
+interface Running {
+  readonly provider: Provider;
+  readonly handle: ProviderManager['handle'];
+  readonly jwks: readonly JWK[];
+  readonly keys: readonly SigningKey[];
+}
+
 /** @throws {WrongEncryptionKey} */
 export async function createProviderManager(options: ProviderManagerOptions): Promise<ProviderManager> {
-  const { keys, build, longestTtl, logger, pollInterval = 2_000 } = options;
+  const { keys: store, createProvider, tokenLifetime, logger } = options;
+  const schedule = createKeySchedule(store);
+  let running: Running | undefined;
   let fingerprint = '';
-  let current:
-    | { provider: Provider; handle: ProviderManager['handle']; jwks: readonly JWK[]; rows: readonly KeyRow[] }
-    | undefined;
 
   const refresh = async (): Promise<void> => {
-    if (!current) await keys.ensure();
-    else await keys.advance();
-    const loaded = await keys.load();
-    const found = loaded.map(({ kid, state }) => `${kid} ${state}`).join('\n');
+    await (running ? schedule.advance() : schedule.ensureCurrentKeys());
+    const keys = await store.load();
+    const found = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
     if (found === fingerprint) return;
-    // A next key signs from its time on for as long as this instance makes tokens live.
-    await keys.noteTtl(longestTtl);
-    const jwks = loaded.map(({ privateJwk }) => privateJwk as JWK);
-    const provider = build(jwks);
-    const handle = provider.callback();
-    current = { provider, handle: (request, response) => void handle(request, response), jwks, rows: loaded };
+    await store.recordTokenLifetime(tokenLifetime);
+    const jwks = keys.map(({ privateJwk }) => privateJwk as JWK);
+    const provider = createProvider(jwks);
+    const callback = provider.callback();
+    running = { provider, handle: (request, response) => void callback(request, response), jwks, keys };
     fingerprint = found;
-    logger.info({ keys: loaded.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
+    logger.info({ keys: keys.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
   };
 
-  const inUse = () => {
-    if (!current) throw unavailable(new Error('no signing keys are loaded yet'));
-    return current;
-  };
-
+  // If the database is unavailable or not migrated yet, the instance runs but is not ready. A wrong KEY_ENCRYPTION_KEY stays wrong.
   let failing = false;
-  // A database that is away or not migrated yet is waited for, unready; a wrong secret will not become right.
   await refresh().catch((err: unknown) => {
     if (err instanceof WrongEncryptionKey) throw err;
     failing = true;
     logger.warn({ err }, 'signing keys cannot be loaded yet');
   });
+  const stopPolling = poll(refresh, (err) => {
+    // The provider goes on signing with the keys that it has, so one line for a series of failures is enough.
+    if (err && !failing) logger.warn({ err }, 'key table cannot be read');
+    failing = err !== undefined;
+  });
 
-  let timer: NodeJS.Timeout;
-  const poll = (): void => {
-    timer = setTimeout(() => {
-      refresh()
-        .then(
-          () => {
-            failing = false;
-          },
-          (err: unknown) => {
-            // The keys at hand go on signing; one line is enough to say so.
-            if (!failing) logger.warn({ err }, 'key table cannot be read');
-            failing = true;
-          },
-        )
-        .finally(poll);
-    }, pollInterval);
-    timer.unref();
+  const current = (): Running => {
+    if (!running) throw unavailable(new Error('no signing keys are loaded yet'));
+    return running;
   };
-  poll();
-
   return {
-    provider: () => inUse().provider,
-    signingKeys: () => inUse().jwks,
-    keyRows: () => current?.rows ?? [],
+    provider: () => current().provider,
+    signingKeys: () => current().jwks,
+    keys: () => running?.keys ?? [],
     handle: (request, response) => {
-      if (current) return current.handle(request, response);
+      if (running) return running.handle(request, response);
       response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': retryAfter });
       response.end('{"error":"temporarily_unavailable","error_description":"the service is starting"}');
     },
-    isReady: () => current !== undefined,
+    isReady: () => running !== undefined,
     refresh,
-    close: () => clearTimeout(timer),
+    close: stopPolling,
   };
+}
+
+/** Calls `work` again and again, `pollInterval` after the previous call has ended. Returns a function that stops it. */
+function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
+  let timer: NodeJS.Timeout;
+  const schedule = (): void => {
+    timer = setTimeout(() => {
+      work()
+        .then(() => onResult(undefined), onResult)
+        .finally(schedule);
+    }, pollInterval);
+    timer.unref();
+  };
+  schedule();
+  return () => clearTimeout(timer);
 }

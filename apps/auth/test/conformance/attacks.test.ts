@@ -3,7 +3,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
-import { type AuthServer, answerOf, basic, scopes } from '../auth-server.ts';
+import { type AuthServer, basic, scopes, statusAndBody } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, pkce, player, webCallback } from '../flows.ts';
 import { startForRelyingParty } from './relying-party.ts';
 
@@ -26,7 +26,7 @@ const webSecret = basic('demo-web', 'demo-web-secret');
 const visit = (params: Record<string, string>) =>
   fetch(authorizeUrl(server, params), { redirect: 'manual', headers: { Accept: 'text/html' } });
 const token = async (form: Record<string, string | readonly string[]>, headers: Record<string, string> = {}) =>
-  answerOf(await server.post('/connect/token', form, headers));
+  statusAndBody(await server.post('/connect/token', form, headers));
 const redeem = (code: string | undefined, more: Record<string, string> = {}, headers = webSecret) =>
   token({ grant_type: 'authorization_code', code: String(code), redirect_uri: web.redirect_uri, ...more }, headers);
 const refusedGrant = { status: 400, error: 'invalid_grant' };
@@ -172,7 +172,7 @@ describe('who answers, and for whom, is never in doubt', () => {
     });
     for (const method of ['GET', 'POST']) {
       const response = await fetch(`${server.origin}/connect/token?${query}`, { method });
-      expect(await answerOf(response)).toMatchObject({ error: 'invalid_request' });
+      expect(await statusAndBody(response)).toMatchObject({ error: 'invalid_request' });
     }
   });
 
@@ -247,7 +247,7 @@ describe('a forged token is no token (RFC 8725)', () => {
       const response = await userinfo(text);
       expect({ how, status: response.status }).toEqual({ how, status: 401 });
       const inspected = await server.post('/connect/introspect', { token: text }, webSecret);
-      expect({ how, ...(await answerOf(inspected)) }).toEqual({ how, status: 200, active: false });
+      expect({ how, ...(await statusAndBody(inspected)) }).toEqual({ how, status: 200, active: false });
     }
   });
 

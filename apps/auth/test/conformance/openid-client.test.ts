@@ -8,7 +8,7 @@ import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
 import { type AuthServer, scopes } from '../auth-server.ts';
-import { openBrowser, passThrough } from '../flows.ts';
+import { openBrowser, signInAndConsent } from '../flows.ts';
 import { codeClient, postLogoutRedirectUri, redirectUri, startForRelyingParty } from './relying-party.ts';
 
 let social: SocialProviders;
@@ -33,7 +33,7 @@ const newChecks = () => ({
 });
 const visit = async (config: openid.Configuration, params: Record<string, string>) => {
   const browser = openBrowser(server);
-  return passThrough(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));
+  return signInAndConsent(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));
 };
 
 test('a public client: code with PKCE, refresh, userinfo', async () => {
@@ -104,7 +104,7 @@ test('sign-out', async () => {
   const config = await discover(codeClient.id, openid.ClientSecretBasic(codeClient.secret));
   const browser = openBrowser(server);
   const params = { redirect_uri: redirectUri, scope: 'openid' };
-  const back = await passThrough(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));
+  const back = await signInAndConsent(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));
   const tokens = await openid.authorizationCodeGrant(config, back.url, { idTokenExpected: true });
   const end = openid.buildEndSessionUrl(config, {
     id_token_hint: String(tokens.id_token),

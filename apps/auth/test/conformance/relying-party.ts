@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
-import { type AuthServer, answerOf, basic, scopes, startAuthServer } from '../auth-server.ts';
+import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
 
 export interface Variant {
   readonly responseType: 'code' | 'id_token' | 'id_token token';
@@ -132,7 +132,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     more: Record<string, string> = {},
   ): Promise<Record<string, unknown>> => {
     const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, ...more };
-    return answerOf(
+    return statusAndBody(
       clientAuth === 'basic'
         ? await server.post('/connect/token', form, basic(id, secret))
         : await server.post('/connect/token', { ...form, client_id: id, client_secret: secret }),
@@ -140,7 +140,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   };
 
   const refresh = async (token: string, { id, secret } = codeClient): Promise<Record<string, unknown>> =>
-    answerOf(
+    statusAndBody(
       await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
     );
 
@@ -205,7 +205,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   };
 
   const userinfo = async (accessToken: string | undefined, init: RequestInit = {}): Promise<Record<string, unknown>> =>
-    answerOf(
+    statusAndBody(
       await fetch(`${server.origin}/connect/userinfo`, {
         headers: { Authorization: `Bearer ${accessToken}` },
         ...init,

@@ -1,0 +1,35 @@
+// Encrypts and decrypts private keys with KEY_ENCRYPTION_KEY.
+// The format is `v1.nonce.ciphertext-and-tag`, both parts in base64url: AES-256-GCM with a new 96-bit nonce each time. The key id
+// is authenticated too, so an encrypted key cannot be copied to another row.
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { JWK } from 'jose';
+
+export class WrongEncryptionKey extends Error {
+  override readonly name = 'WrongEncryptionKey';
+  constructor() {
+    super('KEY_ENCRYPTION_KEY does not open the signing keys in the database: they were encrypted with another key');
+  }
+}
+
+export function encryptJwk(jwk: JWK, kid: string, encryptionKey: Buffer): string {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', encryptionKey, nonce).setAAD(Buffer.from(kid));
+  const encrypted = Buffer.concat([cipher.update(JSON.stringify(jwk)), cipher.final(), cipher.getAuthTag()]);
+  return `v1.${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
+}
+
+/** @throws {WrongEncryptionKey} */
+export function decryptJwk(text: string, kid: string, encryptionKey: Buffer): JWK {
+  try {
+    const [version, nonce = '', encoded = ''] = text.split('.');
+    if (version !== 'v1') throw new Error('unknown format');
+    const encrypted = Buffer.from(encoded, 'base64url');
+    const decipher = createDecipheriv('aes-256-gcm', encryptionKey, Buffer.from(nonce, 'base64url'))
+      .setAAD(Buffer.from(kid))
+      .setAuthTag(encrypted.subarray(-16));
+    const json = Buffer.concat([decipher.update(encrypted.subarray(0, -16)), decipher.final()]);
+    return JSON.parse(json.toString('utf8'));
+  } catch {
+    throw new WrongEncryptionKey();
+  }
+}

@@ -1,0 +1,29 @@
+// Defines what a signing key is, and generates new ones.
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+
+/** ES256 signs access tokens. Clients choose one of the two for their id_tokens; RS256 is the default of OpenID Connect. */
+export const signingAlgorithms = ['ES256', 'RS256'] as const;
+export type SigningAlgorithm = (typeof signingAlgorithms)[number];
+
+/** schedule.ts explains the states. */
+export type KeyState = 'next' | 'current' | 'retired';
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  readonly state: KeyState;
+  readonly createdAt: Date;
+  readonly signsFrom: Date;
+  readonly retiredAt: Date | null;
+  readonly deleteAfter: Date | null;
+}
+
+/** `kid` is the thumbprint of the key (RFC 7638). */
+export async function generateSigningKey(alg: SigningAlgorithm) {
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
+  const publicJwk = await exportJWK(publicKey);
+  const kid = await calculateJwkThumbprint(publicJwk);
+  const members = { kid, alg, use: 'sig' };
+  const privateJwk: JWK = { ...(await exportJWK(privateKey)), ...members };
+  return { kid, publicJwk: { ...publicJwk, ...members }, privateJwk };
+}
