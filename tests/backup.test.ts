@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { book, nextBooking, sameBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
-import { baseBackup, signalFile } from './support/replica.ts';
+import { baseBackup, writeSignalFile } from './support/replica.ts';
 import {
   getToken,
   printMeasurements,
@@ -74,7 +74,7 @@ const refresh = (token: string) => tokenRequest({ grant_type: 'refresh_token', r
 /** Starts the copy at `name` on the archive, at the old server's port unless told otherwise, and waits until it takes writes. */
 async function restore(name: string, target: Record<string, string>): Promise<number> {
   const started = performance.now();
-  await signalFile(join(folder, name), 'recovery.signal');
+  await writeSignalFile(join(folder, name), 'recovery.signal');
   restored = await startEmbeddedPostgres({
     dataDir: join(folder, name),
     port: system.database.port,

@@ -1,5 +1,7 @@
-// Are lists that a streaming replica answers as good as the primary's? Read-your-writes over two instances, with a replica that is late,
-// killed and promoted. Real processes, a real replica. docs/decisions/0007.
+// Tests lists from a streaming replica (docs/decisions/0007-lists-from-a-replica.md).
+//
+// Two instances of the service share a real replica, which lags, is killed, does not respond and is promoted. A list
+// must always contain every booking that was acknowledged before the request.
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
@@ -16,14 +18,14 @@ import { eventually } from './support/wait.ts';
 
 let system: TestSystem;
 let replica: Replica;
-/** Between the instances and the replica. */
+/** Carries the traffic between the instances and the replica. */
 let proxy: TcpProxy;
 let one: Instance;
 let two: Instance;
 let token: string;
 let load: Load | undefined;
-const working: Promise<void>[] = [];
-let over = false;
+const workers: Promise<void>[] = [];
+let isStopping = false;
 
 beforeAll(async () => {
   system = await startTestSystem();
@@ -33,7 +35,7 @@ beforeAll(async () => {
   ({ one, two, token } = await system.startServices(environment));
 }, 90_000);
 afterEach(async () => {
-  await finish();
+  await stopWorkers();
   await load?.stop();
   load = undefined;
 });
@@ -44,112 +46,113 @@ afterAll(async () => {
   printMeasurements();
 }, 60_000);
 
-/** Workers that go on until `finish`, or until the test ends otherwise. */
-function start(count: number, work: (index: number, turn: number) => Promise<void>): void {
+/** Starts workers that call `work` again and again until `stopWorkers`, or until the test ends. */
+function startWorkers(count: number, work: (index: number, turn: number) => Promise<void>): void {
   const worker = async (index: number) => {
-    for (let turn = 0; !over; turn += 1) await work(index, turn);
+    for (let turn = 0; !isStopping; turn += 1) await work(index, turn);
   };
-  working.push(...Array.from({ length: count }, (_, index) => worker(index)));
+  workers.push(...Array.from({ length: count }, (_, index) => worker(index)));
 }
 
-async function finish(): Promise<void> {
-  over = true;
-  await Promise.all(working.splice(0));
-  over = false;
+async function stopWorkers(): Promise<void> {
+  isStopping = true;
+  await Promise.all(workers.splice(0));
+  isStopping = false;
 }
 
 async function list({ base }: Instance, path: string) {
-  const started = performance.now();
+  const startedAt = performance.now();
   const response = await fetch(base + path, { headers: { Authorization: `Bearer ${token}` } });
   const body = (await response.json()) as { total: number; items: { externalBookingId: string }[] };
-  return { status: response.status, ms: performance.now() - started, ...body };
+  return { status: response.status, ms: performance.now() - startedAt, ...body };
 }
 
 const byExternalId = (id: string) => `/api/bookings?externalBookingIds=${id}`;
 
-/** A booking made through one instance and looked for through the other. */
-async function bookAndFind(makes: Instance, finds: Instance) {
+/** Creates a booking through one instance and expects it in a list of the other. */
+async function bookAndFind(writer: Instance, reader: Instance) {
   const booking = nextBooking();
-  expect(await book(makes.base, token, booking)).toMatchObject({ status: 201 });
-  const found = await list(finds, byExternalId(booking.externalBookingId));
+  expect(await book(writer.base, token, booking)).toMatchObject({ status: 201 });
+  const found = await list(reader, byExternalId(booking.externalBookingId));
   expect(found).toMatchObject({ status: 200, total: 1, items: [{ externalBookingId: booking.externalBookingId }] });
   return found;
 }
 
-const fromReplica = (instance: Instance) => instance.metric(/^database_reads_total.*source="replica"/);
-const fromPrimary = (instance: Instance, reason = '') =>
+const readsFromReplica = (instance: Instance) => instance.metric(/^database_reads_total.*source="replica"/);
+const readsFromPrimary = (instance: Instance, reason = '') =>
   instance.metric(new RegExp(`^database_reads_total.*source="primary".*reason="${reason}`));
-const servedByReplica = (instance: Instance) => async () => {
-  const before = await fromReplica(instance);
+const isServedByReplica = (instance: Instance) => async () => {
+  const before = await readsFromReplica(instance);
   await list(instance, '/api/booking-locations');
-  return (await fromReplica(instance)) > before;
+  return (await readsFromReplica(instance)) > before;
 };
 
-test('a replica that keeps up answers every kind of list, and no list lacks a booking just made', async () => {
-  await replica.caughtUp();
-  await eventually(servedByReplica(two));
-  const [served, other] = [await fromReplica(two), await fromPrimary(two)];
+test('an up-to-date replica serves every kind of list, and lists contain the newest booking', async () => {
+  await replica.catchUp();
+  await eventually(isServedByReplica(two));
+  const [replicaReads, primaryReads] = [await readsFromReplica(two), await readsFromPrimary(two)];
   for (let turn = 0; turn < 30; turn += 1) await bookAndFind(one, two);
   for (const path of ['/api/booking-bays?locationId=loc-north-1', '/api/bays/bay-n1-01/upcoming-bookings'])
     expect(await list(two, path)).toMatchObject({ status: 200, total: expect.any(Number) });
-  // The end of a list's transaction; the metrics ask in none.
-  const lists = "select from pg_stat_activity where usename = 'bookings_service' and query = 'commit'";
-  await eventually(async () => (await replica.query(lists)).rowCount, 5_000);
-  expect((await fromReplica(two)) - served + (await fromPrimary(two)) - other).toBe(32);
-  expect((await fromReplica(two)) - served).toBeGreaterThan(0);
+  // A list ends its transaction with this commit. The queries of the metrics have no transaction.
+  const endedLists = "select from pg_stat_activity where usename = 'bookings_service' and query = 'commit'";
+  await eventually(async () => (await replica.query(endedLists)).rowCount, 5_000);
+  expect((await readsFromReplica(two)) - replicaReads + (await readsFromPrimary(two)) - primaryReads).toBe(32);
+  expect((await readsFromReplica(two)) - replicaReads).toBeGreaterThan(0);
   expect(await two.metric(/^replica_lag_bytes/)).toBe(0);
 }, 30_000);
 
-test('a replica that stands still is waited for no longer than told, then the primary answers', async () => {
+test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then comes from the primary', async () => {
   const medianOf = async (turns: number): Promise<number> => {
     const times: number[] = [];
     for (let turn = 0; turn < turns; turn += 1) times.push((await bookAndFind(one, two)).ms);
     return times.toSorted((a, b) => a - b)[turns / 2] as number;
   };
-  const inTime = await medianOf(20);
+  const upToDateMedian = await medianOf(20);
   await replica.query('select pg_wal_replay_pause()');
-  const behind = await fromPrimary(two, 'behind');
-  const late = await medianOf(40);
-  expect(await fromPrimary(two, 'behind')).toBeGreaterThan(behind);
-  expect(await fromPrimary(two, 'resting')).toBeGreaterThan(20);
-  expect(late).toBeLessThan(10 * inTime);
+  const behindReads = await readsFromPrimary(two, 'behind');
+  const behindMedian = await medianOf(40);
+  expect(await readsFromPrimary(two, 'behind')).toBeGreaterThan(behindReads);
+  expect(await readsFromPrimary(two, 'resting')).toBeGreaterThan(20);
+  expect(behindMedian).toBeLessThan(10 * upToDateMedian);
   expect(await two.metric(/^replica_lag_bytes/)).toBeGreaterThan(0);
   expect(await two.ready()).toBe(true);
   await replica.query('select pg_wal_replay_resume()');
-  await eventually(servedByReplica(two));
+  await eventually(isServedByReplica(two));
 }, 30_000);
 
-test('eight write and eight read through two instances: whoever was told of a booking finds it', async () => {
-  const told: string[] = [];
+test('with eight writers and eight readers on two instances, every acknowledged booking is found', async () => {
+  const acknowledged: string[] = [];
   const missed: string[] = [];
-  const [served, other] = [await fromReplica(two), await fromPrimary(two)];
-  start(8, async (index, turn) => {
+  const [replicaReads, primaryReads] = [await readsFromReplica(two), await readsFromPrimary(two)];
+  startWorkers(8, async (index, turn) => {
     const booking = nextBooking();
     const { status } = await book(((index + turn) % 2 ? one : two).base, token, booking);
-    if (status === 201) told.push(booking.externalBookingId);
+    if (status === 201) acknowledged.push(booking.externalBookingId);
   });
-  start(8, async (index, turn) => {
-    const newest = told.at(-1);
+  startWorkers(8, async (index, turn) => {
+    const newest = acknowledged.at(-1);
     const found = await list((index + turn) % 2 ? one : two, newest ? byExternalId(newest) : '/api/booking-locations');
     if (found.status !== 200 || found.total === 0) missed.push(`${newest} ${found.status}`);
   });
-  // Half of the time the replica stands still: now for less than a list may wait, now for more.
-  start(1, async (_, turn) => {
+  // The replica pauses again and again, for shorter and for longer than a list waits.
+  startWorkers(1, async (_, turn) => {
     await replica.query('select pg_wal_replay_pause()');
     await new Promise((resolve) => setTimeout(resolve, (turn % 4) * 25));
     await replica.query('select pg_wal_replay_resume()');
     await new Promise((resolve) => setTimeout(resolve, 150));
   });
-  const enough = async () => told.length > 200 && (await fromReplica(two)) > served + 50;
-  await eventually(async () => (await enough()) && (await fromPrimary(two)) > other + 10, 60_000);
-  await finish();
+  const hasReadBoth = async () =>
+    (await readsFromReplica(two)) > replicaReads + 50 && (await readsFromPrimary(two)) > primaryReads + 10;
+  await eventually(async () => acknowledged.length > 200 && (await hasReadBoth()), 60_000);
+  await stopWorkers();
   expect(missed).toEqual([]);
 }, 80_000);
 
-test('a replica killed under load of lists and bookings: no request fails, and it serves again by itself', async () => {
+test('no request fails when the replica is killed under load, and its restart brings the lists back', async () => {
   load = startLoad([one.base, two.base], token, { workers: 4, retry: false });
   const statuses = new Map<number, number>();
-  start(4, async (index) => {
+  startWorkers(4, async (index) => {
     const { status } = await list(index % 2 ? one : two, '/api/bookings?pageSize=5');
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
   });
@@ -157,84 +160,87 @@ test('a replica killed under load of lists and bookings: no request fails, and i
   await replica.kill();
   await waitForBookings(load, 200);
   expect(await one.ready()).toBe(true);
-  expect(await fromPrimary(one, 'away')).toBeGreaterThan(0);
-  const started = await system.startBookings({ DATABASE_READ_URL: replica.url });
-  await bookAndFind(one, started);
+  expect(await readsFromPrimary(one, 'away')).toBeGreaterThan(0);
+  const newInstance = await system.startBookings({ DATABASE_READ_URL: replica.url });
+  await bookAndFind(one, newInstance);
   await replica.start();
-  await Promise.all([one, two, started].map((instance) => eventually(servedByReplica(instance))));
-  await finish();
+  await Promise.all([one, two, newInstance].map((instance) => eventually(isServedByReplica(instance))));
+  await stopWorkers();
   await expectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
   expect([...statuses.keys()]).toEqual([200]);
 }, 40_000);
 
-test('a replica that says nothing holds up what it was asked already, for three seconds, and nothing else', async () => {
-  await eventually(servedByReplica(two));
+test('a replica that does not respond delays only the lists that it already has, by three seconds', async () => {
+  await eventually(isServedByReplica(two));
   const slowest = { before: 0, after: 0 };
   const failed: number[] = [];
-  let silent = false;
-  start(4, async () => {
-    const after = silent;
+  let isCircuitOpen = false;
+  startWorkers(4, async () => {
+    const beganAfter = isCircuitOpen;
     const { status, ms } = await list(two, '/api/bookings?pageSize=5');
     if (status !== 200) failed.push(status);
-    if (after) slowest.after = Math.max(slowest.after, ms);
+    if (beganAfter) slowest.after = Math.max(slowest.after, ms);
     else slowest.before = Math.max(slowest.before, ms);
   });
   proxy.freeze();
-  await eventually(async () => (await fromPrimary(two, 'away')) > 0);
-  silent = true;
-  const resting = await fromPrimary(two, 'resting');
-  await eventually(async () => (await fromPrimary(two, 'resting')) > resting + 300);
+  await eventually(async () => (await readsFromPrimary(two, 'away')) > 0);
+  isCircuitOpen = true;
+  const restingReads = await readsFromPrimary(two, 'resting');
+  await eventually(async () => (await readsFromPrimary(two, 'resting')) > restingReads + 300);
   expect(await two.ready()).toBe(true);
   proxy.thaw();
-  await eventually(servedByReplica(two));
-  await finish();
+  await eventually(isServedByReplica(two));
+  await stopWorkers();
   expect(failed).toEqual([]);
   expect(slowest.before).toBeLessThan(3_500);
   recordMeasurement('replica silent', slowest);
 }, 30_000);
 
-test('a list that recovery cancels on the replica is answered by the primary, and the replica goes on', async () => {
-  // Recovery may not wait for a list: an exclusive lock in the stream of WAL cancels whoever reads the table.
-  await eventually(servedByReplica(two));
-  const conflicts = await fromPrimary(two, 'conflict');
+test('a list that recovery cancels comes from the primary, and later lists come from the replica', async () => {
+  // Recovery does not wait for lists: an exclusive lock in the WAL cancels every query that reads the table.
+  await eventually(isServedByReplica(two));
+  const conflicts = await readsFromPrimary(two, 'conflict');
   const failed: number[] = [];
-  start(4, async () => {
+  startWorkers(4, async () => {
     const { status } = await list(two, '/api/bookings?pageSize=1000');
     if (status !== 200) failed.push(status);
   });
-  const rewrite = 'begin; lock table booking; select pg_sleep(0.02); commit';
+  const lockTable = 'begin; lock table booking; select pg_sleep(0.02); commit';
   await eventually(async () => {
-    await system.database.query('bookings', rewrite);
-    return (await fromPrimary(two, 'conflict')) > conflicts;
+    await system.database.query('bookings', lockTable);
+    return (await readsFromPrimary(two, 'conflict')) > conflicts;
   });
-  await finish();
+  await stopWorkers();
   expect(failed).toEqual([]);
-  await eventually(servedByReplica(two));
+  await eventually(isServedByReplica(two));
 }, 40_000);
 
-test('a replica promoted by mistake answers no list any more, nor one that follows what is no longer the primary', async () => {
-  await eventually(servedByReplica(two));
+test('neither a replica that was promoted by mistake nor a replica of the old primary serves lists', async () => {
+  await eventually(isServedByReplica(two));
   await replica.query('select pg_promote()');
-  const served = await fromReplica(two);
-  const foundForeign = (makes: Instance, finds: Instance) =>
+  const replicaReads = await readsFromReplica(two);
+  const waitUntilForeign = (writer: Instance, reader: Instance) =>
     eventually(async () => {
-      await bookAndFind(makes, finds);
-      return (await fromPrimary(finds, 'foreign')) > 0;
+      await bookAndFind(writer, reader);
+      return (await readsFromPrimary(reader, 'foreign')) > 0;
     });
-  await foundForeign(one, two);
+  await waitUntilForeign(one, two);
   for (let turn = 0; turn < 20; turn += 1) await bookAndFind(one, two);
-  expect(await fromReplica(two)).toBe(served);
-  // It follows the old history, further than the new primary has come.
+  expect(await readsFromReplica(two)).toBe(replicaReads);
+  // This replica follows the old primary, whose WAL is longer than that of the promoted server.
   const follower = await startReplica(system.database);
   try {
     const three = await system.startBookings({ DATABASE_URL: replica.url, DATABASE_READ_URL: follower.url });
-    const onOld = nextBooking();
-    await book(one.base, token, onOld);
-    await follower.caughtUp();
-    expect(await list(three, byExternalId(onOld.externalBookingId))).toMatchObject({ status: 200, total: 0 });
-    await foundForeign(three, three);
-    expect(await fromReplica(three)).toBe(0);
+    const bookingOnOldPrimary = nextBooking();
+    await book(one.base, token, bookingOnOldPrimary);
+    await follower.catchUp();
+    expect(await list(three, byExternalId(bookingOnOldPrimary.externalBookingId))).toMatchObject({
+      status: 200,
+      total: 0,
+    });
+    await waitUntilForeign(three, three);
+    expect(await readsFromReplica(three)).toBe(0);
   } finally {
     await follower.remove();
   }
