@@ -1,5 +1,5 @@
-// Composition root: what the authorization server serves, in the order in which it is asked. main.ts and tests call the same createApp.
-import { collectDatabaseMetrics, connectDatabase, type Database } from '@bay-booking/service/database/database';
+// Composes the authorization server: creates all services, and lists what the application serves in the order of the checks.
+import { collectDatabaseMetrics, connectDatabase } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';
@@ -47,29 +47,25 @@ export interface AppDependencies {
   readonly config: AuthConfig;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly db?: Database;
 }
 
 export interface AuthApp {
   readonly app: Express;
-  /** Looks at the key table now; every instance does so every few seconds by itself. */
+  /** Checks the key table now. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
-  /** Resolves when what was not waited for, such as the audit trail, is written. */
+  /** Resolves when all work is done that responses do not wait for: audit events and emails. */
   readonly settle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 /** @throws {WrongEncryptionKey} */
-export async function createApp({ config, logger, metrics, db: given }: AppDependencies): Promise<AuthApp> {
-  const db =
-    given ??
-    connectDatabase({
-      url: config.databaseUrl,
-      applicationName: 'auth',
-      poolMax: config.databasePoolMax,
-      prepared: config.databasePrepared,
-    });
-
+export async function createApp({ config, logger, metrics }: AppDependencies): Promise<AuthApp> {
+  const db = connectDatabase({
+    url: config.databaseUrl,
+    applicationName: 'auth',
+    poolMax: config.databasePoolMax,
+    prepared: config.databasePrepared,
+  });
   const scopes = createScopeTable(config.scopeBase);
   const audit = countEvents(createAudit({ db, logger }), metrics);
   collectDatabaseMetrics(metrics, { primary: db });
@@ -90,7 +86,8 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const accountServices = createAccountServices({ db, config, logger, audit });
   const { accounts } = accountServices;
   const resource = createResourceServer({ scopes, audience: config.bookingsAudience });
-  const provider = () => host.provider();
+  // The pages need the provider, and the provider needs the pages. So the pages get a function that returns the provider.
+  const provider = () => providerManager.provider();
   const userPages = createUserPages({
     db,
     config,
@@ -109,7 +106,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   const lifetimes = createTokenLifetimes(config);
   const limit = createRateLimit(config.rateLimitPerMinute);
   const clientCredentials = createClientCredentials({ scopes, resource, clients, audit });
-  const host = await createProviderManager({
+  const providerManager = await createProviderManager({
     keys: createKeyStore({ db, encryptionKey: config.encryptionKey }),
     tokenLifetime: lifetimes.longestSigned,
     logger,
@@ -138,7 +135,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
         keys,
       ),
   });
-  observeKeys(metrics, host.keys);
+  observeKeys(metrics, providerManager.keys);
   const stopCleanUp = startCleanUp({ cleanUps: [artifacts.cleanUp, createExpiredRowsStore({ db }).cleanUp], logger });
 
   const app = createHttpApp({
@@ -149,7 +146,7 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
       signingKeys: async () => {
-        if (!host.isReady()) throw new Error('not loaded yet');
+        if (!providerManager.isReady()) throw new Error('not loaded yet');
       },
     }),
   });
@@ -158,27 +155,27 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   app.use(
     servePlainTokenRequests({
       path: routes.token,
-      provider: () => (host.isReady() ? host.provider() : undefined),
+      provider: () => (providerManager.isReady() ? providerManager.provider() : undefined),
       bookingsScope: scopes.bookings,
       limit,
       issue: clientCredentials.issue,
     }),
   );
   app.use(allowEveryOrigin(publicDocumentPaths));
-  const askProvider: RequestHandler = (request, response) => {
+  const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
-    host.handle(request, response);
+    providerManager.handle(request, response);
   };
-  // Machines ask here, often, and no page's router has a say.
+  // Programs use these paths often. Here they do not pass through the routers of the pages.
   app.use((request, response, next) =>
-    machinePaths.has(request.path) ? askProvider(request, response, next) : next(),
+    machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
   );
   app.use(redirectPostedAuthorization(pages, routes.authorization, routes.end_session));
   app.use(
     createUserinfo({
       path: routes.userinfo,
-      provider: host.provider,
-      signingKeys: host.signingKeys,
+      provider: providerManager.provider,
+      signingKeys: providerManager.signingKeys,
       claimsOf: async (id) => {
         const account = await accounts.findById(id);
         return account && !account.disabledAt ? claimsOf(account) : undefined;
@@ -187,22 +184,22 @@ export async function createApp({ config, logger, metrics, db: given }: AppDepen
   );
   app.use(userPages.routes);
   app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...accountServices, ...userPages }));
-  app.use(askProvider);
+  app.use(serveProtocol);
   app.use(handleError);
 
   return {
     app,
-    refreshKeys: host.refresh,
+    refreshKeys: providerManager.refresh,
     settle: async () => {
       await accountServices.emails.settled();
       await audit.flush();
     },
     close: async () => {
-      host.close();
+      providerManager.close();
       stopCleanUp();
       await accountServices.close();
       await audit.flush();
-      if (!given) await db.destroy();
+      await db.destroy();
     },
   };
 }
