@@ -1,4 +1,5 @@
-// Composes the authorization server: creates all services, and lists what the application serves in the order of the checks.
+// Composes the authorization server: creates all services, and lists what the application serves in the order of the
+// checks.
 import { collectDatabaseMetrics, connectDatabase } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
@@ -86,7 +87,8 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   const accountServices = createAccountServices({ db, config, logger, audit });
   const { accounts } = accountServices;
   const resource = createResourceServer({ scopes, audience: config.bookingsAudience });
-  // The pages need the provider, and the provider needs the pages. So the pages get a function that returns the provider.
+  // The pages need the provider, and the provider needs the pages. So the pages get a function that returns the
+  // provider.
   const provider = () => providerManager.provider();
   const userPages = createUserPages({
     db,

@@ -1,5 +1,5 @@
-// Deletes expired rows every minute, in batches.
-// Every instance runs this job. Two instances at the same time do no harm, because each statement skips rows that another one has locked.
+// Deletes expired rows every minute, in batches. Every instance runs this job. Two instances at the same time do no
+// harm, because each statement skips rows that another one has locked.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 

@@ -22,8 +22,8 @@ import { defaultSignInLimits } from './guard/sign-in-guard.ts';
 import { isLoopback } from './http/loopback.ts';
 import { parseSocialProviders, type SocialProviders } from './social/settings.ts';
 
-// Each of the following functions parses one value. The message of its error completes the sentence "VARIABLE …" and never
-// repeats a secret.
+// Each of the following functions parses one value. The message of its error completes the sentence "VARIABLE …" and
+// never repeats a secret.
 
 const origin = (value: string): string => {
   const address = httpUrl(value);
@@ -114,8 +114,8 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     },
     /** Only development allows clients of the implicit flow to have `http://localhost` redirect URIs. */
     development: loopback && !production,
-    // With a local issuer, the Bookings API is at its default local address. Otherwise its address is unknown here, and the
-    // prefix of the scopes identifies it instead.
+    // With a local issuer, the Bookings API is at its default local address. Otherwise its address is unknown here,
+    // and the prefix of the scopes identifies it instead.
     bookingsAudience: read.bookingsAudience ?? (loopback ? 'http://localhost:4001' : read.scopeBase),
     mailFrom: read.mailFrom ?? `Bay Booking <no-reply@${new URL(read.issuer).hostname}>`,
   });

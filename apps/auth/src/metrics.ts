@@ -1,6 +1,6 @@
-// Defines the metrics that only auth has: audited events, results of the token endpoint and the age of the signing keys.
-// Label values come from small fixed sets. A value that clients can choose freely is counted as "other", so that a client cannot create
-// an unlimited number of time series.
+// Defines the metrics that only auth has: audited events, results of the token endpoint and the age of the signing
+// keys. Label values come from small fixed sets. A value that clients can choose freely is counted as "other", so
+// that a client cannot create an unlimited number of time series.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';

@@ -1,5 +1,6 @@
-// Lets web pages of every origin read public documents, without credentials (docs/behaviour.md, "Cross-origin requests").
-// Two files handle CORS of the other endpoints: oidc/endpoints/userinfo.ts, and oidc/response-middleware.ts for token and revocation.
+// Lets web pages of every origin read public documents, without credentials (docs/behaviour.md, "Cross-origin
+// requests"). Two other files handle CORS of other endpoints: oidc/endpoints/userinfo.ts, and oidc/machine-endpoints.ts
+// for token and revocation.
 import type { RequestHandler } from 'express';
 
 export const allowEveryOrigin =

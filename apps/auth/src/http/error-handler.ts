@@ -1,5 +1,6 @@
 // Returns a JSON error for every request whose handler failed: 503 while the database is unavailable, otherwise 500.
-// The body has the form of an OAuth error. The reason is only logged, because Express would send the stack of the error to the client.
+// The body has the form of an OAuth error. The reason is only logged, because Express would send the stack of the
+// error to the client.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';

@@ -1,6 +1,7 @@
-// Rewrites the path of a request to the exact path of an endpoint, so that `/connect/Token/` becomes `/connect/token`.
-// oidc-provider's router ignores case and a trailing slash, but our own middleware compares exact paths. Without this rewrite, a request
-// to `/connect/Token` would reach the library without passing through our rules.
+// Rewrites the path of a request to the exact path of an endpoint, so that `/connect/Token/` becomes
+// `/connect/token`. oidc-provider's router ignores case and a trailing slash, but our own middleware compares exact
+// paths. Without this rewrite, a request to `/connect/Token` would reach the library without passing through our
+// rules.
 import type { RequestHandler } from 'express';
 
 export function normalisePath(paths: Iterable<string>): RequestHandler {

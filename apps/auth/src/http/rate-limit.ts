@@ -1,11 +1,14 @@
-// Limits the token requests of each client to a number per minute, counted in this process.
-// This is our own code because oidc-provider needs the result synchronously, and RateLimiterMemory of rate-limiter-flexible returns a
+// Limits the token requests of each client to a number per minute, counted in this process. This is our own code
+// because oidc-provider needs the result synchronously, and RateLimiterMemory of rate-limiter-flexible returns a
 // promise.
 
 /** More clients than this within one minute start a new window, so that the memory for counters is bounded. */
 const maxClients = 10_000;
 
-/** Counts one request. Returns the seconds to wait until the next one is allowed, or 0 if this request is within the limit. */
+/**
+ * Counts one request. Returns the seconds to wait until the next one is allowed, or 0 if this request is within the
+ * limit.
+ */
 export type RateLimit = (clientKey: string) => number;
 
 /** A limit of 0 requests per minute means no limit. Windows are aligned to the full minute. */

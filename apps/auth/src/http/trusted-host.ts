@@ -1,6 +1,6 @@
-// Replaces the Host and forwarding headers of every request with the values of ISSUER.
-// oidc-provider builds links, redirects and cookies from these headers, so a client must not be able to choose them. The address of the
-// client is the one that Express determines with TRUST_PROXY.
+// Replaces the Host and forwarding headers of every request with the values of ISSUER. oidc-provider builds links,
+// redirects and cookies from these headers, so a client must not be able to choose them. The address of the client is
+// the one that Express determines with TRUST_PROXY.
 import type { RequestHandler } from 'express';
 
 export function trustIssuerHost(issuer: string): RequestHandler {

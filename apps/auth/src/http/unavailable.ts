@@ -1,4 +1,5 @@
-// The response body and Retry-After value of a 503, while the database or another service that a request needs is unavailable.
+// The response body and Retry-After value of a 503, while the database or another service that a request needs is
+// unavailable.
 
 /** Seconds. */
 export const retryAfter = '2';

@@ -1,7 +1,8 @@
-// Rewrites the query of an authorization request before oidc-provider reads it, and checks what the library does not check.
+// Rewrites the query of an authorization request before oidc-provider reads it, and checks what the library does not
+// check.
 //
-// A parameter that was sent twice is an array in the query. The rewriting leaves arrays as they are, so that the request is
-// rejected.
+// A parameter that was sent twice is an array in the query. The rewriting leaves arrays as they are, so that the
+// request is rejected.
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import { rewriteTokenRequest } from './implicit-flow.ts';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
@@ -14,8 +15,9 @@ export const idpParameter = 'idp';
 const idpPrefix = 'idp:';
 
 /**
- * Moves `idp:NAME` from `acr_values` to the internal parameter. The library rejects `acr_values` without the openid scope, and
- * would compare `idp:NAME` with the acr of the session. A value that the client sent in the internal parameter is removed.
+ * Moves `idp:NAME` from `acr_values` to the internal parameter. The library rejects `acr_values` without the openid
+ * scope, and would compare `idp:NAME` with the acr of the session. A value that the client sent in the internal
+ * parameter is removed.
  */
 function moveIdp({ [idpParameter]: _sentByClient, ...query }: AuthorizationQuery): AuthorizationQuery {
   const { acr_values: acrValues, ...others } = query;
@@ -48,7 +50,9 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
   });
 }
 
-/** `extraParams` of the configuration: the library calls this function when its own checks of the request have passed. */
+/**
+ * `extraParams` of the configuration: the library calls this function when its own checks of the request have passed.
+ */
 export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
     rejectRepeatedParameters(ctx.query);
@@ -60,8 +64,8 @@ export function createRequestCheck(isSocialProvider: (name: string) => boolean) 
 }
 
 /**
- * RFC 6749 section 3.1: parameters must not be sent more than once. The library checks the parameters that it knows; this
- * function checks all others. RFC 8707 allows `resource` to be repeated.
+ * RFC 6749 section 3.1: parameters must not be sent more than once. The library checks the parameters that it knows;
+ * this function checks all others. RFC 8707 allows `resource` to be repeated.
  */
 function rejectRepeatedParameters(query: AuthorizationQuery): void {
   const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]) && name !== 'resource');

@@ -45,8 +45,8 @@ export function providerMetadata(
     ...(responseTypes && { response_types: responseTypes as never }),
     ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
     client_id: client.id,
-    // The library requires a secret, but we compare presented secrets with hashes only (client-policy.ts). No symmetric algorithm is
-    // enabled, so this constant is never used as a key.
+    // The library requires a secret, but we compare presented secrets with hashes only (client-policy.ts). No
+    // symmetric algorithm is enabled, so this constant is never used as a key.
     ...(!isPublic && { client_secret: 'kept-as-a-hash' }),
     ...own,
   };

@@ -1,5 +1,5 @@
-// Adds our own rules to how oidc-provider authenticates and authorizes clients at the token endpoint.
-// Secrets are compared with their hashes, each client has a rate limit, and a grant type that the client is not registered for
+// Adds our own rules to how oidc-provider authenticates and authorizes clients at the token endpoint. Secrets are
+// compared with their hashes, each client has a rate limit, and a grant type that the client is not registered for
 // gives `unauthorized_client` (RFC 6749 section 5.2).
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../clients/secret.ts';
@@ -22,7 +22,8 @@ export function applyClientPolicy(provider: Provider, { limit }: { limit: RateLi
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
-  // The token endpoint calls this method as soon as a client has authenticated, so errors about the client are thrown here.
+  // The token endpoint calls this method as soon as a client has authenticated, so errors about the client are thrown
+  // here.
   client.grantTypeAllowed = function grantTypeAllowedForRequest(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;

@@ -16,7 +16,9 @@ export interface ClientMetadataError {
 }
 
 export interface ClientValidator {
-  /** Those of `members` that are not OpenID Connect client metadata, or that belong to a feature that is switched off. */
+  /**
+   * Those of `members` that are not OpenID Connect client metadata, or that belong to a feature that is switched off.
+   */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
   /** Returns the first error. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;

@@ -46,8 +46,9 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
 }
 
 /**
- * `loadExistingGrant` of the configuration: finds the grant that was decided in this session. Another browser, or the same browser after
- * signing out, must ask the user again. A grant, and the tokens issued from it, therefore belongs to exactly one session.
+ * `loadExistingGrant` of the configuration: finds the grant that was decided in this session. Another browser, or the
+ * same browser after signing out, must ask the user again. A grant, and the tokens issued from it, therefore belongs
+ * to exactly one session.
  */
 export async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { client, session, account, result, provider } = ctx.oidc;

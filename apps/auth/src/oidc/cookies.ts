@@ -1,4 +1,5 @@
-// Reads and writes our own unsigned browser cookies through oidc-provider, which marks them `Secure` when the issuer is https.
+// Reads and writes our own unsigned browser cookies through oidc-provider, which marks them `Secure` when the issuer
+// is https.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 

@@ -9,7 +9,8 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readon
   Object.assign(document, {
     scopes_supported: scopes,
     response_types_supported: publishedResponseTypes(document.response_types_supported ?? []),
-    // RFC 8414 section 2: without these members, clients must assume client_secret_basic. Public clients could not revoke.
+    // RFC 8414 section 2: without these members, clients must assume client_secret_basic. Public clients could not
+    // revoke.
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,
     // `sid` belongs to front-channel and back-channel logout, which are off.

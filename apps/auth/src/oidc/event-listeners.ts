@@ -1,4 +1,5 @@
-// Completes successful responses and records protocol events in the audit trail, with the events that oidc-provider emits.
+// Completes successful responses and records protocol events in the audit trail, with the events that oidc-provider
+// emits.
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';

@@ -33,7 +33,7 @@ export function selectFacilities(ids: readonly string[], requested: readonly str
   const selected = requested.length === 0 ? ids : requested;
   if (selected.length > maxFacilities) {
     throw new errors.InvalidRequest(
-      `a token lists ${maxFacilities} facilities at most; select some with the parameter facility, which may be repeated`,
+      `a token lists ${maxFacilities} facilities at most; select some with the repeatable parameter facility`,
     );
   }
   if (requested.some((id) => !ids.includes(id))) {

@@ -1,4 +1,5 @@
-// Lists the grant types that the token endpoint accepts. To add one, write its handler in grants/ and register it in provider.ts.
+// Lists the grant types that the token endpoint accepts. To add one, write its handler in grants/ and register it in
+// provider.ts.
 
 /** Grant types that our own code handles. Our handler of `client_credentials` replaces the library's. */
 export const customGrantTypes = ['client_credentials', 'password', 'social_access_token'] as const;

@@ -5,8 +5,8 @@ import { checkRequestedScopes } from './requested-scope.ts';
 import { isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 
 /**
- * Removes the scopes from a code or refresh token that its client may not have any more. If a refresh request has the parameter
- * `scope`, that parameter must follow the scope rules too.
+ * Removes the scopes from a code or refresh token that its client may not have any more. If a refresh request has the
+ * parameter `scope`, that parameter must follow the scope rules too.
  * @throws {errors.InvalidGrant} if no scope is left that a token can have
  * @throws {errors.InvalidScope} if the parameter `scope` of a refresh request breaks a rule
  */
@@ -28,7 +28,10 @@ export function limitToAllowedScopes(
   if (client && requested.length > 0) checkRequestedScopes(scopes, client, { requested, issuesIdToken: true });
 }
 
-/** Returns the requested scopes that the grant of this request contains, for the response (specification, "Scopes" rule 3). */
+/**
+ * Returns the requested scopes that the grant of this request contains, for the response (specification, "Scopes"
+ * rule 3).
+ */
 export function grantedScope(ctx: KoaContextWithOIDC, requested: string | undefined, audience: string) {
   const { grant } = ctx.oidc;
   if (!grant || requested === undefined) return requested;

@@ -1,9 +1,9 @@
 // Serves `response_type=token`, which oidc-provider does not support (specification, "Implicit flow").
 //
-// The library supports `code token`, so a request for `token` is rewritten to `code token` before the library reads it. The
-// library then checks the request, asks for consent, and issues an access token and a code. The code is removed from the
-// response and deleted from the database before the response is sent. A request for `code token` gives the same result as
-// a request for `token`.
+// The library supports `code token`, so a request for `token` is rewritten to `code token` before the library reads
+// it. The library then checks the request, asks for consent, and issues an access token and a code. The code is
+// removed from the response and deleted from the database before the response is sent. A request for `code token`
+// gives the same result as a request for `token`.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
 
@@ -20,7 +20,8 @@ export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQue
   return {
     ...others,
     response_type: standIn,
-    // Without `response_mode=query` the library puts the response into the fragment. A token in a query would end up in logs.
+    // Without `response_mode=query` the library puts the response into the fragment. A token in a query would end up
+    // in logs.
     ...(responseMode !== 'query' && responseMode !== undefined && { response_mode: responseMode }),
   };
 }

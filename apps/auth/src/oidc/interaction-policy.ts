@@ -21,8 +21,9 @@ export function createInteractionPolicy(): interactionPolicy.DefaultPolicy {
     }),
   );
   login?.checks.add(
-    // OpenID Connect Core section 3.1.2.1: the user that the request names must be the one who signs in. The library verifies the
-    // signature of the hint and compares the user when the request arrives, but does not compare again after a sign-in.
+    // OpenID Connect Core section 3.1.2.1: the user that the request names must be the one who signs in. The library
+    // verifies the signature of the hint and compares the user when the request arrives, but does not compare again
+    // after a sign-in.
     new Check('hinted_user', 'another user than the hinted one signed in', 'login_required', ({ oidc }) => {
       const hint = oidc.params?.id_token_hint;
       const signedIn = oidc.result?.login?.accountId;

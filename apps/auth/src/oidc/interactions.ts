@@ -1,6 +1,6 @@
-// Reads and completes interactions: the part of an authorization request that a user spends on our sign-in and consent pages.
-// oidc-provider stores the interaction and gives the browser a cookie for it. When a page has a result, the browser returns to the
-// authorization endpoint, which reads that result.
+// Reads and completes interactions: the part of an authorization request that a user spends on our sign-in and
+// consent pages. oidc-provider stores the interaction and gives the browser a cookie for it. When a page has a
+// result, the browser returns to the authorization endpoint, which reads that result.
 import type { Request, Response } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';
@@ -67,8 +67,9 @@ export function createInteractions(provider: () => Provider) {
     },
 
     /**
-     * Finds an interaction without its cookie, which browsers send only to the path of the interaction. The caller must know by other
-     * means that the interaction belongs to this browser. @throws {InteractionExpired}
+     * Finds an interaction without its cookie, which browsers send only to the path of the interaction. The caller
+     * must know by other means that the interaction belongs to this browser.
+     * @throws {InteractionExpired}
      */
     async findByUid(uid: string): Promise<Interaction> {
       const found = await provider().Interaction.find(uid);

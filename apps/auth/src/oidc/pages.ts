@@ -38,8 +38,9 @@ export function showPage(
 }
 
 /**
- * Headers of the documents that the library writes itself. They contain a form that an inline script submits; the library adds
- * the hash of that script to `script-src`. There is no `form-action`, because the form is submitted to the client.
+ * Headers of the documents that the library writes itself. They contain a form that an inline script submits; the
+ * library adds the hash of that script to `script-src`. There is no `form-action`, because the form is submitted to
+ * the client.
  */
 export const libraryDocumentHeaders = {
   'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",

@@ -1,4 +1,5 @@
-// Lists the paths of the protocol endpoints, and what depends on the path alone: allowed methods and the label of the metrics.
+// Lists the paths of the protocol endpoints, and what depends on the path alone: allowed methods and the label of the
+// metrics.
 
 export const routes = {
   authorization: '/connect/authorize',
@@ -47,7 +48,9 @@ export const methodsOf: ReadonlyMap<string, string> = new Map([
   ...[...publicDocumentPaths].map((path) => [path, documentMethods] as const),
 ]);
 
-/** The route label of the metrics. It is never the raw path, because clients could then create unlimited time series. */
+/**
+ * The route label of the metrics. It is never the raw path, because clients could then create unlimited time series.
+ */
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
   return protocolPaths.has(path) ? path : 'unmatched';

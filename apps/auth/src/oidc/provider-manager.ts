@@ -1,6 +1,6 @@
-// Keeps the current oidc-provider instance, and replaces it when the signing keys change.
-// The library reads its keys only once. A provider has no other state of its own, because everything is in the database, so a new
-// provider with the new keys can take over between two requests. signing-keys/schedule.ts explains the rotation.
+// Keeps the current oidc-provider instance, and replaces it when the signing keys change. The library reads its keys
+// only once. A provider has no other state of its own, because everything is in the database, so a new provider with
+// the new keys can take over between two requests. signing-keys/schedule.ts explains the rotation.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';
@@ -65,7 +65,8 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     logger.info({ keys: keys.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
   };
 
-  // If the database is unavailable or not migrated yet, the instance runs but is not ready. A wrong KEY_ENCRYPTION_KEY stays wrong.
+  // If the database is unavailable or not migrated yet, the instance runs but is not ready. A wrong
+  // KEY_ENCRYPTION_KEY stays wrong.
   let failing = false;
   await refresh().catch((err: unknown) => {
     if (err instanceof WrongEncryptionKey) throw err;

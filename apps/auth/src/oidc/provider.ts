@@ -1,5 +1,5 @@
-// Configures oidc-provider. This is the only place: every feature of the library is either switched on here, with its rules, or
-// off. README.md in this folder lists where we change the library's behaviour, and why.
+// Configures oidc-provider. This is the only place: every feature of the library is either switched on here, with its
+// rules, or off. README.md in this folder lists where we change the library's behaviour, and why.
 //
 // A provider has a fixed set of signing keys. provider-manager.ts replaces the provider when the keys change.
 import type { Logger } from '@bay-booking/service/logging';
@@ -118,7 +118,8 @@ function createConfiguration(
     findAccount: async (ctx, id, token) => {
       const account = await orUnavailable(() => dependencies.findAccount(id));
       if (!account || account.disabledAt) return undefined;
-      // The library finds the account before it consumes a refresh token. An error that is thrown here leaves the token usable.
+      // The library finds the account before it consumes a refresh token. An error that is thrown here leaves the
+      // token usable.
       if (ctx.oidc.route === 'token' && token) {
         limitToAllowedScopes(ctx, token, scopes);
         if (splitScope(token.scope).includes(scopes.bookings)) await facilitiesClaim(ctx, id);
@@ -174,7 +175,8 @@ function createConfiguration(
           }
           return resource.info(allowedScopes(client));
         },
-        // Without this, a request for openid and a custom scope would give an opaque token for userinfo instead of a JWT.
+        // Without this, a request for openid and a custom scope would give an opaque token for userinfo instead of a
+        // JWT.
         useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
       },
     },

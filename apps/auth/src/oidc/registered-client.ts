@@ -12,8 +12,9 @@ export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 
 /**
- * Returns the requested scopes without an `offline_access` that has no effect: the client may request it, but the client or
- * the flow has no refresh tokens. A scope that the client may not request stays, so that the scope rules reject it.
+ * Returns the requested scopes without an `offline_access` that has no effect: the client may request it, but the
+ * client or the flow has no refresh tokens. A scope that the client may not request stays, so that the scope rules
+ * reject it.
  */
 export function effectiveScopes(
   client: RegisteredClient,

@@ -15,8 +15,8 @@ export function checkRequestedScopes(
 }
 
 /**
- * Checks the scopes of authorization requests inside `responseTypeAllowed`, which the library calls early. Later, the library
- * itself requires openid for some parameters, and its `invalid_request` would hide our `invalid_scope`.
+ * Checks the scopes of authorization requests inside `responseTypeAllowed`, which the library calls early. Later, the
+ * library itself requires openid for some parameters, and its `invalid_request` would hide our `invalid_scope`.
  */
 export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: ScopeTable): void {
   const client = provider.Client.prototype as RegisteredClient;
@@ -37,8 +37,8 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
 
 /**
  * Sets the parameter `scope` of an authorization request to the scopes that the rest of the request handling uses.
- * The library removes offline_access unless the request has `prompt=consent`. Here it is a scope like any other: it stays if
- * the flow has a code that can be exchanged for a refresh token.
+ * The library removes offline_access unless the request has `prompt=consent`. Here it is a scope like any other: it
+ * stays if the flow has a code that can be exchanged for a refresh token.
  */
 export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
   const params = ctx.oidc.params as Record<string, string | undefined>;

@@ -1,6 +1,6 @@
-// Describes the resource server that access tokens are issued for: its audience and its scopes.
-// There is exactly one, and all custom scopes belong to it. oidc-provider allows one audience per token, and a token may have
-// several of our scopes (docs/decisions/0004-one-audience.md).
+// Describes the resource server that access tokens are issued for: its audience and its scopes. There is exactly one,
+// and all custom scopes belong to it. oidc-provider allows one audience per token, and a token may have several of
+// our scopes (docs/decisions/0004-one-audience.md).
 import type { ScopeTable } from './scopes.ts';
 
 export interface ResourceServer {

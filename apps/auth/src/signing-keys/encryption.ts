@@ -1,6 +1,6 @@
-// Encrypts and decrypts private keys with KEY_ENCRYPTION_KEY.
-// The format is `v1.nonce.ciphertext-and-tag`, both parts in base64url: AES-256-GCM with a new 96-bit nonce each time. The key id
-// is authenticated too, so an encrypted key cannot be copied to another row.
+// Encrypts and decrypts private keys with KEY_ENCRYPTION_KEY. The format is `v1.nonce.ciphertext-and-tag`, both parts
+// in base64url: AES-256-GCM with a new 96-bit nonce each time. The key id is authenticated too, so an encrypted key
+// cannot be copied to another row.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { JWK } from 'jose';
 

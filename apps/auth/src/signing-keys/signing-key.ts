@@ -1,7 +1,10 @@
 // Defines what a signing key is, and generates new ones.
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 
-/** ES256 signs access tokens. Clients choose one of the two for their id_tokens; RS256 is the default of OpenID Connect. */
+/**
+ * ES256 signs access tokens. Clients choose one of the two for their id_tokens; RS256 is the default of OpenID
+ * Connect.
+ */
 export const signingAlgorithms = ['ES256', 'RS256'] as const;
 export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 

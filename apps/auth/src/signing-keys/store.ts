@@ -12,7 +12,10 @@ interface StoredKey extends SigningKey {
 export type KeyStore = ReturnType<typeof createKeyStore>;
 export type KeyTransaction = ReturnType<typeof changesIn>;
 
-/** Every transaction that changes the state of keys holds this advisory lock, so only one instance changes keys at a time. */
+/**
+ * Every transaction that changes the state of keys holds this advisory lock, so only one instance changes keys at a
+ * time.
+ */
 const lockId = 4_206_912_022;
 
 export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
@@ -24,8 +27,9 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
   return {
     /**
-     * Returns all keys with their private JWKs. For each algorithm the current key comes first, because oidc-provider signs
-     * with the first key that fits. @throws {WrongEncryptionKey}
+     * Returns all keys with their private JWKs. For each algorithm the current key comes first, because oidc-provider
+     * signs with the first key that fits.
+     * @throws {WrongEncryptionKey}
      */
     async load(): Promise<readonly (SigningKey & { readonly privateJwk: JWK })[]> {
       return (await readKeys(db)).map(({ privateJwkEncrypted, ...key }) => ({
@@ -50,7 +54,10 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
     change: <T>(work: (changes: KeyTransaction) => Promise<T>): Promise<T> =>
       transaction((tx) => work(changesIn(tx, encryptionKey))),
 
-    /** Records that tokens signed from now on are valid for up to `seconds`. A shorter time than recorded changes nothing. */
+    /**
+     * Records that tokens signed from now on are valid for up to `seconds`. A shorter time than recorded changes
+     * nothing.
+     */
     async recordTokenLifetime(seconds: number): Promise<void> {
       await db.raw("update signing_key set longest_ttl = ? where state <> 'retired' and longest_ttl < ?", [
         seconds,
@@ -118,7 +125,8 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
         `update signing_key old set state = 'retired', retired_at = now(),
                 delete_after = now() + make_interval(secs => greatest(old.longest_ttl, ?) + ?)
           where old.alg = ? and old.state = 'current'
-            and exists (select 1 from signing_key n where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
+            and exists (select 1 from signing_key n
+                         where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
         [minimum, margin, alg],
       );
     },
