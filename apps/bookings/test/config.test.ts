@@ -1,4 +1,5 @@
 // Tests the configuration of the Bookings API (docs/behaviour.md, "Configuration").
+import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { readBookingsConfig } from '../src/config.ts';
 
@@ -80,4 +81,14 @@ test('all invalid variables are reported together, by name', () => {
       errors: Object.keys(invalid).map((name) => expect.stringMatching(new RegExp(`^${name} `))),
     }),
   );
+});
+
+test.each(['../README.md', '../.env.example'])('%s names every variable', (file) => {
+  const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
+  const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\('([A-Z_]+)'/g)].map(
+    ([, name]) => name,
+  );
+  expect(variables.length).toBeGreaterThan(10);
+  const text = read(file);
+  expect(variables.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
 });
