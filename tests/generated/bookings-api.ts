@@ -13,13 +13,13 @@ export interface paths {
         };
         /**
          * List or search bookings
-         * @description The bookings of the token's facilities that fit every filter, by startDate, then id. Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a) or comma-separated (ids=a,b), 500 values at most.
+         * @description The bookings of the token's facilities that match every filter, by startDate, then id. Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a) or comma-separated (ids=a,b), 500 values at most.
          */
         get: operations["searchBookings"];
         put?: never;
         /**
          * Create a booking
-         * @description Books a bay. All faults that can be found are reported together. Bookings are half-open: back to back is no overlap.
+         * @description Books a bay. The response reports all errors that can be found. Bookings are half-open: a booking may start when another one ends.
          */
         post: operations["createBooking"];
         delete?: never;
@@ -48,7 +48,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a booking
-         * @description Deletes the booking; its externalBookingId may be used again.
+         * @description Deletes the booking. Its externalBookingId can be used again.
          */
         delete: operations["deleteBooking"];
         options?: never;
@@ -65,7 +65,7 @@ export interface paths {
         };
         /**
          * Upcoming bookings of one bay
-         * @description The bookings of the bay that are in progress or still to come, by startDate, then id.
+         * @description The bookings of the bay that are in progress or in the future, by startDate, then id.
          */
         get: operations["listUpcomingBookings"];
         put?: never;
@@ -275,7 +275,7 @@ export interface components {
         SearchBody: {
             /**
              * Format: date-time
-             * @description Read where the query has no endDate.
+             * @description Read if the query has no endDate.
              */
             endDate?: string;
         };
@@ -390,15 +390,15 @@ export interface operations {
                  *     ]
                  */
                 bayIds?: string[];
-                /** @description Location IDs: the listing of these locations, by bookings within startDate and endDate. */
+                /** @description Location IDs. They change the meaning of startDate and endDate. */
                 locationIds?: string[];
                 /** @description User alias to search for. */
                 userAlias?: string;
                 /** @description true: endDate is after now; false: it is not. */
                 isActive?: boolean;
-                /** @description With locationIds: bookings that start and end within startDate to endDate, and both are needed. Without: bookings that overlap the interval, which one date alone leaves open at the other end. */
+                /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. */
                 startDate?: string;
-                /** @description See startDate. May come in a JSON body instead. */
+                /** @description See startDate. Can be sent in a JSON body instead. */
                 endDate?: string;
                 /** @description Page to return, from 1; 1 if left out. */
                 page?: number;
@@ -592,7 +592,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes a repetition safe: for 24 hours the same key and body answer the same booking, another body is 422.
+                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
                  * @example 6f1c2f0e-42
                  */
                 "Idempotency-Key"?: string;
@@ -621,7 +621,7 @@ export interface operations {
                 headers: {
                     /** @description The version of the booking (RFC 9110). */
                     ETag?: string;
-                    /** @description The booking's address. */
+                    /** @description The address of the booking. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -800,7 +800,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Answer 304 if the ETag is one of these. */
+                /** @description The response is 304 if the ETag is one of these. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -974,7 +974,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Do it only if the ETag is still one of these; else 412. */
+                /** @description The request fails with 412 unless the ETag is one of these. */
                 "If-Match"?: string;
             };
             path: {
@@ -1180,7 +1180,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Do it only if the ETag is still one of these; else 412. */
+                /** @description The request fails with 412 unless the ETag is one of these. */
                 "If-Match"?: string;
             };
             path: {

@@ -8,15 +8,15 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import type { JwksCache } from './auth/jwks-cache.ts';
-import { createCandidates } from './bookings/booking-id.ts';
+import { createFacilityLookup } from './bookings/booking-id.ts';
+import { createCompleteFlag, createCountReader } from './bookings/counts/reader.ts';
 import { dateTimeHint, isDateTime } from './bookings/date-times.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
-import { createAnswerStore } from './bookings/idempotency.ts';
 import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
-import { countReads } from './bookings/storage/statements.ts';
+import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
 import type { Config } from './config.ts';
-import { type CachedFlag, createCachedFlag } from './database/cached-flag.ts';
+import type { CachedFlag } from './database/cached-flag.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createReadRouter, type ReadRouter } from './database/replica/read-router.ts';
 import { createReplicaStore } from './database/replica/store.ts';
@@ -110,20 +110,20 @@ export function createEndpoints({ db, readRouter, baseUrl, now }: EndpointOption
   const link = linksBelow(baseUrl);
   const places = createPlacesStore(db);
   const lists = readRouter
-    ? createRoutedLists(readRouter, createCachedFlag(db, countReads.isComplete))
+    ? createRoutedLists(readRouter, createCompleteFlag(db))
     : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
       store: createBookingStore(db),
-      answers: createAnswerStore(db),
+      idempotency: createIdempotencyStore(db),
       searches: lists.searches,
-      candidates: createCandidates(),
+      findLikelyFacilities: createFacilityLookup(),
       catalogue: createCatalogue({ store: places }),
       link,
       now,
       baseUrl,
     }),
-    ...createPlacesEndpoints({ store: { location: places.location, ...lists.places }, link }),
+    ...createPlacesEndpoints({ store: { findLocation: places.findLocation, ...lists.places }, link }),
   ];
 }
 
@@ -134,13 +134,16 @@ function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
       search: async (...args) => {
         // The flag is read before the replica's position: a replica that has reached the position has the counts too.
         const complete = await isComplete();
-        return readRouter.run((db) => createSearchStore(db, { isComplete: async () => complete }).search(...args));
+        return readRouter.run((db) => {
+          const counts = createCountReader(db, async () => complete);
+          return createSearchStore(db, { counts }).search(...args);
+        });
       },
     } satisfies SearchStore,
     places: {
-      locations: (...args) => readRouter.run((db) => createPlacesStore(db).locations(...args)),
-      bays: (...args) => readRouter.run((db) => createPlacesStore(db).bays(...args)),
-    } satisfies Pick<PlacesStore, 'locations' | 'bays'>,
+      findLocations: (...args) => readRouter.run((db) => createPlacesStore(db).findLocations(...args)),
+      findBays: (...args) => readRouter.run((db) => createPlacesStore(db).findBays(...args)),
+    } satisfies Pick<PlacesStore, 'findLocations' | 'findBays'>,
   };
 }
 

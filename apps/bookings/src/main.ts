@@ -6,8 +6,8 @@ import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { createJwksCache } from './auth/jwks-cache.ts';
-import { createCountingStore } from './bookings/counts/compaction.ts';
-import { createAnswerStore } from './bookings/idempotency.ts';
+import { createCountCompaction } from './bookings/counts/compaction.ts';
+import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
 import { startCleanupJobs } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
 import { malformedRequestResponse } from './http/malformed-request.ts';
@@ -42,13 +42,13 @@ runService(async () => {
     },
   });
   jwksCache.start();
-  const answers = createAnswerStore(db);
-  const counting = createCountingStore(db);
+  const idempotency = createIdempotencyStore(db);
+  const compaction = createCountCompaction(db);
   const stopCleanupJobs = startCleanupJobs(
     [
-      { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => answers.forgetOld(new Date()) },
+      { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
       // Reading a total adds up everything that is not compacted yet.
-      { name: 'counts', intervalMilliseconds: 10_000, run: () => counting.fold() },
+      { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
     ],
     logger,
   );

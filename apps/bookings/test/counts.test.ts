@@ -1,8 +1,8 @@
-// Are the counts of long lists right, whoever writes and whatever happens at the same time? Contract section 7; docs/decisions, 8.
+// Checks that the counts of bookings stay right under concurrent writes, compactions, recounts and imports.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createCountingStore } from '../src/bookings/counts/compaction.ts';
-import { createCountStore } from '../src/bookings/counts/reader.ts';
+import { createCountCompaction } from '../src/bookings/counts/compaction.ts';
+import { createCountReader } from '../src/bookings/counts/reader.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
@@ -11,129 +11,132 @@ import { places } from './support/places.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
-let counting: ReturnType<typeof createCountingStore>;
+let compaction: ReturnType<typeof createCountCompaction>;
 beforeAll(async () => {
   system = await createTestSystem();
-  counting = createCountingStore(system.db);
+  compaction = createCountCompaction(system.db);
 });
 afterEach(closeExtraSystems);
 afterAll(() => system.close());
 
 const facilities = ['fac-north', 'fac-south'];
 const now = new Date();
-const count = async (where: string): Promise<number> => {
+const exclusionViolation = '23P01';
+
+const countRows = async (where: string): Promise<number> => {
   const [row] = await query<{ n: number }>(system.db, `select count(*)::int as n from booking where ${where}`);
   return row?.n ?? -1;
 };
 
-/** As the counts tell it, and as the rows do. */
-async function expectRight(): Promise<void> {
-  const { total } = createCountStore(system.db);
+/** Compares the counts with the rows: of facilities, of locations, before an instant, and active ones. */
+async function expectRightCounts(): Promise<void> {
+  const { count } = createCountReader(system.db, async () => true);
   for (const facility of facilities) {
-    expect(await total({ facilities: [facility], now })).toBe(await count(`facility_id = '${facility}'`));
+    expect(await count({ facilities: [facility], now })).toBe(await countRows(`facility_id = '${facility}'`));
   }
   for (const location of ['loc-north-1', 'loc-north-2', 'loc-south-1']) {
-    expect(await total({ facilities, locationIds: [location], now })).toBe(await count(`location_id = '${location}'`));
+    const counted = await count({ facilities, locationIds: [location], now });
+    expect(counted).toBe(await countRows(`location_id = '${location}'`));
   }
-  const noon = new Date(Date.UTC(2050, 0, 1, 0, 37, 11, 13));
-  expect(await total({ facilities, time: { kind: 'overlapping', start: undefined, end: noon }, now })).toBe(
-    await count(`start_date < '${noon.toISOString()}'`),
-  );
-  expect(await total({ facilities, isActive: true, now: noon })).toBe(
-    await count(`end_date > '${noon.toISOString()}'`),
-  );
+  const instant = new Date(Date.UTC(2050, 0, 1, 0, 37, 11, 13));
+  const beforeInstant = await count({ facilities, time: { kind: 'overlapping', start: undefined, end: instant }, now });
+  expect(beforeInstant).toBe(await countRows(`start_date < '${instant.toISOString()}'`));
+  const active = await count({ facilities, isActive: true, now: instant });
+  expect(active).toBe(await countRows(`end_date > '${instant.toISOString()}'`));
 }
 
 const bays = ['bay-n1-01', 'bay-n1-02', 'bay-n2-01', 'bay-s1-01'];
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T;
-const wish = () => {
+const randomBody = () => {
   const start = Date.UTC(2050, 0, 1) + Math.floor(Math.random() * 72) * 600_000 + pick([0, 40]) * 86_400_000;
-  const [startDate, endDate] = [start, start + pick([0, 1, 2, 30]) * 600_000].map((at) => new Date(at).toISOString());
-  return bookingBody({ bayId: pick(bays), startDate: startDate as string, endDate: endDate as string });
+  const end = start + pick([0, 1, 2, 30]) * 600_000;
+  const [startDate, endDate] = [start, end].map((time) => new Date(time).toISOString());
+  return bookingBody({ bayId: pick(bays), startDate, endDate });
 };
 
-/** Creates, updates, moves between bays, locations and facilities, and deletes, also what another one does just then. */
-async function client(crowd: TestSystem, ids: string[], steps: number): Promise<void> {
-  for (let step = 0; step < steps; step += 1) {
-    const dice = Math.random();
+/** Sends random creates, updates, moves and deletes. `ids` is shared, so that clients change the same bookings. */
+async function runClient(crowd: TestSystem, ids: string[], requests: number): Promise<void> {
+  for (let request = 0; request < requests; request += 1) {
+    const random = Math.random();
     const id = pick(ids);
-    if (id === undefined || dice < 0.4) {
-      const external = dice < 0.1 ? { externalBookingId: `counted-${Math.random()}` } : {};
-      const { status, body } = await crowd.call('POST', '/api/bookings', { body: { ...wish(), ...external } });
+    if (id === undefined || random < 0.4) {
+      const reference = random < 0.1 ? { externalBookingId: `counted-${Math.random()}` } : {};
+      const { status, body } = await crowd.call('POST', '/api/bookings', { body: { ...randomBody(), ...reference } });
       if (status === 201) ids.push(body.id);
-    } else if (dice < 0.75) await crowd.call('PUT', `/api/bookings/${id}`, { body: wish() });
+    } else if (random < 0.75) await crowd.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
     else await crowd.call('DELETE', `/api/bookings/${id}`);
   }
 }
 
-function placesWithBayIn(location: string): string {
-  const moved = structuredClone(places);
-  const [north] = moved.facilities;
+/** An import file in which bay-n1-01 is at `location`. */
+function placesWithBayAt(location: string): string {
+  const copy = structuredClone(places);
+  const [north] = copy.facilities;
   const [first, second] = north?.locations ?? [];
   const index = first?.bays.findIndex(({ id }) => id === 'bay-n1-01') ?? -1;
   const [bay] = (location === 'loc-north-2' && first?.bays.splice(index, 1)) || [];
   if (bay) second?.bays.push(bay);
-  return JSON.stringify(moved);
+  return JSON.stringify(copy);
 }
 
-test('16 clients, folding, recounting and an import that moves a bay, all at once: every count is right, no deadlock', async () => {
+test('16 clients, compactions, recounts and imports that move a bay run concurrently: counts stay right', async () => {
   const crowd = await createExtraSystem({ sharing: system, poolMax: 24 });
   const ids: string[] = [];
-  let busy = true;
+  let isRunning = true;
   const repeat = async (work: () => Promise<unknown>): Promise<void> => {
-    while (busy) await work();
+    while (isRunning) await work();
   };
-  const others = createCountingStore(crowd.db);
-  const work = Promise.all(Array.from({ length: 16 }, () => client(crowd, ids, 50))).finally(() => {
-    busy = false;
+  const otherCompaction = createCountCompaction(crowd.db);
+  const clients = Promise.all(Array.from({ length: 16 }, () => runClient(crowd, ids, 50))).finally(() => {
+    isRunning = false;
   });
-  const wrong: number[] = [];
+  const corrections: number[] = [];
   await Promise.all([
-    work,
-    repeat(() => counting.fold()),
-    repeat(() => others.fold()),
-    repeat(async () => wrong.push(await others.recount())),
+    clients,
+    repeat(() => compaction.compact()),
+    repeat(() => otherCompaction.compact()),
+    repeat(async () => corrections.push(await otherCompaction.recount())),
     repeat(async () => {
-      await importPlaces(system.db, readImport(placesWithBayIn('loc-north-2')));
-      await importPlaces(system.db, readImport(placesWithBayIn('loc-north-1')));
+      await importPlaces(system.db, readImport(placesWithBayAt('loc-north-2')));
+      await importPlaces(system.db, readImport(placesWithBayAt('loc-north-1')));
     }),
   ]);
   expect(ids.length).toBeGreaterThan(50);
-  expect(wrong.length).toBeGreaterThan(1);
-  expect(wrong.filter((found) => found > 0)).toEqual([]);
-  expect(crowd.databaseErrors.filter((code) => code !== '23P01')).toEqual([]);
-  await expectRight();
-  await counting.fold();
+  expect(corrections.length).toBeGreaterThan(1);
+  expect(corrections.filter((bins) => bins > 0)).toEqual([]);
+  expect(crowd.databaseErrors.filter((code) => code !== exclusionViolation)).toEqual([]);
+  await expectRightCounts();
+  await compaction.compact();
   expect(await query(system.db, 'select from booking_change')).toEqual([]);
-  await expectRight();
+  await expectRightCounts();
 });
 
-test('deep pages are full, and the total right, while what they hold is deleted', async () => {
-  const { search } = createSearchStore(system.db, { walkedAtMost: 0 });
+test('deep pages are full and totals are right while bookings are deleted', async () => {
+  const { search } = createSearchStore(system.db, { maxSkippedRows: 0 });
   const token = await system.token(['fac-east']);
   const ids: string[] = [];
-  for (let made = 0; made < 240; made += 1) {
+  for (let created = 0; created < 240; created += 1) {
     const { body } = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-e1-01' }) });
     ids.push(body.id);
   }
-  const left = ids.slice(200);
-  const go = ids.slice(0, 200);
-  const clear = async (): Promise<void> => {
-    for (let id = go.pop(); id !== undefined; id = go.pop())
+  const kept = ids.slice(200);
+  const toDelete = ids.slice(0, 200);
+  const remove = async (): Promise<void> => {
+    for (let id = toDelete.pop(); id !== undefined; id = toDelete.pop())
       await system.call('DELETE', `/api/bookings/${id}`, { token });
   };
-  const clearing = Promise.all([clear(), clear(), clear(), clear()]);
-  while (go.length > 0) {
+  const deletions = Promise.all([remove(), remove(), remove(), remove()]);
+  while (toDelete.length > 0) {
     const { bookings, total } = await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 });
     expect(bookings).toHaveLength(20);
-    expect(total).toBeGreaterThanOrEqual(go.length + left.length);
+    expect(total).toBeGreaterThanOrEqual(toDelete.length + kept.length);
   }
-  await clearing;
-  expect((await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 })).total).toBe(left.length);
-  for (const id of left) await system.call('DELETE', `/api/bookings/${id}`, { token });
+  await deletions;
+  expect((await search({ facilities: ['fac-east'], now }, { page: 2, pageSize: 20 })).total).toBe(kept.length);
+  for (const id of kept) await system.call('DELETE', `/api/bookings/${id}`, { token });
 });
 
-test('a create that is refused counts nothing', async () => {
+test('a refused create does not append to the log', async () => {
   const body = bookingBody({ bayId: 'bay-n1-05' });
   await system.call('POST', '/api/bookings', { body });
   const before = await query(system.db, 'select booking_id from booking_change');
@@ -141,34 +144,31 @@ test('a create that is refused counts nothing', async () => {
   expect(await query(system.db, 'select booking_id from booking_change')).toEqual(before);
 });
 
-test('what a release without counts has written is counted by a recount, under load', async () => {
-  await counting.setComplete(false);
+test('a recount under load counts the bookings that a release without counts has written', async () => {
+  await compaction.setComplete(false);
   const crowd = await createExtraSystem({ sharing: system, poolMax: 8 });
   await query(system.db, "delete from booking where bay_id = 'bay-n1-01'");
-  const [one] = await query<{ id: string }>(system.db, "select id from booking where bay_id = 'bay-n2-01' limit 1");
+  const [booking] = await query<{ id: string }>(system.db, "select id from booking where bay_id = 'bay-n2-01' limit 1");
   await query(
     system.db,
-    "update booking set start_date = '2061-01-01Z', end_date = '2061-01-02Z' where facility_id = 'fac-north' and id = $1",
-    [one?.id],
+    `update booking set start_date = '2061-01-01Z', end_date = '2061-01-02Z'
+     where facility_id = 'fac-north' and id = $1`,
+    [booking?.id],
   );
-  const bay =
-    "'fac-south', md5(id)::uuid, location_id, id, 'old', timestamptz '2060-01-01Z', timestamptz '2060-01-02Z'";
   await query(
     system.db,
-    `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
-     select ${bay}, timestamptz '2025-01-01Z', timestamptz '2025-01-01Z' from bay where facility_id = 'fac-south'`,
+    `insert into booking (facility_id, id, location_id, bay_id, user_alias,
+       start_date, end_date, created_at, last_updated_at)
+     select 'fac-south', md5(id)::uuid, location_id, id, 'old',
+       timestamptz '2060-01-01Z', timestamptz '2060-01-02Z', timestamptz '2025-01-01Z', timestamptz '2025-01-01Z'
+     from bay where facility_id = 'fac-south'`,
   );
-  // Until the recount, totals are counted row by row.
+  // The counts are not complete, so the total comes from counting rows.
   const { body } = await system.call('GET', '/api/bookings?pageSize=1');
-  expect(body.total).toBe(await count('true'));
-  let wrong = 0;
-  await Promise.all([
-    client(crowd, [], 30),
-    client(crowd, [], 30),
-    counting.recount().then((found) => (wrong = found)),
-  ]);
-  expect(wrong).toBeGreaterThan(0);
-  await expectRight();
-  expect(await counting.recount()).toBe(0);
-  await counting.setComplete(true);
+  expect(body.total).toBe(await countRows('true'));
+  const [corrections] = await Promise.all([compaction.recount(), runClient(crowd, [], 30), runClient(crowd, [], 30)]);
+  expect(corrections).toBeGreaterThan(0);
+  await expectRightCounts();
+  expect(await compaction.recount()).toBe(0);
+  await compaction.setComplete(true);
 });

@@ -2,7 +2,7 @@
 
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createAnswerStore } from '../src/bookings/idempotency.ts';
+import { createIdempotencyStore } from '../src/bookings/storage/idempotency-store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { isTransactionWaiting } from './support/lock-waits.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -89,7 +89,7 @@ test('old answers are cleared away in batches', async () => {
     system.db,
     "insert into idempotency_key select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours' from generate_series(1, 2500) n",
   );
-  expect(await createAnswerStore(system.db).forgetOld(new Date())).toBeGreaterThanOrEqual(2500);
+  expect(await createIdempotencyStore(system.db).deleteExpired(new Date())).toBeGreaterThanOrEqual(2500);
   expect(await query(system.db, "select from idempotency_key where id like 'old-%'")).toHaveLength(0);
   expect(await query(system.db, 'select from idempotency_key')).not.toHaveLength(0);
 });
@@ -97,7 +97,8 @@ test('old answers are cleared away in batches', async () => {
 test('in flight: 409 ERR00409 with Retry-After', async () => {
   const body = bookingBody({ bayId: 'bay-n1-07' });
   const holder = await system.db.transaction();
-  // Another instance is in the midst of its transaction: the bay is locked, and the first request waits for it with its key kept.
+  // Another instance is in the midst of its transaction: the bay is locked, and the first request waits for it with its
+  // key kept.
   await query(holder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
   const first = post(body, 'key-6');
   while (!(await isTransactionWaiting(system.db)));

@@ -19,8 +19,6 @@ export interface EndpointResponse {
   readonly status: number;
   /** A value that is sent as JSON. */
   readonly body?: unknown;
-  /** The body as JSON text. It replaces `body`. */
-  readonly json?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -1,8 +1,8 @@
-// Booking ids: UUIDs of version 7, with the facility's tag at the end.
+// Tests booking ids: UUIDs of version 7 that end with the tag of their facility.
 import { expect, test } from '@jest/globals';
-import { createCandidates, facilityTag, isBookingId, newBookingId } from './booking-id.ts';
+import { createFacilityLookup, facilityTag, isBookingId, newBookingId } from './booking-id.ts';
 
-test('a version 7 UUID of its time, unlike any other, ending in the tag of its facility', () => {
+test('newBookingId returns unique version 7 UUIDs with the time and the tag of the facility', () => {
   const now = new Date('2030-01-01T00:00:00.123Z');
   const ids = Array.from({ length: 1000 }, () => newBookingId('fac-north', now));
   expect(new Set(ids).size).toBe(1000);
@@ -14,11 +14,11 @@ test('a version 7 UUID of its time, unlike any other, ending in the tag of its f
   }
 });
 
-test('the tag finds the facility among those of a token', () => {
+test('the tag of an id finds its facility among those of a token', () => {
   const facilities = Array.from({ length: 100 }, (_, index) => `fac-${index}`);
-  const candidates = createCandidates();
+  const findLikelyFacilities = createFacilityLookup();
   for (const facility of facilities) {
-    expect(candidates(facilities, newBookingId(facility, new Date()).toUpperCase())).toContain(facility);
+    expect(findLikelyFacilities(facilities, newBookingId(facility, new Date()).toUpperCase())).toContain(facility);
   }
-  expect(candidates(facilities, newBookingId('elsewhere', new Date()))).toEqual([]);
+  expect(findLikelyFacilities(facilities, newBookingId('elsewhere', new Date()))).toEqual([]);
 });

@@ -1,11 +1,15 @@
-// How is a booking named, and where is it probably kept? A version 7 UUID (RFC 9562) whose last 16 bits are a tag of its facility. The
-// tag only says where to look first among the facilities of a token; it grants nothing, and a booking that moved keeps its id.
+// Creates booking ids, and finds the facilities that an id probably belongs to.
+//
+// A booking id is a UUID of version 7 (RFC 9562). Its last 16 bits are a tag, which is derived from the id of the
+// facility where the booking was created. A client sends the booking id alone, and the tag tells which of its
+// facilities to search first. The tag grants no access. A booking that moved to another facility keeps its id, so the
+// tag can be wrong.
 import { createHash, randomBytes } from 'node:crypto';
 
-const form = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function isBookingId(text: string): boolean {
-  return form.test(text);
+  return uuidPattern.test(text);
 }
 
 export function facilityTag(facilityId: string): string {
@@ -21,10 +25,13 @@ export function newBookingId(facilityId: string, now: Date): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-export type FindCandidates = (facilities: readonly string[], bookingId: string) => readonly string[];
+export type FindLikelyFacilities = (facilities: readonly string[], bookingId: string) => readonly string[];
 
-/** Those of `facilities` that the id's tag fits. Tags are worked out once per list, which lives as long as its token is remembered. */
-export function createCandidates(): FindCandidates {
+/**
+ * The returned function finds those of `facilities` whose tag is the tag of the booking id. It calculates the tags once
+ * for each array, because the array of a token stays the same while the token is cached.
+ */
+export function createFacilityLookup(): FindLikelyFacilities {
   const tagged = new WeakMap<readonly string[], ReadonlyMap<string, readonly string[]>>();
   return (facilities, bookingId) => {
     let byTag = tagged.get(facilities);

@@ -1,29 +1,15 @@
-// A booking as the service thinks of it, between the row of the store and the resource on the wire; its times are those of the wire, in
-// UTC with milliseconds, so that their order is that of the texts.
+// Derives the types of a booking and of its parts from the column table, and calculates its ETag.
+import type { Booking, PublicField, UpdateField } from './storage/columns.ts';
 
-export interface Booking {
-  readonly id: string;
-  readonly facilityId: string;
-  readonly externalBookingId: string | undefined;
-  readonly correlationId: string | undefined;
-  readonly bayId: string;
-  readonly userAlias: string;
-  readonly startDate: string;
-  readonly endDate: string;
-  readonly createdAt: string;
-  readonly lastUpdatedAt: string;
-  readonly version: number;
-}
+export type { Booking } from './storage/columns.ts';
 
-/** What an update sets. */
-export interface BookingChange {
-  readonly bayId: string;
-  readonly userAlias: string;
-  readonly startDate: string;
-  readonly endDate: string;
-}
+/** A booking as clients see it, apart from its links. */
+export type PublicBooking = Pick<Booking, PublicField>;
 
-/** The opaque part of the booking's entity tag; the store compares it with If-Match under its lock. */
-export function tagOf({ version, lastUpdatedAt }: Booking): string {
+/** All the fields that an update sets. */
+export type BookingChange = Pick<Booking, UpdateField>;
+
+/** The ETag of a booking, without quotes. The database calculates the same value when it checks `If-Match`. */
+export function etagOf({ version, lastUpdatedAt }: Pick<Booking, 'version' | 'lastUpdatedAt'>): string {
   return `${version}-${Date.parse(lastUpdatedAt)}`;
 }

@@ -1,7 +1,7 @@
-// Date-times and the two rules on them, for all that can be written. Specification, "Errors"; contract section 7.
+// Tests the parser of date-times and the rules for the dates of a booking, for all kinds of input.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseDateTime, timeFaults } from './date-times.ts';
+import { findDateErrors, parseDateTime } from './date-times.ts';
 
 const instants = fc.date({
   min: new Date('0001-01-02T00:00:00Z'),
@@ -14,28 +14,28 @@ const offsets = fc.record({
   minutes: fc.integer({ min: 0, max: 59 }),
 });
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12 });
-const two = (value: number) => String(value).padStart(2, '0');
+const twoDigits = (value: number) => String(value).padStart(2, '0');
 
 describe('parseDateTime', () => {
-  test('reads back what we answer', () => {
+  test('reads every date-time that a response can contain', () => {
     fc.assert(
       fc.property(instants, (instant) => parseDateTime(instant.toISOString())?.getTime() === instant.getTime()),
     );
   });
 
-  test('an offset names the same instant', () => {
+  test('converts an offset to the same instant in UTC', () => {
     fc.assert(
       fc.property(instants, offsets, (instant, { sign, hours, minutes }) => {
         const shift = (hours * 60 + minutes) * (sign === '-' ? -60_000 : 60_000);
         const local = new Date(instant.getTime() + shift);
         fc.pre(local.getUTCFullYear() >= 1 && local.getUTCFullYear() <= 9999);
-        const text = `${local.toISOString().slice(0, -1)}${sign}${two(hours)}:${two(minutes)}`;
+        const text = `${local.toISOString().slice(0, -1)}${sign}${twoDigits(hours)}:${twoDigits(minutes)}`;
         return parseDateTime(text)?.getTime() === instant.getTime();
       }),
     );
   });
 
-  test('digits beyond milliseconds are cut, never rounded, so that order survives', () => {
+  test('cuts off digits beyond milliseconds', () => {
     fc.assert(
       fc.property(instants, digits, (instant, more) => {
         const text = instant.toISOString().replace('Z', `${more}Z`);
@@ -44,8 +44,8 @@ describe('parseDateTime', () => {
     );
   });
 
-  test('never throws, and what it takes is a valid date of the years 1 to 9999', () => {
-    const nearly = fc
+  test('never throws, and returns only valid dates of the years 1 to 9999', () => {
+    const almostValid = fc
       .tuple(
         fc.constantFrom('2030', '0000', '9999', '10000'),
         fc.nat(14),
@@ -55,12 +55,12 @@ describe('parseDateTime', () => {
         fc.nat(61),
         fc.constantFrom('Z', 'z', '', '+02:00', '-23:59', '+24:00', ' 02:00', '+0200', '+02'),
       )
-      .map(
-        ([year, month, day, hour, minute, second, zone]) =>
-          `${year}-${two(month)}-${two(day)}T${two(hour)}:${two(minute)}:${two(second)}${zone}`,
-      );
+      .map(([year, month, day, hour, minute, second, zone]) => {
+        const date = [year, twoDigits(month), twoDigits(day)].join('-');
+        return `${date}T${[hour, minute, second].map(twoDigits).join(':')}${zone}`;
+      });
     fc.assert(
-      fc.property(fc.oneof(fc.string(), nearly), (text) => {
+      fc.property(fc.oneof(fc.string(), almostValid), (text) => {
         const parsed = parseDateTime(text);
         return parsed === undefined || /^\d{4}-.*Z$/.test(parsed.toISOString());
       }),
@@ -74,25 +74,25 @@ describe('parseDateTime', () => {
     '2030-00-01T00:00:00Z',
     '2030-01-00T00:00:00Z',
     '2100-02-29T00:00:00Z',
-  ])('refuses the day that is not: %s', (text) => expect(parseDateTime(text)).toBeUndefined());
+  ])('rejects a day that does not exist: %s', (text) => expect(parseDateTime(text)).toBeUndefined());
 
-  test('takes the 29th of February of a leap year', () => {
+  test('accepts 29 February of a leap year', () => {
     expect(parseDateTime('2028-02-29T00:00:00Z')?.toISOString()).toBe('2028-02-29T00:00:00.000Z');
   });
 });
 
-describe('timeFaults', () => {
-  test('ERR00010 exactly when endDate is before startDate, ERR00011 exactly when it is before now', () => {
+describe('findDateErrors', () => {
+  test('returns ERR00010 only if endDate is before startDate, and ERR00011 only if endDate is in the past', () => {
     fc.assert(
       fc.property(instants, instants, instants, (start, end, now) => {
-        const faults = timeFaults(start, end, now);
-        return faults.includes('ERR00010') === end < start && faults.includes('ERR00011') === end < now;
+        const codes = findDateErrors(start, end, now);
+        return codes.includes('ERR00010') === end < start && codes.includes('ERR00011') === end < now;
       }),
     );
   });
 
-  test('startDate = endDate = now is no fault', () => {
+  test('returns nothing if startDate, endDate and now are equal', () => {
     const now = new Date();
-    expect(timeFaults(now, now, now)).toEqual([]);
+    expect(findDateErrors(now, now, now)).toEqual([]);
   });
 });

@@ -1,8 +1,10 @@
-// What can be done with bookings over HTTP? The six endpoints of the specification, each as data; the doing is in create, change, list.
+// Describes the six endpoints for bookings. Their handlers are in create.ts, update.ts, delete.ts, find.ts and list.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import { createBookingCreator } from './create.ts';
+import { type CreateServices, createBookingCreator } from './create.ts';
+import { createBookingDeleter } from './delete.ts';
 import { bookingExample, bookingListExample, createExample, exampleId, updateExample } from './examples.ts';
+import { createBookingFinder } from './find.ts';
 import { createBookingLister, type ListServices } from './list.ts';
 import { bookingResponse } from './resource.ts';
 import {
@@ -14,8 +16,7 @@ import {
   upcomingQuerySchema,
   updateBookingSchema,
 } from './schema.ts';
-import type { ChangeServices } from './update.ts';
-import { createBookingChanger, createBookingFinder } from './update.ts';
+import { createBookingUpdater, type UpdateServices } from './update.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
@@ -25,20 +26,26 @@ const params = { id: { description: 'Booking ID.', schema: string, example: exam
 const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
 const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
 const ifMatch = {
-  'If-Match': { description: 'Do it only if the ETag is still one of these; else 412.', schema: string },
+  'If-Match': { description: 'The request fails with 412 unless the ETag is one of these.', schema: string },
 } as const;
 const ifNoneMatch = {
-  'If-None-Match': { description: 'Answer 304 if the ETag is one of these.', schema: string },
+  'If-None-Match': { description: 'The response is 304 if the ETag is one of these.', schema: string },
 } as const;
 
-export function createBookingEndpoints(services: ChangeServices & ListServices & { readonly baseUrl: string }) {
-  const create = createBookingCreator(services);
-  const { update, remove } = createBookingChanger(services);
+export type BookingEndpointServices = CreateServices &
+  UpdateServices &
+  ListServices & {
+    readonly baseUrl: string;
+  };
+
+export function createBookingEndpoints(services: BookingEndpointServices) {
+  const createBooking = createBookingCreator(services);
+  const updateBooking = createBookingUpdater(services);
+  const deleteBooking = createBookingDeleter(services);
+  const findBooking = createBookingFinder(services);
   const { search, upcoming } = createBookingLister(services);
-  const find = createBookingFinder(services);
   const example = bookingExample(services.baseUrl);
   const listExample = bookingListExample(services.baseUrl);
-  const { link } = services;
 
   return [
     defineEndpoint({
@@ -48,11 +55,13 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       tag,
       summary: 'Create a booking',
       description:
-        'Books a bay. All faults that can be found are reported together. Bookings are half-open: back to back is no overlap.',
+        'Books a bay. The response reports all errors that can be found. ' +
+        'Bookings are half-open: a booking may start when another one ends.',
       headers: {
         'Idempotency-Key': {
           description:
-            'Makes a repetition safe: for 24 hours the same key and body answer the same booking, another body is 422.',
+            'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
+            'response, and a request with the same key and another body gets 422.',
           schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
           example: '6f1c2f0e-42',
         },
@@ -64,7 +73,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
         description: 'The booking.',
         schema: bookingSchema,
         example,
-        headers: { ...etag, Location: { description: "The booking's address.", schema: string } },
+        headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
       },
       errorCodes: [
         'ERR00001',
@@ -81,7 +90,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       errorContext,
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
-        create({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
+        createBooking({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
     }),
     defineEndpoint({
       operationId: 'searchBookings',
@@ -90,7 +99,8 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       tag,
       summary: 'List or search bookings',
       description:
-        "The bookings of the token's facilities that fit every filter, by startDate, then id. Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a) or comma-separated (ids=a,b), 500 values at most.",
+        "The bookings of the token's facilities that match every filter, by startDate, then id. " +
+        'Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a) or comma-separated (ids=a,b), 500 values at most.',
       query: searchQuerySchema,
       queryExamples: { bayIds: ['bay-n1-01'] },
       body: searchBodySchema,
@@ -120,7 +130,8 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       notModified: true,
       errorCodes: ['ERR00404'],
       errorContext,
-      handle: async ({ params: { id = '' }, caller }) => bookingResponse(200, await find(id, caller), link),
+      handle: async ({ params: { id = '' }, caller }) =>
+        bookingResponse(200, await findBooking(id, caller), services.link),
     }),
     defineEndpoint({
       operationId: 'updateBooking',
@@ -148,7 +159,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       errorContext,
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
-        update({ id, caller, ifMatch: header('if-match'), body, validationErrors }),
+        updateBooking({ id, caller, ifMatch: header('if-match'), body, validationErrors }),
     }),
     defineEndpoint({
       operationId: 'deleteBooking',
@@ -156,13 +167,13 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       path: '/api/bookings/{id}',
       tag,
       summary: 'Delete a booking',
-      description: 'Deletes the booking; its externalBookingId may be used again.',
+      description: 'Deletes the booking. Its externalBookingId can be used again.',
       params,
       headers: ifMatch,
       success: { status: 204, description: 'Deleted.' },
       errorCodes: ['ERR00404', 'ERR00412'],
       errorContext,
-      handle: ({ params: { id = '' }, caller, header }) => remove({ id, caller, ifMatch: header('if-match') }),
+      handle: ({ params: { id = '' }, caller, header }) => deleteBooking({ id, caller, ifMatch: header('if-match') }),
     }),
     defineEndpoint({
       operationId: 'listUpcomingBookings',
@@ -170,7 +181,7 @@ export function createBookingEndpoints(services: ChangeServices & ListServices &
       path: '/api/bays/{id}/upcoming-bookings',
       tag,
       summary: 'Upcoming bookings of one bay',
-      description: 'The bookings of the bay that are in progress or still to come, by startDate, then id.',
+      description: 'The bookings of the bay that are in progress or in the future, by startDate, then id.',
       params: { id: { description: 'Bay ID.', schema: string, example: 'bay-n1-01' } },
       query: upcomingQuerySchema,
       success: {

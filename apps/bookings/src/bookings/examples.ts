@@ -1,4 +1,4 @@
-// What do requests and answers look like? The examples of the OpenAPI document, on the demo's places.
+// Examples of requests and responses for the OpenAPI document. They use the places of the demo.
 
 import { defaultPageSizes } from '../http/pagination.ts';
 

@@ -1,16 +1,16 @@
-// GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: which bookings are there, page by page?
+// GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page of them.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { defaultPageSizes, listResponseFromJson, pageRequest } from '../http/pagination.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
-import { bookingItemWriter } from './resource.ts';
-import { type BookingFilter, mergeSearch, type SearchQuery } from './search/filter.ts';
-import type { Found, SearchStore } from './search/store.ts';
+import { bookingItem } from './resource.ts';
+import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
+import type { SearchResult, SearchStore } from './search/store.ts';
 import type { Criteria } from './search/where.ts';
 
 export interface ListServices {
@@ -20,56 +20,50 @@ export interface ListServices {
   readonly now: () => Date;
 }
 
-const nothing: Found = { bookings: [], total: 0 };
+export interface UpcomingQuery extends Partial<PageRequest> {
+  readonly todayOnly?: boolean;
+}
+
+const emptyResult: SearchResult = { bookings: [], total: 0 };
+const errorContext = { externalBookingId: '' };
 
 export function createBookingLister({ searches, catalogue, link, now }: ListServices) {
-  const writeItem = bookingItemWriter(link);
-  const answer = ({ bookings, total }: Found, path: string, query: object, page: PageRequest): EndpointResponse => {
-    const items = bookings.map(writeItem);
-    return listResponseFromJson({ path, query: { ...query }, page }, items, total, link);
-  };
-
   const search = async (
     query: SearchQuery,
-    body: { readonly endDate?: string },
-    found: readonly ValidationError[],
+    body: SearchBody,
+    routerErrors: readonly ValidationError[],
     caller: Caller,
   ): Promise<EndpointResponse> => {
-    const { filter, page, given, validationErrors } = mergeSearch(query, body, found);
-    if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors, { externalBookingId: '' }));
-    const criteria = await criteriaOf(filter, caller);
-    return answer(criteria ? await searches.search(criteria, page) : nothing, '/api/bookings', given, page);
+    const { filter, page, linkQuery, validationErrors } = mergeSearch(query, body, routerErrors);
+    if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors, errorContext));
+    const criteria = await findCriteria(filter, caller);
+    const result = criteria ? await searches.search(criteria, page) : emptyResult;
+    return pageOf(result, '/api/bookings', linkQuery, page);
   };
 
-  /** Undefined where nothing can match. */
-  const criteriaOf = async (filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> => {
+  const upcoming = async (bayId: string, query: UpcomingQuery, { facilities }: Caller): Promise<EndpointResponse> => {
+    const facilityId = isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
+    if (facilityId === undefined) throw apiError('ERR00404', { context: errorContext });
+    const page = pageRequest(query, defaultPageSizes.upcomingBookings);
+    const criteria = { facilities: [facilityId], bayIds: [bayId], now: now() };
+    const result = await searches.search({ ...criteria, upcoming: { todayOnly: query.todayOnly === true } }, page);
+    return pageOf(result, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
+  };
+
+  /** Limits the search to the facilities that can have matching bookings. Undefined if none can. */
+  async function findCriteria(filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> {
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
     const { locationIds, bayIds } = filter;
     let selected = facilities;
-    if (locationIds) selected = await catalogue.facilitiesOfLocations(selected, locationIds);
-    if (bayIds && selected.length > 1) selected = await catalogue.facilitiesOfBays(selected, bayIds);
+    if (locationIds) selected = await catalogue.findFacilitiesOfLocations(selected, locationIds);
+    if (bayIds && selected.length > 1) selected = await catalogue.findFacilitiesOfBays(selected, bayIds);
     return selected.length === 0 ? undefined : { ...filter, facilities: selected, now: now() };
-  };
+  }
 
-  const upcoming = async (
-    bayId: string,
-    query: { readonly todayOnly?: boolean; readonly page?: number; readonly pageSize?: number },
-    { facilities }: Caller,
-  ): Promise<EndpointResponse> => {
-    const place = isText(bayId) ? await catalogue.findBay(facilities, bayId) : undefined;
-    if (!place) throw apiError('ERR00404', { context: { externalBookingId: '' } });
-    const page = pageRequest(query, defaultPageSizes.upcomingBookings);
-    const found = await searches.search(
-      {
-        facilities: [place.facilityId],
-        bayIds: [bayId],
-        upcoming: { todayOnly: query.todayOnly === true },
-        now: now(),
-      },
-      page,
-    );
-    return answer(found, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
-  };
+  function pageOf({ bookings, total }: SearchResult, path: string, query: object, page: PageRequest): EndpointResponse {
+    const items = bookings.map((booking) => bookingItem(booking, link));
+    return listResponse({ path, query: { ...query }, page }, items, total, link);
+  }
 
   return { search, upcoming };
 }

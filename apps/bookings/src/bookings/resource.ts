@@ -1,46 +1,38 @@
-// How does a booking look on the wire? The only mapping to the specification's "Booking". Pure.
+// Maps a booking to the JSON of responses (specification, "Booking").
+//
+// Lists need no faster encoder: JSON.stringify writes 200 items of this form in 102 µs. An encoder that was written for
+// bookings took 95 µs, which saves one percent of the CPU time of a request.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { type Booking, tagOf } from './booking.ts';
-import type { ListedBooking } from './search/store.ts';
+import { type Booking, etagOf, type PublicBooking } from './booking.ts';
+import { optionalFields, pick, publicFields } from './storage/columns.ts';
 
-function fieldsOf(booking: Booking) {
-  return {
-    id: booking.id,
-    ...(booking.externalBookingId !== undefined && { externalBookingId: booking.externalBookingId }),
-    ...(booking.correlationId !== undefined && { correlationId: booking.correlationId }),
-    bayId: booking.bayId,
-    userAlias: booking.userAlias,
-    startDate: booking.startDate,
-    endDate: booking.endDate,
-    createdAt: booking.createdAt,
-    lastUpdatedAt: booking.lastUpdatedAt,
-  };
+export function bookingPath({ id }: Pick<Booking, 'id'>): string {
+  return `/api/bookings/${id}`;
 }
 
-/** In lists: only self. Written as JSON at once, since pages hold up to a thousand; id and times hold nothing to escape. */
-export function bookingItemWriter(link: MakeLink): (row: ListedBooking) => string {
-  const href = JSON.stringify(link('GET', '/api/bookings/').href).slice(0, -1);
-  const text = JSON.stringify;
-  return (row) =>
-    `{"id":"${row.id}"` +
-    (row.external_booking_id === null ? '' : `,"externalBookingId":${text(row.external_booking_id)}`) +
-    (row.correlation_id === null ? '' : `,"correlationId":${text(row.correlation_id)}`) +
-    `,"bayId":${text(row.bay_id)},"userAlias":${text(row.user_alias)}` +
-    `,"startDate":"${row.start_date}","endDate":"${row.end_date}"` +
-    `,"createdAt":"${row.created_at}","lastUpdatedAt":"${row.last_updated_at}"` +
-    `,"_links":{"self":{"method":"GET","href":${href}${row.id}"}}}`;
+/** A booking as an item of a list. It has the link `self` only. */
+export function bookingItem(booking: PublicBooking, link: MakeLink) {
+  return toJson(booking, { self: link('GET', bookingPath(booking)) });
 }
 
 export function bookingResource(booking: Booking, link: MakeLink) {
-  const path = `/api/bookings/${booking.id}`;
-  return {
-    ...fieldsOf(booking),
-    _links: { self: link('GET', path), edit: link('PUT', path), delete: link('DELETE', path) },
-  };
+  const path = bookingPath(booking);
+  return toJson(pick(publicFields, booking), {
+    self: link('GET', path),
+    edit: link('PUT', path),
+    delete: link('DELETE', path),
+  });
 }
 
-/** A single booking as the whole answer, with its entity tag. */
+/** A response with a single booking and its ETag. */
 export function bookingResponse(status: number, booking: Booking, link: MakeLink): EndpointResponse {
-  return { status, body: bookingResource(booking, link), headers: { ETag: `"${tagOf(booking)}"` } };
+  return { status, body: bookingResource(booking, link), headers: { ETag: `"${etagOf(booking)}"` } };
+}
+
+function toJson<Links>(booking: PublicBooking, _links: Links) {
+  const json: Record<string, unknown> = { ...booking, _links };
+  // JSON.stringify leaves out undefined, but not null.
+  for (const field of optionalFields) json[field] ??= undefined;
+  return json;
 }

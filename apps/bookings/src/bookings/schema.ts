@@ -1,4 +1,5 @@
-// What does a booking consist of, and what may be asked for? The JSON Schemas that type, document and check (specification, "Booking").
+// JSON Schemas of bookings and of the requests for them. They validate requests, and the OpenAPI document is generated
+// from them (specification, "Booking").
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
@@ -8,7 +9,7 @@ const dateTime = { type: 'string', format: 'date-time' } as const;
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };
 const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
 
-const writableFields = {
+const updateFields = {
   bayId: { ...textSchema, description: 'Bay to book.' },
   userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, with a zone; digits beyond milliseconds are cut.' },
@@ -18,13 +19,13 @@ const writableFields = {
 export const createBookingSchema = {
   type: 'object',
   required: ['bayId', 'userAlias', 'startDate', 'endDate'],
-  properties: { externalBookingId, correlationId, ...writableFields },
+  properties: { externalBookingId, correlationId, ...updateFields },
 } as const;
 
 export const updateBookingSchema = {
   type: 'object',
   required: ['bayId', 'userAlias', 'startDate', 'endDate'],
-  properties: writableFields,
+  properties: updateFields,
 } as const;
 
 const bookingFields = {
@@ -39,11 +40,20 @@ const bookingFields = {
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
 } as const;
 
-const mandatory = ['id', 'bayId', 'userAlias', 'startDate', 'endDate', 'createdAt', 'lastUpdatedAt', '_links'] as const;
+const requiredFields = [
+  'id',
+  'bayId',
+  'userAlias',
+  'startDate',
+  'endDate',
+  'createdAt',
+  'lastUpdatedAt',
+  '_links',
+] as const;
 
 export const bookingSchema = {
   type: 'object',
-  required: mandatory,
+  required: requiredFields,
   additionalProperties: false,
   properties: {
     ...bookingFields,
@@ -56,9 +66,10 @@ export const bookingSchema = {
   },
 } as const;
 
+/** A booking in a list. */
 export const bookingItemSchema = {
   type: 'object',
-  required: mandatory,
+  required: requiredFields,
   additionalProperties: false,
   properties: {
     ...bookingFields,
@@ -80,23 +91,24 @@ export const searchQuerySchema = {
     externalBookingIds: idsSchema('External booking IDs.'),
     correlationIds: idsSchema('Correlation IDs.'),
     bayIds: idsSchema('Bay IDs.'),
-    locationIds: idsSchema('Location IDs: the listing of these locations, by bookings within startDate and endDate.'),
+    locationIds: idsSchema('Location IDs. They change the meaning of startDate and endDate.'),
     userAlias: { ...textSchema, description: 'User alias to search for.' },
     isActive: { type: 'boolean', description: 'true: endDate is after now; false: it is not.' },
     startDate: {
       ...dateTime,
       description:
-        'With locationIds: bookings that start and end within startDate to endDate, and both are needed. Without: bookings that overlap the interval, which one date alone leaves open at the other end.',
+        'With locationIds: selects bookings that start and end within startDate and endDate, and both are required. ' +
+        'Without: selects bookings that overlap the interval; one date alone leaves it open at the other end.',
     },
-    endDate: { ...dateTime, description: 'See startDate. May come in a JSON body instead.' },
+    endDate: { ...dateTime, description: 'See startDate. Can be sent in a JSON body instead.' },
     ...pageQuerySchema(defaultPageSizes.bookings, `, ${defaultPageSizes.bookingsOfLocations} with locationIds`),
   },
 } as const;
 
-/** The search variant of the specification lists endDate in the body. */
+/** The specification lists endDate as a field of the body of a search. */
 export const searchBodySchema = {
   type: 'object',
-  properties: { endDate: { ...dateTime, description: 'Read where the query has no endDate.' } },
+  properties: { endDate: { ...dateTime, description: 'Read if the query has no endDate.' } },
 } as const;
 
 export const upcomingQuerySchema = {

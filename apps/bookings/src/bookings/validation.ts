@@ -1,70 +1,85 @@
-// What is wrong with a booking that a client wants? All problems that can be found are reported together, one entry
-// each (contract section 7); the database has the last word, and what it refuses is explained here.
+// Validates a requested booking, and explains why the database refused it.
+//
+// A response reports all errors that can be found (docs/behaviour.md, "Validation"). Most of them are found here. The
+// database decides about other bookings and the state of the bay, and is asked for the reasons after it refused a
+// write.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
-import type { BayPlace, Catalogue } from '../places/catalogue.ts';
-import type { BookingChange } from './booking.ts';
-import { parseDateTime, timeFaults } from './date-times.ts';
+import type { Catalogue } from '../places/catalogue.ts';
+import type { Booking } from './booking.ts';
+import { findDateErrors, parseDateTime } from './date-times.ts';
+import { type CreateField, pick } from './storage/columns.ts';
 import type { BookingStore } from './storage/store.ts';
 
-/** The fields of a body that are valid. */
-export interface WantedFields {
-  readonly bayId?: string;
-  readonly userAlias?: string;
-  readonly startDate?: string;
-  readonly endDate?: string;
+/** The valid fields of a request body, which can be incomplete. */
+export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
+
+/** `contextData` of the errors of a booking. The id is "" if the booking has none. */
+export type ErrorContext = { readonly externalBookingId: string };
+
+export interface RequestedBooking<F extends CreateField> {
+  readonly bay: { readonly facilityId: string; readonly bayId: string } | undefined;
+  readonly interval: { readonly start: Date; readonly end: Date } | undefined;
+  /** The fields as they are stored; undefined if there is a problem. */
+  readonly fields: Pick<Booking, F> | undefined;
+  /** The problems that were found without looking at other bookings. */
+  readonly problems: (context: ErrorContext) => readonly Problem[];
 }
 
-export interface Wanted {
-  readonly bayId: string | undefined;
-  readonly place: BayPlace | undefined;
-  readonly start: Date | undefined;
-  readonly end: Date | undefined;
-  /** The whole change, if nothing is at fault so far. */
-  readonly change: (BookingChange & { readonly place: BayPlace }) | undefined;
-  /** Found without asking the database about other bookings. */
-  readonly problems: (context: Record<string, unknown>) => readonly Problem[];
+export interface ValidationOptions {
+  readonly catalogue: Catalogue;
+  readonly facilities: readonly string[];
+  readonly now: Date;
 }
 
-export async function examine(
-  { bayId, userAlias, startDate, endDate }: WantedFields,
+/** `validationErrors` are those that the router found. `fields` are the fields that the request sets. */
+export async function validateBooking<F extends CreateField>(
+  fields: readonly F[],
+  body: RequestBody<F>,
   validationErrors: readonly ValidationError[],
-  options: { readonly catalogue: Catalogue; readonly facilities: readonly string[]; readonly now: Date },
-): Promise<Wanted> {
+  { catalogue, facilities, now }: ValidationOptions,
+): Promise<RequestedBooking<F>> {
+  const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const start = startDate === undefined ? undefined : parseDateTime(startDate);
   const end = endDate === undefined ? undefined : parseDateTime(endDate);
-  const place = bayId === undefined ? undefined : await options.catalogue.findBay(options.facilities, bayId);
-  const codes: ErrorCode[] = [...timeFaults(start, end, options.now)];
-  if (bayId !== undefined && !place) codes.push('ERR00012');
-  const whole = validationErrors.length === 0 && codes.length === 0 && place && bayId && userAlias && start && end;
+  const facilityId = bayId === undefined ? undefined : await catalogue.findFacilityOfBay(facilities, bayId);
+  const codes: ErrorCode[] = [...findDateErrors(start, end, now)];
+  if (bayId !== undefined && facilityId === undefined) codes.push('ERR00012');
+  const isValid = validationErrors.length === 0 && codes.length === 0;
   return {
-    bayId,
-    place,
-    start,
-    end,
-    change: whole ? { bayId, userAlias, startDate: start.toISOString(), endDate: end.toISOString(), place } : undefined,
+    bay: bayId !== undefined && facilityId !== undefined ? { facilityId, bayId } : undefined,
+    interval: start && end && start <= end ? { start, end } : undefined,
+    fields:
+      isValid && start && end
+        ? { ...pick(fields, body), startDate: start.toISOString(), endDate: end.toISOString() }
+        : undefined,
     problems: (context) => [...problemsOf(validationErrors, context), ...codes.map((code) => problemOf(code, context))],
   };
 }
 
-/** Each that fails is a change of somebody else's that came between. */
-export const triesAtMost = 20;
-
-/** Every fault: those that were found before the database was asked, and `codes`. */
-export function refusal(wanted: Wanted, context: { externalBookingId: string }, codes: Iterable<ErrorCode>): ApiError {
-  return badRequest([...wanted.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
+/** The 400 response with the problems of the request and with `codes`. */
+export function bookingError(
+  requested: Pick<RequestedBooking<CreateField>, 'problems'>,
+  context: ErrorContext,
+  codes: Iterable<ErrorCode>,
+): ApiError {
+  return badRequest([...requested.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
 }
 
-/** What other bookings and the bay's state have against it; `except` is the booking that is being updated. */
-export async function obstacleCodes(
-  { bayId, place, start, end }: Wanted,
-  store: Pick<BookingStore, 'obstacles'>,
-  except?: string,
+/**
+ * The error codes of other bookings and of the bay's state. The booking `exceptId`, which is updated, does not count.
+ */
+export async function findConflictCodes(
+  { bay, interval }: Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>,
+  store: Pick<BookingStore, 'findConflicts'>,
+  exceptId?: string,
 ): Promise<readonly ErrorCode[]> {
-  if (!place || bayId === undefined) return [];
-  const interval = start && end && start <= end ? { start, end } : undefined;
-  const found = await store.obstacles(place.facilityId, bayId, interval, except);
-  if (!found) return ['ERR00012'];
-  return [...(found.taken ? (['BOOK00002'] as const) : []), ...(found.bookable ? [] : (['BOOK00003'] as const))];
+  if (!bay) return [];
+  const conflicts = await store.findConflicts(bay, interval, exceptId);
+  if (!conflicts) return ['ERR00012'];
+  const codes: ErrorCode[] = [];
+  if (conflicts.isOverlapping) codes.push('BOOK00002');
+  if (!conflicts.bookable) codes.push('BOOK00003');
+  return codes;
 }

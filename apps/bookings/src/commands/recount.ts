@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { createCountingStore } from '../bookings/counts/compaction.ts';
+import { createCountCompaction } from '../bookings/counts/compaction.ts';
 
 const hour = 3_600_000;
 
@@ -15,15 +15,15 @@ runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const { values } = parseArgs({ options: { off: { type: 'boolean', default: false } } });
   const db = connectDatabase({ url, applicationName: 'recount', poolMax: 1, queryTimeout: hour });
-  const counting = createCountingStore(db);
+  const compaction = createCountCompaction(db);
   try {
     if (values.off) {
-      await counting.setComplete(false);
+      await compaction.setComplete(false);
       process.stdout.write('totals now come from counting rows\n');
       return;
     }
-    const corrected = await counting.recount();
-    await counting.setComplete(true);
+    const corrected = await compaction.recount();
+    await compaction.setComplete(true);
     process.stdout.write(`${corrected} counts corrected; totals now come from the counts\n`);
   } finally {
     await db.destroy();

@@ -45,34 +45,18 @@ export interface ListRequest {
 }
 
 export function listResponse<Item>(
-  request: ListRequest,
+  { path, query, page }: ListRequest,
   items: readonly Item[],
   total: number,
   link: MakeLink,
 ): EndpointResponse {
-  const { envelope, headers } = emptyPage(request, total, link);
-  return { status: 200, body: { items, ...envelope }, headers };
-}
-
-/** Like `listResponse`, for items that are JSON text already. Up to 1000 items need not become objects first. */
-export function listResponseFromJson(
-  request: ListRequest,
-  items: readonly string[],
-  total: number,
-  link: MakeLink,
-): EndpointResponse {
-  const { envelope, headers } = emptyPage(request, total, link);
-  return { status: 200, json: `{"items":[${items.join(',')}],${JSON.stringify(envelope).slice(1)}`, headers };
-}
-
-function emptyPage({ path, query, page }: ListRequest, total: number, link: MakeLink) {
   const { page: _page, pageSize: _pageSize, ...filters } = query;
   const hrefOf = (target: number): string =>
     link('GET', `${path}${writeQueryString({ ...filters, page: target, pageSize: page.pageSize })}`).href;
-  const { items: _, ...envelope } = listEnvelope([], total, page, hrefOf);
+  const envelope = listEnvelope(items, total, page, hrefOf);
   const linkHeader = Object.entries(envelope._links)
     .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
     .join(', ');
   const headers: Record<string, string> = linkHeader.length <= maxLinkHeader ? { Link: linkHeader } : {};
-  return { envelope, headers };
+  return { status: 200, body: envelope, headers };
 }

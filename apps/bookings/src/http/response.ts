@@ -61,7 +61,7 @@ export function sendResponse(request: Request, response: Response, result: Endpo
     send(response, 304, headers);
     return;
   }
-  const text = result.json ?? (result.body === undefined ? undefined : JSON.stringify(result.body));
+  const text = result.body === undefined ? undefined : JSON.stringify(result.body);
   if (text !== undefined) headers.push(...flatJsonType);
   send(response, result.status, headers, text);
 }

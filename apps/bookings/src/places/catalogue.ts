@@ -1,132 +1,131 @@
-// Which facility does a bay or a location belong to? Asked by nearly every request and changed by imports alone, so
-// the answers are kept for a moment per facility. Whether a bay may be booked is never answered from here: the database decides that.
-import type { PlacedBay, PlacesStore } from './store.ts';
-
-export interface BayPlace {
-  readonly facilityId: string;
-}
+// Caches which facility each bay and each location belongs to.
+//
+// Nearly every request needs this, and only imports change it. An entry holds the bays and locations of one facility
+// for a minute. A bay or location that no entry contains is looked up in the database, because it can be new. Bays and
+// locations never change their facility, so an entry is never wrong about those that it contains. Whether a bay can be
+// booked is not cached; the statement that writes the booking checks it.
+import type { BayPlace, PlacesStore } from './store.ts';
 
 interface FacilityPlaces {
   readonly facilityId: string;
   readonly bays: ReadonlySet<string>;
-  /** Those that have bays. */
+  /** Locations that have bays. */
   readonly locations: ReadonlySet<string>;
 }
 
 interface Entry {
-  readonly at: number;
-  readonly places: Promise<FacilityPlaces | undefined>;
-  /** Whether `places` has resolved, and to what: with hundreds of facilities in a token, awaiting each would be most of the work. */
-  loaded: boolean;
-  seen: FacilityPlaces | undefined;
+  readonly loadedAt: number;
+  readonly promise: Promise<FacilityPlaces | undefined>;
+  /** The result of `promise`. Awaiting hundreds of settled promises would take most of the time of a request. */
+  settled: boolean;
+  places: FacilityPlaces | undefined;
 }
 
 export interface Catalogue {
-  /** The bay's place if it lies in one of `facilities`; a bay not known yet is looked up. */
-  findBay(facilities: readonly string[], bayId: string): Promise<BayPlace | undefined>;
-  /** Those of `facilities` that bays of these locations belong to. */
-  facilitiesOfLocations(facilities: readonly string[], locationIds: readonly string[]): Promise<readonly string[]>;
-  /** Those of `facilities` that have one of these bays. */
-  facilitiesOfBays(facilities: readonly string[], bayIds: readonly string[]): Promise<readonly string[]>;
+  /** The facility among `facilities` that the bay belongs to. */
+  findFacilityOfBay(facilities: readonly string[], bayId: string): Promise<string | undefined>;
+  /** The facilities among `facilities` that have a bay in one of the locations. */
+  findFacilitiesOfLocations(facilities: readonly string[], locationIds: readonly string[]): Promise<readonly string[]>;
+  /** The facilities among `facilities` that have one of the bays. */
+  findFacilitiesOfBays(facilities: readonly string[], bayIds: readonly string[]): Promise<readonly string[]>;
 }
 
-const freshFor = 60_000;
-const facilitiesAtMost = 10_000;
+/** Milliseconds. */
+const lifetime = 60_000;
+const maxEntries = 10_000;
 
-export function createCatalogue(options: {
-  readonly store: Pick<PlacesStore, 'placesOf' | 'facilitiesOfBays' | 'facilitiesOfLocations'>;
+export interface CatalogueOptions {
+  readonly store: Pick<PlacesStore, 'findBayPlaces' | 'findFacilitiesOfBays' | 'findFacilitiesOfLocations'>;
   readonly monotonic?: () => number;
-}): Catalogue {
-  const { store, monotonic = () => performance.now() } = options;
-  const known = new Map<string, Entry>();
+}
 
-  const load = (facilities: readonly string[]): void => {
-    const at = monotonic();
-    const loaded = store.placesOf(facilities).then(groupByFacility);
+export function createCatalogue({ store, monotonic = () => performance.now() }: CatalogueOptions): Catalogue {
+  const entries = new Map<string, Entry>();
+
+  /** Loads all `facilities` with one query. */
+  function load(facilities: readonly string[]): void {
+    const loadedAt = monotonic();
+    const loading = store.findBayPlaces(facilities).then(groupByFacility);
     for (const facility of facilities) {
-      const places = loaded.then((found) => {
-        Object.assign(entry, { loaded: true, seen: found.get(facility) });
-        return entry.seen;
+      const promise = loading.then((byFacility) => {
+        entry.settled = true;
+        entry.places = byFacility.get(facility);
+        return entry.places;
       });
-      const entry: Entry = { at, places, loaded: false, seen: undefined };
-      // A failure is not remembered; whoever awaits it sees it.
-      places.catch(() => {
-        if (known.get(facility) === entry) known.delete(facility);
+      const entry: Entry = { loadedAt, promise, settled: false, places: undefined };
+      // The next request tries again after an error. The requests that await this promise get the error.
+      promise.catch(() => {
+        if (entries.get(facility) === entry) entries.delete(facility);
       });
-      known.delete(facility);
-      known.set(facility, entry);
+      entries.delete(facility);
+      entries.set(facility, entry);
     }
-    for (const oldest of known.keys()) {
-      if (known.size <= facilitiesAtMost) break;
-      known.delete(oldest);
+    for (const oldest of entries.keys()) {
+      if (entries.size <= maxEntries) break;
+      entries.delete(oldest);
     }
-  };
+  }
 
-  const placesOf = async (facilities: readonly string[]): Promise<readonly FacilityPlaces[]> => {
-    const since = monotonic() - freshFor;
-    const missing = facilities.filter((facility) => (known.get(facility)?.at ?? -Infinity) <= since);
+  async function placesOf(facilities: readonly string[]): Promise<readonly FacilityPlaces[]> {
+    const oldest = monotonic() - lifetime;
+    const missing = facilities.filter((facility) => (entries.get(facility)?.loadedAt ?? -Infinity) <= oldest);
     if (missing.length > 0) load(missing);
-    const entries = facilities.map((facility) => known.get(facility)).filter((entry) => entry !== undefined);
-    const places = entries.every(({ loaded }) => loaded)
-      ? entries.map(({ seen }) => seen)
-      : await Promise.all(entries.map((entry) => entry.places));
-    return places.filter((found) => found !== undefined);
-  };
+    const found = facilities.map((facility) => entries.get(facility)).filter((entry) => entry !== undefined);
+    const places = found.every(({ settled }) => settled)
+      ? found.map((entry) => entry.places)
+      : await Promise.all(found.map(({ promise }) => promise));
+    return places.filter((place) => place !== undefined);
+  }
 
-  // Nearly every request finds its bay here.
-  const seenBay = (facilities: readonly string[], bayId: string): FacilityPlaces | undefined => {
-    const since = monotonic() - freshFor;
+  /** Finds the bay without awaiting anything, which succeeds for nearly every request. */
+  function findCachedFacility(facilities: readonly string[], bayId: string): string | undefined {
+    const oldest = monotonic() - lifetime;
     for (const facility of facilities) {
-      const entry = known.get(facility);
-      if (entry?.seen?.bays.has(bayId) && entry.at > since) return entry.seen;
+      const entry = entries.get(facility);
+      if (entry?.places?.bays.has(bayId) && entry.loadedAt > oldest) return facility;
     }
     return undefined;
-  };
+  }
 
-  // Neither a bay nor a location ever changes its facility: what was seen once stays true, what was not may have been imported since.
-  const facilitiesHaving = async (
-    what: 'bays' | 'locations',
+  async function findFacilitiesWith(
+    kind: 'bays' | 'locations',
     facilities: readonly string[],
     ids: readonly string[],
-  ): Promise<readonly string[]> => {
-    const seen = await placesOf(facilities);
-    const having = new Set(
-      seen.filter((places) => ids.some((id) => places[what].has(id))).map(({ facilityId }) => facilityId),
-    );
-    const unknown = ids.filter((id) => !seen.some((places) => places[what].has(id)));
-    if (unknown.length > 0) {
-      const ask = what === 'bays' ? store.facilitiesOfBays : store.facilitiesOfLocations;
-      for (const facility of await ask(facilities, unknown)) {
-        known.delete(facility);
-        having.add(facility);
+  ): Promise<readonly string[]> {
+    const places = await placesOf(facilities);
+    const withKind = places.filter((place) => ids.some((id) => place[kind].has(id)));
+    const result = new Set(withKind.map(({ facilityId }) => facilityId));
+    const unknownIds = ids.filter((id) => !places.some((place) => place[kind].has(id)));
+    if (unknownIds.length > 0) {
+      const lookUp = kind === 'bays' ? store.findFacilitiesOfBays : store.findFacilitiesOfLocations;
+      for (const facility of await lookUp(facilities, unknownIds)) {
+        entries.delete(facility);
+        result.add(facility);
       }
     }
-    return facilities.filter((facility) => having.has(facility));
-  };
+    return facilities.filter((facility) => result.has(facility));
+  }
 
   return {
-    findBay: async (facilities, bayId) => {
+    findFacilityOfBay: async (facilities, bayId) => {
       if (facilities.length === 0) return undefined;
-      const place = seenBay(facilities, bayId);
-      if (place) return place;
-      const [facilityId] = await facilitiesHaving('bays', facilities, [bayId]);
-      return facilityId === undefined ? undefined : { facilityId };
+      return findCachedFacility(facilities, bayId) ?? (await findFacilitiesWith('bays', facilities, [bayId]))[0];
     },
-    facilitiesOfLocations: (facilities, locationIds) => facilitiesHaving('locations', facilities, locationIds),
-    facilitiesOfBays: (facilities, bayIds) => facilitiesHaving('bays', facilities, bayIds),
+    findFacilitiesOfLocations: (facilities, locationIds) => findFacilitiesWith('locations', facilities, locationIds),
+    findFacilitiesOfBays: (facilities, bayIds) => findFacilitiesWith('bays', facilities, bayIds),
   };
 }
 
-function groupByFacility(rows: readonly PlacedBay[]): ReadonlyMap<string, FacilityPlaces> {
-  const found = new Map<string, { facilityId: string; bays: Set<string>; locations: Set<string> }>();
-  for (const { facility_id, location_id, bay_id } of rows) {
-    let places = found.get(facility_id);
+function groupByFacility(rows: readonly BayPlace[]): ReadonlyMap<string, FacilityPlaces> {
+  const byFacility = new Map<string, { facilityId: string; bays: Set<string>; locations: Set<string> }>();
+  for (const { facility_id: facilityId, location_id, bay_id } of rows) {
+    let places = byFacility.get(facilityId);
     if (!places) {
-      places = { facilityId: facility_id, bays: new Set(), locations: new Set() };
-      found.set(facility_id, places);
+      places = { facilityId, bays: new Set(), locations: new Set() };
+      byFacility.set(facilityId, places);
     }
     places.bays.add(bay_id);
     places.locations.add(location_id);
   }
-  return found;
+  return byFacility;
 }

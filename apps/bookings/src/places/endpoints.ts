@@ -1,7 +1,6 @@
-// Which places can a client see? GET /api/booking-locations, GET /api/booking-locations/{id} and GET /api/booking-bays.
+// Describes and handles the endpoints for locations and bays.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { offsetOf } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
@@ -15,13 +14,12 @@ const linkHeader = {
   Link: { description: 'The links of the list (RFC 8288).', schema: { type: 'string' } },
 } as const;
 
-export function createPlacesEndpoints({
-  store,
-  link,
-}: {
-  readonly store: Pick<PlacesStore, 'location' | 'locations' | 'bays'>;
+export interface PlacesServices {
+  readonly store: Pick<PlacesStore, 'findLocation' | 'findLocations' | 'findBays'>;
   readonly link: MakeLink;
-}) {
+}
+
+export function createPlacesEndpoints({ store, link }: PlacesServices) {
   return [
     defineEndpoint({
       operationId: 'listBookingLocations',
@@ -36,10 +34,7 @@ export function createPlacesEndpoints({
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.locations);
-        const { rows, total } = await store.locations(caller.facilities, query, {
-          limit: page.pageSize,
-          offset: offsetOf(page),
-        });
+        const { rows, total } = await store.findLocations(caller.facilities, query, page);
         const items = rows.map((row) => locationResource(row, link));
         return listResponse({ path: '/api/booking-locations', query, page }, items, total, link);
       },
@@ -55,7 +50,7 @@ export function createPlacesEndpoints({
       success: { status: 200, description: 'The location.', schema: locationSchema },
       errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => {
-        const row = isText(id) ? await store.location(caller.facilities, id) : undefined;
+        const row = isText(id) ? await store.findLocation(caller.facilities, id) : undefined;
         if (!row) throw apiError('ERR00404');
         return { status: 200, body: locationResource(row, link) };
       },
@@ -73,10 +68,7 @@ export function createPlacesEndpoints({
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.bays);
-        const { rows, total } = await store.bays(caller.facilities, query.locationId, {
-          limit: page.pageSize,
-          offset: offsetOf(page),
-        });
+        const { rows, total } = await store.findBays(caller.facilities, query.locationId, page);
         return listResponse({ path: '/api/booking-bays', query, page }, rows.map(bayResource), total, link);
       },
     }),

@@ -1,4 +1,4 @@
-// How do a location and a bay look on the wire? Specification, "Booking location" and "Booking bay".
+// Maps locations and bays to the JSON of responses (specification, "Booking location" and "Booking bay").
 import type { MakeLink } from '@bay-booking/common/links';
 import type { BayRow, LocationRow } from './store.ts';
 

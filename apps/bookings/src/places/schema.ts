@@ -1,4 +1,4 @@
-// What do locations and bays consist of? The JSON Schemas that type, document and check them.
+// JSON Schemas of locations and bays, and of the queries for them.
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';

@@ -1,71 +1,88 @@
-// Who keeps booking_count? Fold: what writers have noted in booking_change is added to it and goes. Recount: what is missing for
-// whatever reason is added. Both hold the facility's row, so that one of them is at work per facility; writers wait for neither.
+// Maintains booking_count: compaction adds the log to the bins, and a recount corrects the bins (see reader.ts).
+//
+// Both lock the row of the facility, so that only one of them changes the bins of a facility at a time. Requests that
+// write bookings do not lock this row and never wait.
 import { type Database, query } from '@bay-booking/service/database/database';
-import { countReads, hourOf } from '../storage/statements.ts';
+import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
-/** A booking counts for its facility by hour, day and month, and for its location by day and month. */
-const scopes = '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) scope (located, span)';
-const upsert = (source: string): string => `insert into booking_count (facility_id, location_id, span, begins, n)
-select $1, case when located then location_id else '' end, span, ${binOf('hour', 'span')}, sum(n) from (${source}) noted
-cross join ${scopes} group by 2, 3, 4 having sum(n) <> 0 order by 2, 3, 4
-on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
+/** A booking is counted in one bin of each of these: three lengths for its facility, two for its location. */
+const binKinds =
+  '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';
+const locationOfBin = "case when is_of_location then location_id else '' end";
+const addToBin = `on conflict (facility_id, location_id, span, begins) do update
+set n = booking_count.n + excluded.n`;
 
-export const countWrites = {
-  fold: `with gate as materialized (select id from facility where id = $1 for no key update skip locked),
-noted as (
-  delete from booking_change where facility_id = $1 and (select count(*) from gate) > 0 returning location_id, hour, n
+export const compactionReads = {
+  /** Facilities with the longest log come first. */
+  facilitiesWithLog: `select facility_id as id from booking_change
+group by facility_id order by count(*) desc, facility_id limit $1`,
+
+  facilities: 'select id from facility order by id',
+} as const;
+
+export const compactionWrites = {
+  /** Does nothing if another compaction or a recount of the facility is running. */
+  compact: `with locked as materialized (
+  select id from facility where id = $1 for no key update skip locked
+), removed as (
+  delete from booking_change where facility_id = $1 and (select count(*) from locked) > 0
+  returning location_id, hour, n
 )
-${upsert('select location_id, hour, n from noted')}`,
+insert into booking_count (facility_id, location_id, span, begins, n)
+select $1, ${locationOfBin}, span, ${binOf('hour', 'span')}, sum(n) from removed cross join ${binKinds}
+group by 2, 3, 4 having sum(n) <> 0 order by 2, 3, 4
+${addToBin}`,
 
-  /** Answers what was wrong: in one snapshot the bookings are compared with what the counts and the changes say. */
+  /**
+   * Compares the bookings with the bins and the log in one snapshot, and adds the differences. Concurrent writers
+   * append their own changes to the log, so it needs no lock against them. Returns a row for each bin that was wrong.
+   */
   recount: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, location_id, span, begins, sum(n) from (
-  select case when located then location_id else '' end as location_id, span, ${binOf('hour', 'span')} as begins, n
+  select ${locationOfBin} as location_id, span, ${binOf('hour', 'span')} as begins, n
   from (
     select location_id, ${hourOf('start_date')} as hour, 1 as n from booking where facility_id = $1
     union all select location_id, hour, -n from booking_change where facility_id = $1
-  ) noted cross join ${scopes}
+  ) expected cross join ${binKinds}
   union all select location_id, span, begins, -n from booking_count where facility_id = $1
-) missing group by location_id, span, begins having sum(n) <> 0 order by location_id, span, begins
-on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n
+) difference group by location_id, span, begins having sum(n) <> 0 order by location_id, span, begins
+${addToBin}
 returning span`,
 
-  lock: 'select id from facility where id = $1 for no key update',
+  lockFacility: 'select id from facility where id = $1 for no key update',
 
-  setState: 'update booking_count_state set complete = $1 where id = 1',
+  setComplete: 'update booking_count_state set complete = $1 where id = 1',
 } as const;
 
-export type CountingStore = ReturnType<typeof createCountingStore>;
+const maxFacilities = 1_000;
 
-const facilitiesAtOnce = 1_000;
-
-export function createCountingStore(db: Database) {
+export function createCountCompaction(db: Database) {
   return {
-    /** One facility after the other, those with the most changes first; resolves to how many facilities had any. */
-    fold: async (): Promise<number> => {
-      const changed = await query<{ id: string }>(db, countReads.changed, [facilitiesAtOnce]);
-      for (const { id } of changed) await query(db, countWrites.fold, [id]);
-      return changed.length;
+    /** Compacts the log of up to 1000 facilities, one at a time. Returns the number of facilities that had a log. */
+    compact: async (): Promise<number> => {
+      const facilities = await query<{ id: string }>(db, compactionReads.facilitiesWithLog, [maxFacilities]);
+      for (const { id } of facilities) await query(db, compactionWrites.compact, [id]);
+      return facilities.length;
     },
 
-    /** Puts right the counts of every facility, under whatever load; resolves to how many were wrong. */
+    /** Corrects the bins of every facility. Can run under any load. Returns the number of bins that were wrong. */
     recount: async (): Promise<number> => {
-      let wrong = 0;
-      for (const { id } of await query<{ id: string }>(db, countReads.facilities)) {
-        wrong += await db.transaction(async (trx) => {
+      let wrongBins = 0;
+      for (const { id } of await query<{ id: string }>(db, compactionReads.facilities)) {
+        wrongBins += await db.transaction(async (trx) => {
           await query(trx, 'set local statement_timeout = 0');
           await query(trx, 'set local lock_timeout = 0');
-          await query(trx, countWrites.lock, [id]);
-          return (await query(trx, countWrites.recount, [id])).length;
+          await query(trx, compactionWrites.lockFacility, [id]);
+          return (await query(trx, compactionWrites.recount, [id])).length;
         });
       }
-      return wrong;
+      return wrongBins;
     },
 
-    /** Whether totals are told by the counts; readers notice within seconds. */
+    /** Sets whether lists use the counts. Instances notice the change within seconds. */
     setComplete: async (complete: boolean): Promise<void> => {
-      await query(db, countWrites.setState, [complete]);
+      await query(db, compactionWrites.setComplete, [complete]);
     },
   };
 }

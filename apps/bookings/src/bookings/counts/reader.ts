@@ -1,98 +1,158 @@
-// How many bookings does a long list hold, and where in it does a page lie, without walking through it? Sums of counts that are kept by
-// whoever writes a booking (docs/decisions, 8). ReadRouter only.
+// Counts the bookings of long lists, and finds pages deep inside them, without reading all of their bookings.
+//
+// Every list reports its exact total, and clients may request any page. Counting a million index entries takes 100 ms,
+// and skipping them takes longer. The service therefore maintains counts of bookings by location and by start.
+//
+// ## Tables
+//
+// `booking_change` is a log. Every transaction that writes a booking also appends to the log: `1` for the location and
+// the hour in which the booking starts now, and `-1` for those in which it no longer starts. Rows of a log are only
+// inserted, so writers of bookings never wait for each other because of the counts.
+//
+// `booking_count` has bins. A bin contains the number of bookings that start in a span of 768, 24 or 1 hours. It begins
+// at a multiple of its length since 1970 in UTC, so it depends on no calendar and no time zone. There are bins of each
+// facility in all three lengths, and bins of each location in the two longer ones.
+//
+// Compaction (compaction.ts) regularly deletes rows of the log and adds them to the bins, in one statement. In every
+// snapshot of the database the bins plus the log are therefore exact, no matter which rows were compacted already.
+//
+// ## count
+//
+// The total of all bookings is the sum of the longest bins, plus the log. The number of bookings that start before an
+// instant is the sum of the longest bins that end before it, then of shorter bins up to its hour (its day for
+// locations), the log up to there, and the bookings themselves in the rest of that hour. The number that start after an
+// instant is calculated the same way.
+//
+// All other totals are made of these. Bookings in progress at an instant are counted directly, because there is at
+// most one of them per bay. Active bookings are those that start after now plus those in progress; ended bookings are
+// those that started by now minus those in progress. Other filters are not counted, because an index finds their few
+// rows.
+//
+// ## seek
+//
+// `seek` finds the bin that contains the first booking of a page: among the longest bins first, then among the shorter
+// bins inside that bin, and so on. It returns the segment of the list from the beginning of the last bin to the end of
+// a bin that contains the last booking of the page, and how many bookings of the segment come before the page.
 import { type Database, query } from '@bay-booking/service/database/database';
-import type { Place } from '../search/statements.ts';
+import { type CachedFlag, createCachedFlag } from '../../database/cached-flag.ts';
+import type { Segment } from '../search/statements.ts';
 import type { Criteria } from '../search/where.ts';
 import {
   binsStatement,
   type CountStatement,
-  countedKind,
-  goingOnStatement,
-  lengthOf,
+  countStatement,
+  inProgressStatement,
+  isCountComplete,
+  kindOf,
+  spanLength,
   spansOf,
-  startedBeforeStatement,
-  totalStatement,
+  startedStatement,
 } from './statements.ts';
 
-/** Nothing is booked before or after. */
-const [dawn, dusk] = [new Date(-8.64e15), new Date(8.64e15)];
+const minDate = new Date(-8.64e15);
+const maxDate = new Date(8.64e15);
+const emptySegment: Segment = { from: maxDate, to: undefined, offset: 0 };
 
 interface Bin {
   readonly begins: Date;
   readonly n: number;
 }
 
-export function createCountStore(db: Database) {
-  const sum = async ({ sql, bindings }: CountStatement): Promise<number> =>
-    (await query<{ total: number }>(db, sql, bindings))[0]?.total ?? 0;
+/** A range of bins. `before` is the number of bookings that start before it. */
+interface BinRange {
+  readonly from: Date;
+  readonly to: Date | undefined;
+  readonly before: number;
+}
 
-  /** The bin that holds the row after `rank` others, and where the one ends that holds the last of `size` rows from there on,
-   * unless the list ends before. */
-  const walk = async (criteria: Criteria, rank: number, size: number) => {
-    let [from, to, before] = [dawn, dusk, 0];
+export type CountReader = ReturnType<typeof createCountReader>;
+
+/** Whether every booking has been counted. The counts are not used before that (docs/operations/upgrade.md). */
+export function createCompleteFlag(db: Database): CachedFlag {
+  return createCachedFlag(db, isCountComplete);
+}
+
+export function createCountReader(db: Database, isComplete = createCompleteFlag(db)) {
+  return {
+    /** The exact number of bookings of a list; undefined if the list cannot be counted. */
+    count: async (criteria: Criteria): Promise<number | undefined> => {
+      const kind = kindOf(criteria);
+      if (!kind || !(await isComplete())) return undefined;
+      return sum(countStatement(criteria, kind));
+    },
+
+    /** The segment of the page after `offset` bookings; undefined if it must be searched from the beginning. */
+    seek: async (criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> => {
+      const kind = kindOf(criteria);
+      if (!kind || !(await isComplete())) return undefined;
+      if (kind === 'from') return seekFrom(criteria, offset, pageSize);
+      if (kind === 'ended') return seekEnded(criteria, offset, pageSize);
+      const range = await findBins(criteria, offset, pageSize);
+      return range ? { from: range.from, to: range.to, offset: offset - range.before } : emptySegment;
+    },
+  };
+
+  async function sum({ sql, values }: CountStatement): Promise<number> {
+    return (await query<{ total: number }>(db, sql, values))[0]?.total ?? 0;
+  }
+
+  /** The list begins with the bookings in progress at an instant. Those that start later follow. */
+  async function seekFrom(criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> {
+    if (offset === 0) return undefined;
+    const instant = criteria.time?.start ?? criteria.now;
+    const inProgress = await sum(inProgressStatement(criteria, instant, undefined));
+    if (offset < inProgress) return undefined;
+    const started = await sum(startedStatement(criteria, instant));
+    const rank = started + offset - inProgress;
+    const range = await findBins(criteria, rank, pageSize);
+    if (!range) return emptySegment;
+    // If the first bin contains the instant, the list has only its bookings from the instant on.
+    return { from: range.from, to: range.to, offset: range.from > instant ? rank - range.before : offset - inProgress };
+  }
+
+  /** The bins include the bookings in progress, which are not in the list. */
+  async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
+    const inProgress = await sum(inProgressStatement(criteria, criteria.now, undefined));
+    const range = await findBins(criteria, offset, pageSize + inProgress);
+    if (!range) return emptySegment;
+    const inProgressBefore = await sum(inProgressStatement(criteria, criteria.now, range.from));
+    return { from: range.from, to: range.to, offset: offset - range.before + inProgressBefore };
+  }
+
+  /**
+   * Finds the shortest bin that contains booking number `rank`, counted from 0 among all bookings, and the end of a bin
+   * that contains the last of the `size` bookings from there on. Undefined if there are fewer bookings.
+   */
+  async function findBins(criteria: Criteria, rank: number, size: number): Promise<BinRange | undefined> {
+    let [from, to, before] = [minDate, maxDate, 0];
     let end: Date | undefined;
     for (const span of spansOf(criteria)) {
-      const { sql, bindings } = binsStatement(criteria, span, from, to);
-      const bins = await query<Bin>(db, sql, bindings);
-      let passed = before;
-      const first = bins.findIndex(({ n }) => {
-        if (passed + n > rank) return true;
-        passed += n;
-        return false;
-      });
-      const bin = bins[first];
-      // Each length is counted a moment after the longer one, which holds what its parts have lost since.
-      if (!bin) return from === dawn ? undefined : { from, to: end, before };
-      before = passed;
-      let counted = before;
-      const last = bins.slice(first).find(({ n }) => {
-        counted += n;
-        return counted >= rank + size;
-      });
-      const endOf = ({ begins }: Bin): Date => new Date(begins.getTime() + lengthOf(span));
+      const endOf = ({ begins }: Bin): Date => new Date(begins.getTime() + spanLength(span));
+      const { sql, values } = binsStatement(criteria, span, from, to);
+      const bins = await query<Bin>(db, sql, values);
+      const position = positionOf(bins, rank - before);
+      const first = bins[position.index];
+      // The longer bin was read earlier. Bookings may have been deleted since, so the shorter bins can have fewer.
+      if (!first) return from === minDate ? undefined : { from, to: end, before };
+      before += position.before;
+      const rest = bins.slice(position.index);
+      const last = rest[positionOf(rest, rank - before + size - 1).index];
       if (last) end = endOf(last);
-      [from, to] = [bin.begins, endOf(bin)];
+      [from, to] = [first.begins, endOf(first)];
     }
     return { from, to: end, before };
-  };
+  }
+}
 
-  const nowhere: Place = { from: dusk, to: undefined, offset: 0 };
-
-  const locateOpen = async (criteria: Criteria, offset: number, size: number): Promise<Place | undefined> => {
-    if (offset === 0) return undefined;
-    const moment = criteria.time?.start ?? criteria.now;
-    const goingOn = await sum(goingOnStatement(criteria, moment, undefined));
-    // Among what is going on, which comes first.
-    if (offset < goingOn) return undefined;
-    const rank = offset - goingOn + (await sum(startedBeforeStatement(criteria, moment)));
-    const bin = await walk(criteria, rank, size);
-    if (!bin) return nowhere;
-    return { from: bin.from, to: bin.to, offset: bin.from > moment ? rank - bin.before : offset - goingOn };
-  };
-
-  const locateOver = async (criteria: Criteria, offset: number, size: number): Promise<Place> => {
-    // What is going on is no part of the list, but of the counts.
-    const goingOn = await sum(goingOnStatement(criteria, criteria.now, undefined));
-    const bin = await walk(criteria, offset, size + goingOn);
-    if (!bin) return nowhere;
-    const goingOnBefore = await sum(goingOnStatement(criteria, criteria.now, bin.from));
-    return { from: bin.from, to: bin.to, offset: offset - bin.before + goingOnBefore };
-  };
-
-  return {
-    total: async (criteria: Criteria): Promise<number> => {
-      const statement = totalStatement(criteria);
-      if (!statement) throw new Error('these criteria are not counted');
-      return sum(statement);
-    },
-
-    /** Where the page after `offset` rows lies; undefined where it is found as well from the beginning. */
-    locate: async (criteria: Criteria, offset: number, size: number): Promise<Place | undefined> => {
-      const kind = countedKind(criteria);
-      if (kind === 'open') return locateOpen(criteria, offset, size);
-      if (kind === 'over') return locateOver(criteria, offset, size);
-      const bin = await walk(criteria, offset, size);
-      return bin ? { from: bin.from, to: bin.to, offset: offset - bin.before } : nowhere;
-    },
-  };
+/**
+ * The index of the bin that contains booking number `rank` of these bins, and the number of bookings before that bin.
+ */
+function positionOf(bins: readonly Bin[], rank: number): { readonly index: number; readonly before: number } {
+  let before = 0;
+  const index = bins.findIndex(({ n }) => {
+    if (before + n > rank) return true;
+    before += n;
+    return false;
+  });
+  return { index, before };
 }

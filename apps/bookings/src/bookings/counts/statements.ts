@@ -1,138 +1,155 @@
-// Which SQL tells how many bookings of facilities, or of locations, start before or after a moment? Whole months of 32 days, days and
-// hours from booking_count, what is not folded in yet from booking_change, and the rest of an hour from the bookings themselves.
-import { type Bind, bindInstant, type Criteria, goingOnAt, isSelective, oneOf } from '../search/where.ts';
+// Builds the SQL that sums up the counts of bookings (see reader.ts).
+import { type Bind, bindInstant, type Criteria, inProgressAt, isSelective, oneOf } from '../search/where.ts';
 
 const hour = 3_600_000;
-/** In hours, from long to short. Locations are counted by the day, which is short enough to be walked. */
-const spansOfFacility = [768, 24, 1] as const;
-const spansOfLocation = [768, 24] as const;
 
-/** Bins are counted from 1970, in hours of UTC: no calendar, no time zone. */
+/** The lengths of bins in hours, from long to short. */
+const facilitySpans = [768, 24, 1] as const;
+const locationSpans = [768, 24] as const;
+
+export const spansOf = ({ locationIds }: Criteria): readonly number[] => (locationIds ? locationSpans : facilitySpans);
+export const spanLength = (span: number): number => span * hour;
+
+/** The beginning of the bin that contains a timestamp. */
 export const binOf = (column: string, span: number | string): string =>
   `date_bin(make_interval(hours => ${span}), ${column}, timestamptz '1970-01-01 00:00Z')`;
 
-export const spansOf = ({ locationIds }: Criteria): readonly number[] =>
-  locationIds ? spansOfLocation : spansOfFacility;
+export const isCountComplete = 'select complete as flag from booking_count_state where id = 1';
 
-export const lengthOf = (span: number): number => span * hour;
-const floorTo = (span: number, moment: Date): Date =>
-  new Date(Math.floor(moment.getTime() / lengthOf(span)) * lengthOf(span));
-const endOf = (span: number, moment: Date): Date => new Date(floorTo(span, moment).getTime() + lengthOf(span));
+/**
+ * The lists that can be counted: all bookings, those that start before the end of an interval (`until`), those that
+ * are in progress or start later (`from`), and those that have ended (`ended`).
+ */
+export type ListKind = 'all' | 'until' | 'from' | 'ended';
 
-interface Scope {
-  readonly spans: readonly number[];
-  readonly counts: string;
-  readonly bookings: string;
-}
-
-function scopeOf(criteria: Criteria, bind: Bind): Scope {
-  const bookings = oneOf('facility_id', criteria.facilities, bind);
-  if (!criteria.locationIds) {
-    return { spans: spansOfFacility, counts: `${bookings} and location_id = ''`, bookings };
-  }
-  const located = `${bookings} and ${oneOf('location_id', criteria.locationIds, bind)}`;
-  return { spans: spansOfLocation, counts: located, bookings: located };
-}
-
-/** Rows that add up to the number of bookings that start before `moment`, or from it on. */
-function startsBy(side: 'before' | 'from', moment: Date, scope: Scope, bind: Bind): string[] {
-  const { spans, counts, bookings } = scope;
-  const edgeOf = (span: number) => bindInstant(side === 'before' ? floorTo(span, moment) : endOf(span, moment), bind);
-  const [inner, outer] = side === 'before' ? ['<', '>='] : ['>=', '<'];
-  const rows: string[] = [];
-  let edge: string | undefined;
-  for (const span of spans) {
-    const next = edgeOf(span);
-    const rest = edge ? ` and begins ${outer} ${edge}` : '';
-    rows.push(
-      `select facility_id, n from booking_count where ${counts} and span = ${span} and begins ${inner} ${next}${rest}`,
-    );
-    edge = next;
-  }
-  rows.push(`select facility_id, n from booking_change where ${bookings} and hour ${inner} ${edge}`);
-  const within =
-    side === 'before' ? `start_date >= ${edge} and start_date <` : `start_date < ${edge} and start_date >=`;
-  rows.push(`select facility_id, 1 from booking where ${bookings} and ${within} ${bindInstant(moment, bind)}`);
-  return rows;
+export function kindOf(criteria: Criteria): ListKind | undefined {
+  const { isActive, time, upcoming } = criteria;
+  if (isSelective(criteria) || upcoming) return undefined;
+  if (!time) return isActive === undefined ? 'all' : isActive ? 'from' : 'ended';
+  if (time.kind === 'within' || isActive !== undefined || (time.start && time.end)) return undefined;
+  return time.start ? 'from' : 'until';
 }
 
 export interface CountStatement {
   readonly sql: string;
-  readonly bindings: readonly unknown[];
+  readonly values: readonly unknown[];
 }
 
-function statement(build: (bind: Bind) => string): CountStatement {
-  const bindings: unknown[] = [];
-  const sql = build((value) => `$${bindings.push(value)}`);
-  return { sql, bindings };
-}
-
-const sumOf = (rows: readonly string[]): string =>
-  `select coalesce(sum(n), 0)::int as total from (
-${rows.join('\nunion all ')}
-) counted`;
-
-/** start_date is kept to the millisecond. */
-const justAfter = (moment: Date): Date => new Date(moment.getTime() + 1);
-
-/** How many bookings the criteria find; undefined where counts do not tell. */
-export function totalStatement(criteria: Criteria): CountStatement | undefined {
+export function countStatement(criteria: Criteria, kind: ListKind): CountStatement {
   const { now, isActive, time } = criteria;
-  const kind = countedKind(criteria);
-  if (!kind) return undefined;
-  return statement((bind) => {
+  return build((bind) => {
     const scope = scopeOf(criteria, bind);
-    if (kind === 'all') {
-      return sumOf([
-        `select facility_id, n from booking_count where ${scope.counts} and span = 768`,
-        `select facility_id, n from booking_change where ${scope.bookings}`,
-      ]);
+    const instant = time?.start ?? now;
+    switch (kind) {
+      case 'all':
+        return sumOf([
+          `select facility_id, n from booking_count where ${scope.bins} and span = 768`,
+          `select facility_id, n from booking_change where ${scope.bookings}`,
+        ]);
+      case 'until':
+        return sumOf(startsBeforeOrFrom('before', time?.end ?? now, scope, bind));
+      case 'from': {
+        const inProgress = inProgressRows(instant, isActive !== undefined, 1, scope, bind);
+        return sumOf([...startsBeforeOrFrom('from', justAfter(instant), scope, bind), ...inProgress]);
+      }
+      case 'ended': {
+        const inProgress = inProgressRows(instant, true, -1, scope, bind);
+        return sumOf([...startsBeforeOrFrom('before', justAfter(instant), scope, bind), ...inProgress]);
+      }
     }
-    if (kind === 'until' && time?.end) return sumOf(startsBy('before', time.end, scope, bind));
-    const moment = time?.start ?? now;
-    const goingOn = goingOnAt(moment, isActive !== undefined, bind).map(
-      (part) =>
-        `select facility_id, ${isActive === false ? -1 : 1} from booking where ${[scope.bookings, ...part].join(' and ')}`,
-    );
-    return sumOf([...startsBy(isActive === false ? 'before' : 'from', justAfter(moment), scope, bind), ...goingOn]);
   });
 }
 
-/** `all`, started `until` a moment, `over` by now, or `open` towards the future. */
-export function countedKind(criteria: Criteria): 'all' | 'until' | 'over' | 'open' | undefined {
-  const { isActive, time, upcoming } = criteria;
-  if (isSelective(criteria) || upcoming) return undefined;
-  if (!time) return isActive === undefined ? 'all' : isActive ? 'open' : 'over';
-  if (time.kind === 'within' || isActive !== undefined || (time.start && time.end)) return undefined;
-  return time.start ? 'open' : 'until';
+/** Counts the bookings that start at an instant or before. */
+export function startedStatement(criteria: Criteria, instant: Date): CountStatement {
+  return build((bind) => sumOf(startsBeforeOrFrom('before', justAfter(instant), scopeOf(criteria, bind), bind)));
 }
 
-export function startedBeforeStatement(criteria: Criteria, moment: Date): CountStatement {
-  return statement((bind) => sumOf(startsBy('before', justAfter(moment), scopeOf(criteria, bind), bind)));
-}
-
-/** What is going on at a moment; `before`: and started before that. */
-export function goingOnStatement(criteria: Criteria, moment: Date, before: Date | undefined): CountStatement {
-  return statement((bind) => {
-    const { bookings } = scopeOf(criteria, bind);
-    const bound = before ? [`start_date < ${bindInstant(before, bind)}`] : [];
-    const parts = goingOnAt(moment, criteria.isActive !== undefined, bind);
-    return sumOf(
-      parts.map(
-        (part) => `select facility_id, 1 as n from booking where ${[bookings, ...part, ...bound].join(' and ')}`,
-      ),
-    );
+/** Counts the bookings in progress at an instant; with `before`, only those that start before it. */
+export function inProgressStatement(criteria: Criteria, instant: Date, before: Date | undefined): CountStatement {
+  return build((bind) => {
+    const scope = scopeOf(criteria, bind);
+    const bound = before ? ` and start_date < ${bindInstant(before, bind)}` : '';
+    const rows = inProgressRows(instant, criteria.isActive !== undefined, 1, scope, bind);
+    return sumOf(rows.map((row) => `${row}${bound}`));
   });
 }
 
-/** The bins of one length that hold bookings, in order. */
+/** The bins of one length between two instants, in order, each with the number of bookings that start in it. */
 export function binsStatement(criteria: Criteria, span: number, from: Date, to: Date): CountStatement {
-  return statement((bind) => {
-    const { counts, bookings } = scopeOf(criteria, bind);
+  return build((bind) => {
+    const { bins, bookings } = scopeOf(criteria, bind);
     const [first, end] = [bindInstant(from, bind), bindInstant(to, bind)];
     return `select begins, sum(n)::int as n from (
-select facility_id, begins, n from booking_count where ${counts} and span = ${span} and begins >= ${first} and begins < ${end}
-union all select facility_id, ${binOf('hour', span)}, n from booking_change where ${bookings} and hour >= ${first} and hour < ${end}
+select facility_id, begins, n from booking_count
+where ${bins} and span = ${span} and begins >= ${first} and begins < ${end}
+union all select facility_id, ${binOf('hour', span)}, n from booking_change
+where ${bookings} and hour >= ${first} and hour < ${end}
 ) counted group by begins having sum(n) <> 0 order by begins`;
   });
+}
+
+/** The conditions that limit bins and bookings to the facilities or locations of a search. */
+interface Scope {
+  readonly spans: readonly number[];
+  readonly bins: string;
+  readonly bookings: string;
+}
+
+function scopeOf(criteria: Criteria, bind: Bind): Scope {
+  const spans = spansOf(criteria);
+  const facilities = `facility_id ${oneOf(criteria.facilities, bind)}`;
+  if (!criteria.locationIds) return { spans, bins: `${facilities} and location_id = ''`, bookings: facilities };
+  const locations = `${facilities} and location_id ${oneOf(criteria.locationIds, bind)}`;
+  return { spans, bins: locations, bookings: locations };
+}
+
+/**
+ * Statements whose rows add up to the number of bookings that start before an instant, or from it on. Long bins cover
+ * most of the time, shorter ones the rest up to the shortest bin, and bookings the rest of that bin.
+ */
+function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
+  const [inside, outside] = side === 'before' ? ['<', '>='] : ['>=', '<'];
+  /** The boundary of the bins that lie completely on the side. */
+  const boundaryOf = (span: number): string => {
+    const length = spanLength(span);
+    const bin = Math.floor(instant.getTime() / length) + (side === 'before' ? 0 : 1);
+    return bindInstant(new Date(bin * length), bind);
+  };
+  const rows: string[] = [];
+  let boundary: string | undefined;
+  for (const span of scope.spans) {
+    const next = boundaryOf(span);
+    const notInLongerBin = boundary ? ` and begins ${outside} ${boundary}` : '';
+    rows.push(`select facility_id, n from booking_count
+where ${scope.bins} and span = ${span} and begins ${inside} ${next}${notInLongerBin}`);
+    boundary = next;
+  }
+  rows.push(`select facility_id, n from booking_change where ${scope.bookings} and hour ${inside} ${boundary}`);
+  rows.push(`select facility_id, 1 from booking where ${scope.bookings}
+and start_date ${outside} ${boundary} and start_date ${inside} ${bindInstant(instant, bind)}`);
+  return rows;
+}
+
+function inProgressRows(instant: Date, isActive: boolean, n: 1 | -1, { bookings }: Scope, bind: Bind): string[] {
+  return inProgressAt(instant, isActive, bind).map(
+    (conditions) => `select facility_id, ${n} as n from booking where ${[bookings, ...conditions].join(' and ')}`,
+  );
+}
+
+/** Dates have a precision of one millisecond. */
+function justAfter(instant: Date): Date {
+  return new Date(instant.getTime() + 1);
+}
+
+function sumOf(rows: readonly string[]): string {
+  return `select coalesce(sum(n), 0)::int as total from (
+${rows.join('\nunion all ')}
+) counted`;
+}
+
+function build(sqlOf: (bind: Bind) => string): CountStatement {
+  const values: unknown[] = [];
+  const sql = sqlOf((value) => `$${values.push(value)}`);
+  return { sql, values };
 }

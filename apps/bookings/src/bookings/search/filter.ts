@@ -1,15 +1,19 @@
-// Which bookings are asked for? The specification's two parameter sets of GET /api/bookings, merged into one filter (contract
-// section 7): with locationIds the dates select bookings within the interval, without they select those that overlap it. Pure.
+// Merges the two parameter sets of GET /api/bookings into one filter (docs/behaviour.md, "Searching bookings").
+//
+// The specification describes a list by location and a search. With `locationIds` the dates select bookings that start
+// and end within the interval; without, they select bookings that overlap it.
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isBookingId } from '../booking-id.ts';
 import { parseDateTime } from '../date-times.ts';
-import type { searchQuerySchema } from '../schema.ts';
+import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
+export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
 
+/** An interval that overlaps can be open at one end. */
 export type TimeFilter =
   | { readonly kind: 'within'; readonly start: Date; readonly end: Date }
   | { readonly kind: 'overlapping'; readonly start: Date | undefined; readonly end: Date | undefined };
@@ -28,37 +32,37 @@ export interface BookingFilter {
 export interface Search {
   readonly filter: BookingFilter;
   readonly page: PageRequest;
-  /** The filters as they came, for the links of the page. */
-  readonly given: Readonly<Record<string, unknown>>;
+  /** The query of the links between pages. An `endDate` of the body becomes a parameter. */
+  readonly linkQuery: Readonly<Record<string, unknown>>;
   readonly validationErrors: readonly ValidationError[];
 }
 
-export function mergeSearch(
-  query: SearchQuery,
-  body: { readonly endDate?: string },
-  found: readonly ValidationError[] = [],
-): Search {
-  const listing = query.locationIds !== undefined;
-  const { startDate, endDate: endDateInQuery, ...filters } = query;
-  const endDate = endDateInQuery ?? body.endDate;
+/** `routerErrors` are the validation errors that the router found. The result includes them. */
+export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
+  const { startDate, endDate: endDateOfQuery, ...filters } = query;
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = filters;
-  const [start, end] = [parsed(startDate), parsed(endDate)];
-  const validationErrors = [...found];
-  const isInvalid = (name: string): boolean => found.some(({ field }) => field === name);
-  if (listing && start && !end && !isInvalid('endDate'))
-    validationErrors.push({ field: 'endDate', kind: 'missing', hint: '' });
-  if (listing && end && !start && !isInvalid('startDate'))
-    validationErrors.push({ field: 'startDate', kind: 'missing', hint: '' });
-  if (start && end && end < start)
+  const endDate = endDateOfQuery ?? body.endDate;
+  const [start, end] = [parse(startDate), parse(endDate)];
+  const hasLocations = locationIds !== undefined;
+
+  const validationErrors = [...routerErrors];
+  const requireDate = (field: string, date: Date | undefined, otherDate: Date | undefined): void => {
+    const isReported = routerErrors.some((error) => error.field === field);
+    if (hasLocations && otherDate && !date && !isReported) validationErrors.push({ field, kind: 'missing', hint: '' });
+  };
+  requireDate('startDate', start, end);
+  requireDate('endDate', end, start);
+  if (start && end && end < start) {
     validationErrors.push({ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' });
+  }
 
   let time: TimeFilter | undefined;
-  if (listing && start && end) time = { kind: 'within', start, end };
+  if (hasLocations && start && end) time = { kind: 'within', start, end };
   else if (start || end) time = { kind: 'overlapping', start, end };
 
   return {
-    // An id that is no UUID is nobody's.
     filter: {
+      // Other ids match no booking, and PostgreSQL cannot compare them with a uuid.
       ids: ids?.filter(isBookingId),
       externalBookingIds,
       correlationIds,
@@ -68,12 +72,12 @@ export function mergeSearch(
       isActive,
       time,
     },
-    page: pageRequest(query, defaultPageSizes[listing ? 'bookingsOfLocations' : 'bookings']),
-    given: { ...filters, startDate, endDate },
+    page: pageRequest(query, defaultPageSizes[hasLocations ? 'bookingsOfLocations' : 'bookings']),
+    linkQuery: { ...filters, startDate, endDate },
     validationErrors,
   };
 }
 
-function parsed(text: string | undefined): Date | undefined {
+function parse(text: string | undefined): Date | undefined {
   return text === undefined ? undefined : parseDateTime(text);
 }

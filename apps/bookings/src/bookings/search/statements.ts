@@ -1,101 +1,133 @@
-// Which SQL finds a page of bookings, and counts what a filter finds? Each list is walked in the order of an index, and its time
-// conditions are bounded by one, however many bookings there are.
-import { beginOf, bindInstant, type Criteria, conditionsOf, goingOnAt, isSelective, oneOf } from './where.ts';
+// Builds the SQL that reads a page of bookings and counts the bookings of a search.
+//
+// A page is read in the order of an index, and its time conditions are bounded by an index too. The cost of a page
+// therefore depends on the page and its offset, not on the number of bookings.
+import { publicFields, selectList } from '../storage/columns.ts';
+import {
+  type Bind,
+  bindInstant,
+  type Criteria,
+  conditionsOf,
+  inProgressAt,
+  isSelective,
+  oneOf,
+  splitInstant,
+} from './where.ts';
 
-const listedColumns =
-  'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
 const keys = 'facility_id, id, start_date';
+const allFields = selectList(publicFields);
 
 export interface SearchStatements {
+  /** For offset 0. Both statements take two more parameters: the page size and the offset. */
   readonly firstPage: string;
-  /** Walks past the rows before it in the index alone, as far as the filter's columns are there. */
+  /** Skips the rows before the page in the index, without reading the table. */
   readonly laterPage: string;
   readonly count: string;
-  readonly bindings: readonly unknown[];
+  readonly values: readonly unknown[];
 }
 
-/** Between which starts a page lies, and how many rows of the list lie there before it. */
-export interface Place {
+/** A part of a list: the bookings that start from `from` and before `to`. The page begins after `offset` of them. */
+export interface Segment {
   readonly from: Date;
   readonly to: Date | undefined;
   readonly offset: number;
 }
 
-/** The texts are few, since arrays are one parameter each: every one of them is prepared once per connection. */
-export function searchStatements(criteria: Criteria, place?: Place): SearchStatements {
-  const bindings: unknown[] = [];
-  const bind = (value: unknown): string => `$${bindings.push(value)}`;
+/** With `segment`, the statements read only that part of the list. */
+export function searchStatements(criteria: Criteria, segment?: Segment): SearchStatements {
+  const values: unknown[] = [];
+  const bind: Bind = (value) => `$${values.push(value)}`;
   const { facilities, bayIds } = criteria;
-  const ofFacilities = oneOf('facility_id', facilities, bind);
-  const conditions = conditionsOf(criteria, bind);
-  const parts = partsOf(criteria, place, bind);
-  const [limit, offset] = [`$${bindings.length + 1}::bigint`, `$${bindings.length + 2}::bigint`];
-  const inOrder = 'order by start_date, id limit';
-  const rowsOf = (columns: string, of: string, part: readonly string[]): string =>
-    `select ${columns} from booking where ${[of, ...conditions, ...part].join(' and ')}`;
-  // Each part gives its first rows, so that no more than a page and what lies before it is sorted. Of the few that are found by their
-  // ends no order is asked, which would make the planner look through all starts.
-  const firstOf = (columns: string, of: string): string =>
+  const inFacilities = oneOf(facilities, bind);
+  const inBays = bayIds && oneOf(bayIds, bind);
+  const conditions = conditionsOf(criteria, inBays, bind);
+  const ofFacilities = `facility_id ${inFacilities}`;
+  const parts = partsOf(criteria, segment, bind);
+  const [limit, offset] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
+  const page = `order by start_date, id limit ${limit} offset ${offset}`;
+
+  const rowsOf = (columns: string, owner: string, part: Part): string =>
+    `select ${columns} from booking where ${[owner, ...conditions, ...part.conditions].join(' and ')}`;
+
+  // Each part returns only its first rows, which limits what PostgreSQL must sort. A part with few rows has no order,
+  // because an order would make PostgreSQL scan all starts instead of the index of the ends.
+  const firstRowsOfParts = (owner: string): string =>
     parts
-      .map(({ where, few }) => `(${rowsOf(columns, of, where)}${few ? '' : ` ${inOrder} ${limit} + ${offset}`})`)
+      .map((part) => {
+        const order = part.hasFewRows ? '' : ` order by start_date, id limit ${limit} + ${offset}`;
+        return `(${rowsOf(keys, owner, part)}${order})`;
+      })
       .join('\nunion all ');
-  // Of many facilities or bays, each gives its first rows: hundreds of times cheaper than sorting them all.
-  const firstOfEach = (from: string, of: string, where: string): string =>
-    `select first.* from ${from} cross join lateral (
-${firstOf(keys, of)}
-) first where ${where} order by first.start_date, first.id limit ${limit} offset ${offset}`;
-  const [part, ...more] = parts;
-  const ofOne = (columns: string): string | undefined =>
-    part && more.length === 0
-      ? `${rowsOf(columns, ofFacilities, part.where)} ${inOrder} ${limit} offset ${offset}`
-      : undefined;
-  const ofParts = `select * from (${firstOf(keys, ofFacilities)}) first ${inOrder} ${limit} offset ${offset}`;
-  const each = (): string | undefined => {
-    if (bayIds && isWalkedByBay(criteria)) {
-      const ofBays = ofFacilities.replace('facility_id', 'bay.facility_id');
-      // An array, which the constraint's index cannot be searched by: it has the bay's bookings, but in no order.
-      const ofBay = 'facility_id = bay.facility_id and bay_id = any(array[bay.id])';
-      return firstOfEach('bay', ofBay, `${ofBays} and ${conditions[0]?.replace('bay_id', 'bay.id')}`);
-    }
-    if (facilities.length === 1 || isSelective(criteria)) return undefined;
-    return firstOfEach('facility', 'facility_id = facility.id', 'facility.id = any($1)');
-  };
-  const eachPage = each();
-  const laterPage = fetched(eachPage ?? ofOne(keys) ?? ofParts);
-  const found = parts.map(({ where }) => rowsOf('', ofFacilities, where)).join(' union all ');
+
+  // For several facilities or bays, each one returns its first rows. Sorting all their rows took hundreds of times as
+  // long.
+  const pageOfEach = (owners: string, owner: string, where: string): string =>
+    `select page.* from ${owners} cross join lateral (
+${firstRowsOfParts(owner)}
+) page where ${where} ${page.replace('start_date, id', 'page.start_date, page.id')}`;
+
+  // The array keeps PostgreSQL from using the index of the constraint, which contains the bay but has no order.
+  const pageOfBays = (): string =>
+    pageOfEach(
+      'bay',
+      'facility_id = bay.facility_id and bay_id = any(array[bay.id])',
+      `bay.facility_id ${inFacilities} and bay.id ${inBays}`,
+    );
+
+  const pageOfFacilities = (): string => pageOfEach('facility', 'facility_id = facility.id', 'facility.id = any($1)');
+
+  const singlePart = parts.length === 1 ? parts[0] : undefined;
+  const pageOfAll = (columns: string): string =>
+    singlePart
+      ? `${rowsOf(columns, ofFacilities, singlePart)} ${page}`
+      : `select * from (${firstRowsOfParts(ofFacilities)}) parts ${page}`;
+
+  let pageOfOwners: string | undefined;
+  if (isReadByBay(criteria)) pageOfOwners = pageOfBays();
+  else if (facilities.length > 1 && !isSelective(criteria)) pageOfOwners = pageOfFacilities();
+
+  const laterPage = withAllFields(pageOfOwners ?? pageOfAll(keys));
+  const matching = parts.map((part) => rowsOf('', ofFacilities, part)).join(' union all ');
   return {
-    firstPage: (eachPage ? undefined : ofOne(listedColumns)) ?? laterPage,
+    firstPage: !pageOfOwners && singlePart ? pageOfAll(allFields) : laterPage,
     laterPage,
-    count: `select count(*)::int as total from (${found}) found`,
-    bindings,
+    count: `select count(*)::int as total from (${matching}) matching`,
+    values,
   };
 }
 
+/** The bookings of a search are the union of its parts, which are disjoint. */
 interface Part {
-  readonly where: readonly string[];
-  readonly few?: boolean;
+  readonly conditions: readonly string[];
+  readonly hasFewRows?: boolean;
 }
 
-function partsOf(criteria: Criteria, place: Place | undefined, bind: (value: unknown) => string): readonly Part[] {
-  const begin = beginOf(criteria);
-  const later = begin ? [`start_date > ${bindInstant(begin, bind)}`] : [];
-  if (place) {
-    const bounds = [`start_date >= ${bindInstant(place.from, bind)}`];
-    return [{ where: [...later, ...bounds, ...(place.to ? [`start_date < ${bindInstant(place.to, bind)}`] : [])] }];
+function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): readonly Part[] {
+  const split = splitInstant(criteria);
+  const startsLater = split ? [`start_date > ${bindInstant(split, bind)}`] : [];
+  if (segment) {
+    const { from, to } = segment;
+    const bounds = [
+      `start_date >= ${bindInstant(from, bind)}`,
+      ...(to ? [`start_date < ${bindInstant(to, bind)}`] : []),
+    ];
+    return [{ conditions: [...startsLater, ...bounds] }];
   }
-  if (!begin) return [{ where: [] }];
-  const [recent, long] = goingOnAt(begin, criteria.isActive === true && begin === criteria.now, bind);
-  return [{ where: recent }, { where: long, few: true }, { where: later }];
+  if (!split) return [{ conditions: [] }];
+  const [short, long] = inProgressAt(split, criteria.isActive === true && split === criteria.now, bind);
+  return [{ conditions: short }, { conditions: long, hasFewRows: true }, { conditions: startsLater }];
 }
 
-/** Bays alone, and no more of time than the ends that stand in booking_by_bay. */
-function isWalkedByBay(criteria: Criteria): boolean {
+/** Whether the index booking_by_bay has every column of the conditions, so that each bay's rows are read in order. */
+function isReadByBay(criteria: Criteria): boolean {
   const { bayIds, time, isActive, upcoming, ...others } = criteria;
   if (!bayIds || bayIds.length < 2 || isSelective(others) || criteria.locationIds) return false;
   return isActive !== true && !upcoming && (!time || (time.kind === 'overlapping' && !time.start));
 }
 
-function fetched(page: string): string {
-  return `select ${listedColumns.replace(/\w+/g, 'booking.$&')} from (${page}) page
-join booking on booking.facility_id = page.facility_id and booking.id = page.id order by booking.start_date, booking.id`;
+/** Reads the complete bookings of a page of keys. */
+function withAllFields(pageOfKeys: string): string {
+  return `select ${allFields} from (${pageOfKeys}) page
+join booking on booking.facility_id = page.facility_id and booking.id = page.id
+order by booking.start_date, booking.id`;
 }

@@ -1,75 +1,59 @@
-// How are bookings found? One statement for the page and, where the page does not tell it, one for the total, which long lists sum up
-// from counts. ReadRouter only.
+// Searches bookings: reads one page, and counts all the bookings of the search unless the page shows their number.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
-import { type CachedFlag, createCachedFlag } from '../../database/cached-flag.ts';
-import { createCountStore } from '../counts/reader.ts';
-import { countedKind } from '../counts/statements.ts';
-import { wireTypes } from '../storage/row-date-times.ts';
-import { countReads } from '../storage/statements.ts';
-import { type Place, searchStatements } from './statements.ts';
+import type { PublicBooking } from '../booking.ts';
+import { type CountReader, createCountReader } from '../counts/reader.ts';
+import { isoTimestamps } from '../storage/timestamps.ts';
+import { type Segment, searchStatements } from './statements.ts';
 import type { Criteria } from './where.ts';
 
-/** Times are as on the wire. */
-export interface ListedBooking {
-  readonly id: string;
-  readonly external_booking_id: string | null;
-  readonly correlation_id: string | null;
-  readonly bay_id: string;
-  readonly user_alias: string;
-  readonly start_date: string;
-  readonly end_date: string;
-  readonly created_at: string;
-  readonly last_updated_at: string;
-}
-
-export interface Found {
-  readonly bookings: readonly ListedBooking[];
+export interface SearchResult {
+  readonly bookings: readonly PublicBooking[];
   readonly total: number;
 }
 
 export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export interface SearchOptions {
-  /** Whether totals are told by the counts (docs/decisions, 8). */
-  readonly isComplete?: CachedFlag;
-  /** So many entries of an index are walked past sooner than the counts are asked where a page lies. */
-  readonly walkedAtMost?: number;
+  readonly counts?: CountReader;
+  /** If a page lies behind more index entries than this, the counts find it. */
+  readonly maxSkippedRows?: number;
 }
 
 export function createSearchStore(db: Database, options: SearchOptions = {}) {
-  const { isComplete = createCachedFlag(db, countReads.isComplete), walkedAtMost = 12_000 } = options;
-  const counts = createCountStore(db);
-  const pageOf = async (criteria: Criteria, { pageSize }: PageRequest, offset: number, counted: boolean) => {
-    const walked = (offset + pageSize) * criteria.facilities.length;
-    const place = counted && walked > walkedAtMost ? await counts.locate(criteria, offset, pageSize) : undefined;
-    const bookings = await readPage(criteria, pageSize, offset, place);
-    if (bookings.length >= pageSize || !place?.to) return bookings;
-    // What was counted there may have gone since: what follows moves up.
-    return readPage(criteria, pageSize, offset, { ...place, to: undefined });
-  };
-  const readPage = (criteria: Criteria, pageSize: number, offset: number, place: Place | undefined) => {
-    const { firstPage, laterPage, bindings } = searchStatements(criteria, place);
-    const skip = place?.offset ?? offset;
-    const text = skip === 0 ? firstPage : laterPage;
-    return query<ListedBooking>(db, text, [...bindings, pageSize, skip], wireTypes);
-  };
-  return {
-    search: async (criteria: Criteria, request: PageRequest): Promise<Found> => {
-      const offset = offsetOf(request);
-      const counted = countedKind(criteria) !== undefined && (await isComplete());
-      const bookings = await pageOf(criteria, request, offset, counted);
-      // A page that is neither full nor past the end tells the total.
-      if (bookings.length < request.pageSize && (bookings.length > 0 || offset === 0)) {
-        return { bookings, total: offset + bookings.length };
-      }
-      return { bookings, total: reconcileTotal(bookings.length, offset, await countAll(criteria, counted)) };
-    },
-  };
-  async function countAll(criteria: Criteria, counted: boolean): Promise<number> {
-    if (counted) return counts.total(criteria);
-    const { count, bindings } = searchStatements(criteria);
-    const [row] = await query<{ total: number }>(db, count, bindings);
+  const { counts = createCountReader(db), maxSkippedRows = 12_000 } = options;
+
+  async function readPage(criteria: Criteria, pageSize: number, offset: number, segment: Segment | undefined) {
+    const { firstPage, laterPage, values } = searchStatements(criteria, segment);
+    const skipped = segment?.offset ?? offset;
+    const sql = skipped === 0 ? firstPage : laterPage;
+    return query<PublicBooking>(db, sql, [...values, pageSize, skipped], isoTimestamps);
+  }
+
+  async function findPage(criteria: Criteria, pageSize: number, offset: number) {
+    // Every facility returns the rows up to the page.
+    const skippedRows = (offset + pageSize) * criteria.facilities.length;
+    const segment = skippedRows > maxSkippedRows ? await counts.seek(criteria, offset, pageSize) : undefined;
+    const bookings = await readPage(criteria, pageSize, offset, segment);
+    if (bookings.length >= pageSize || !segment?.to) return bookings;
+    // Bookings were deleted after the counts were read. Bookings after the segment complete the page.
+    return readPage(criteria, pageSize, offset, { ...segment, to: undefined });
+  }
+
+  async function countRows(criteria: Criteria): Promise<number> {
+    const { count, values } = searchStatements(criteria);
+    const [row] = await query<{ total: number }>(db, count, values);
     return row?.total ?? 0;
   }
+
+  return {
+    search: async (criteria: Criteria, request: PageRequest): Promise<SearchResult> => {
+      const offset = offsetOf(request);
+      const bookings = await findPage(criteria, request.pageSize, offset);
+      const isLastPage = bookings.length < request.pageSize && (bookings.length > 0 || offset === 0);
+      if (isLastPage) return { bookings, total: offset + bookings.length };
+      const counted = (await counts.count(criteria)) ?? (await countRows(criteria));
+      return { bookings, total: reconcileTotal(bookings.length, offset, counted) };
+    },
+  };
 }

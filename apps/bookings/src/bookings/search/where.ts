@@ -1,5 +1,7 @@
-// How does a filter read in SQL? Arrays are one parameter each, so that the texts are few and each is prepared once per connection.
-
+// Translates a filter to SQL conditions.
+//
+// An array is a single parameter. The number of different statement texts therefore stays small, and each connection
+// prepares a text once.
 import { bookedRange } from '../storage/statements.ts';
 import type { BookingFilter, TimeFilter } from './filter.ts';
 
@@ -7,34 +9,43 @@ export interface Criteria extends BookingFilter {
   /** Never empty. */
   readonly facilities: readonly string[];
   readonly now: Date;
-  /** In progress or still to come, of one facility; `todayOnly`: of the current day in its time zone. */
+  /**
+   * Bookings of one facility that are in progress or in the future. `todayOnly`: of the current day in its time zone.
+   */
   readonly upcoming?: { readonly todayOnly: boolean } | undefined;
 }
 
-/** Makes a value a parameter. */
+/** Adds a value to the parameters of a statement and returns its placeholder, such as `$3`. */
 export type Bind = (value: unknown) => string;
 
+/** Whether the filter names bookings, bays or an alias, so that an index finds few rows. */
 export function isSelective({ ids, externalBookingIds, correlationIds, bayIds, userAlias }: Criteria): boolean {
   return [ids, externalBookingIds, correlationIds, bayIds, userAlias].some((filter) => filter !== undefined);
 }
 
-/** Of one value the index's order is the page's order; of an array the planner must sort. */
-export function oneOf(column: string, values: readonly string[], bind: Bind): string {
-  return values.length === 1 ? `${column} = ${bind(values[0])}::text` : `${column} = any(${bind(values)})`;
-}
-
-/** Beyond the years that a booking may have (times.ts) there is none, and PostgreSQL reads other years otherwise than ISO 8601. */
-export function bindInstant(instant: Date, bind: Bind): string {
-  const year = instant.getUTCFullYear();
-  const known = year < 1 ? '-infinity' : year > 9999 ? 'infinity' : instant.toISOString();
-  return `${bind(known)}::timestamptz`;
+/**
+ * The right side of a condition: `= $1::text` or `= any($1)`. With a single value, PostgreSQL can return rows in the
+ * order of an index. With an array it must sort them.
+ */
+export function oneOf(values: readonly string[], bind: Bind): string {
+  return values.length === 1 ? `= ${bind(values[0])}::text` : `= any(${bind(values)})`;
 }
 
 /**
- * From which moment on does the wanted list go, where it is what is going on then and what starts later? One condition for both would
- * have every row of the future sorted.
+ * Dates of bookings have the years 1 to 9999 (date-times.ts). PostgreSQL reads other years differently from ISO 8601,
+ * so they become an infinity.
  */
-export function beginOf({ time, isActive, upcoming, ...criteria }: Criteria): Date | undefined {
+export function bindInstant(instant: Date, bind: Bind): string {
+  const year = instant.getUTCFullYear();
+  if (year < 1) return `${bind('-infinity')}::timestamptz`;
+  return `${bind(year > 9999 ? 'infinity' : instant.toISOString())}::timestamptz`;
+}
+
+/**
+ * The instant that splits a search in two: bookings in progress at this instant, and bookings that start later. A
+ * single condition for both would make PostgreSQL sort every future booking. Undefined if the search does not split.
+ */
+export function splitInstant({ time, isActive, upcoming, ...criteria }: Criteria): Date | undefined {
   if (upcoming) return criteria.now;
   if (isSelective(criteria) || time?.kind === 'within') return undefined;
   if (time?.start) return time.start;
@@ -42,68 +53,80 @@ export function beginOf({ time, isActive, upcoming, ...criteria }: Criteria): Da
 }
 
 const hour = 3_600_000;
-/** Verbatim that of the index booking_long. */
-const long = "end_date - start_date > interval '4 hours'";
+/** Must equal the condition of the partial index booking_long. */
+const isLong = "end_date - start_date > interval '4 hours'";
 
-/** What began before `moment`, or then, and is not over: no more rows than there are bays, each part bounded by an index. */
-export function goingOnAt(moment: Date, active: boolean, bind: Bind): readonly [recent: string[], long: string[]] {
-  const at = bindInstant(moment, bind);
-  const recent = bindInstant(new Date(moment.getTime() - 4 * hour), bind);
-  const started = `start_date <= ${at}`;
-  // An instant at this moment is going on, but is over.
-  const ends = active ? `end_date > ${at}` : `(end_date > ${at} or start_date = ${at})`;
+/**
+ * Conditions for the bookings in progress at an instant, in two parts that are each bounded by an index: bookings of up
+ * to four hours, and longer ones. There is at most one such booking per bay. A booking whose start and end both equal
+ * the instant is in progress, but it is not active.
+ */
+export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): readonly [short: string[], long: string[]] {
+  const at = bindInstant(instant, bind);
+  const fourHoursBefore = bindInstant(new Date(instant.getTime() - 4 * hour), bind);
+  const hasStarted = `start_date <= ${at}`;
+  const hasNotEnded = `end_date > ${at}`;
+  const short = isActive ? hasNotEnded : `(${hasNotEnded} or start_date = ${at})`;
   return [
-    [started, ends, `start_date >= ${recent}`, `not (${long})`],
-    [started, active ? ends : `end_date > ${at}`, long],
+    [hasStarted, short, `start_date >= ${fourHoursBefore}`, `not (${isLong})`],
+    [hasStarted, hasNotEnded, isLong],
   ];
 }
 
-/** Of the one facility that $1 is; from the table, since an import may have changed it this moment. */
-const zone = '(select time_zone from facility where id = $1)';
+/** $1 is the only facility of the search. An import can change its time zone at any moment, so it is not cached. */
+const timeZone = '(select time_zone from facility where id = $1)';
 
-/** The end of the day bounds the walk; where the clocks go back at midnight it comes twice, and the date tells which is meant. */
+/**
+ * The end of the day bounds the range of the index. If the clocks go back at midnight, midnight occurs twice. The
+ * comparison of the dates decides then.
+ */
 function startsToday(criteria: Criteria, bind: Bind): string {
-  const now = `${bindInstant(criteria.now, bind)} at time zone ${zone}`;
-  const midnight = `(date_trunc('day', ${now}) + interval '1 day') at time zone ${zone}`;
-  return `start_date < ${midnight} and (start_date at time zone ${zone})::date <= (${now})::date`;
+  const localNow = `${bindInstant(criteria.now, bind)} at time zone ${timeZone}`;
+  const midnight = `(date_trunc('day', ${localNow}) + interval '1 day') at time zone ${timeZone}`;
+  return `start_date < ${midnight} and (start_date at time zone ${timeZone})::date <= (${localNow})::date`;
 }
 
-/** All that `beginOf` and `goingOnAt` do not say. */
-export function conditionsOf(criteria: Criteria, bind: Bind): string[] {
-  const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive, time, upcoming } =
-    criteria;
-  const begin = beginOf(criteria);
+/**
+ * All conditions of the search apart from the facilities and those that follow from `splitInstant`. `inBays` is the
+ * result of `oneOf` for the bays.
+ */
+export function conditionsOf(criteria: Criteria, inBays: string | undefined, bind: Bind): string[] {
+  const { ids, externalBookingIds, correlationIds, locationIds, userAlias, time, upcoming } = criteria;
   const conditions: string[] = [];
   if (ids) conditions.push(`id = any(${bind(ids)}::uuid[])`);
   if (externalBookingIds) conditions.push(`external_booking_id = any(${bind(externalBookingIds)})`);
   if (correlationIds) conditions.push(`correlation_id = any(${bind(correlationIds)})`);
-  if (bayIds) conditions.push(oneOf('bay_id', bayIds, bind));
-  if (locationIds) conditions.push(oneOf('location_id', locationIds, bind));
+  if (inBays) conditions.push(`bay_id ${inBays}`);
+  if (locationIds) conditions.push(`location_id ${oneOf(locationIds, bind)}`);
   if (userAlias !== undefined) conditions.push(`user_alias = ${bind(userAlias)}`);
-  if (time) conditions.push(...timeConditions(time, begin, bind));
+  if (time) conditions.push(...timeConditions(time, splitInstant(criteria), bind));
   if (upcoming?.todayOnly) conditions.push(startsToday(criteria, bind));
-  if (isActive === undefined || begin === criteria.now) return conditions;
-  const now = bindInstant(criteria.now, bind);
-  if (isActive === true) conditions.push(`end_date > ${now}`);
-  if (isActive === true && bayIds) conditions.push(`${bookedRange} && tstzrange(${now}, null)`);
-  if (isActive === false) conditions.push(`end_date <= ${now}`);
+  conditions.push(...activeConditions(criteria, bind));
   return conditions;
 }
 
-function timeConditions({ kind, start, end }: TimeFilter, begin: Date | undefined, bind: Bind): string[] {
+function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefined, bind: Bind): string[] {
   const to = end ? bindInstant(end, bind) : 'null';
-  // What ends within the interval starts within it: both ends bound the walk through the index.
+  // The condition on the start follows from the one on the end. It bounds the range of the index.
   if (kind === 'within')
     return [`start_date >= ${bindInstant(start, bind)} and start_date <= ${to} and end_date <= ${to}`];
-  // Whatever starts before the end of an interval without a beginning overlaps it.
   if (!start) return [`start_date < ${to}`];
-  if (begin) {
-    // Of an interval that is an instant, what is going on then is all.
+  if (split) {
     if (!end) return [];
+    // If the interval is an instant, only the bookings in progress overlap it.
     return [start.getTime() === end.getTime() ? `start_date <= ${to}` : `start_date < ${to}`];
   }
   const from = bindInstant(start, bind);
-  // An instant would be an empty range, which overlaps nothing.
-  const instantSafe = end ? `, case when ${from} = ${to} then '[]' else '[)' end` : '';
-  return [`${bookedRange} && tstzrange(${from}, ${to}${instantSafe})`];
+  // The range '[)' of an instant would be empty and overlap nothing.
+  const bounds = end ? `, case when ${from} = ${to} then '[]' else '[)' end` : '';
+  return [`${bookedRange} && tstzrange(${from}, ${to}${bounds})`];
+}
+
+function activeConditions(criteria: Criteria, bind: Bind): string[] {
+  const { isActive, bayIds, now } = criteria;
+  if (isActive === undefined || splitInstant(criteria) === now) return [];
+  const at = bindInstant(now, bind);
+  if (!isActive) return [`end_date <= ${at}`];
+  // The second condition uses the index of the constraint booking_no_overlap, which contains the bay.
+  return [`end_date > ${at}`, ...(bayIds ? [`${bookedRange} && tstzrange(${at}, null)`] : [])];
 }

@@ -1,192 +1,169 @@
-// How do bookings change? One statement where one suffices, else one transaction; always in the lock order idempotency → reference →
-// bays by facility and id → booking. Errors are told by SQLSTATE and statement, since a spread table names no constraint.
+// Reads, creates, updates, moves and deletes bookings.
+//
+// Every write is atomic. Concurrent writes cannot deadlock, because each locks in the same order: idempotency key,
+// external booking id, bays by facility and id, booking. Errors of PostgreSQL are recognised by SQLSTATE, because a
+// distributed table renames its constraints.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
-import { createCachedFlag } from '../../database/cached-flag.ts';
 import type { Booking, BookingChange } from '../booking.ts';
-import { wireTypes } from './row-date-times.ts';
-import { reads, writes } from './statements.ts';
-import {
-  type BookingRow,
-  countOut,
-  insertionOf,
-  removalOf,
-  toBooking,
-  type UncountedRow,
-  writeChange,
-} from './writer.ts';
+import { pick, updateFields } from './columns.ts';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from './idempotency-store.ts';
+import { type BookingKey, bayStatements, bookingReads, referenceStatements } from './statements.ts';
+import { isoTimestamps } from './timestamps.ts';
+import { createWriterSelection } from './writer-selection.ts';
 
-/** An answer to be kept for repetitions of its request. */
-export interface KeptAnswer {
-  readonly id: string;
-  readonly requestHash: string;
-  readonly answer: string;
-  readonly forgetBefore: Date;
-}
+/**
+ * `conflict`: the booking or its bay does not exist, the bay is not bookable or not free, or the ETag has changed.
+ * `findConflicts` tells more about the bay.
+ */
+export type Conflict = 'conflict';
+export type CreateOutcome = 'created' | 'duplicate reference' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
+export type UpdateOutcome = Booking | 'overlap' | Conflict;
 
-export type CreateOutcome = 'created' | 'duplicate' | 'refused' | 'repeated' | 'in flight';
-export type ChangeOutcome = Booking | 'refused' | 'overlap';
-
-export interface Obstacles {
+export interface BayConflicts {
   readonly bookable: boolean;
-  readonly taken: boolean;
+  readonly isOverlapping: boolean;
 }
 
 export type BookingStore = ReturnType<typeof createBookingStore>;
 
-const lockTimedOut = '55P03';
-const overlaps = '23P01';
+const exclusionViolation = '23P01';
 
-class RolledBack extends Error {
-  readonly outcome: Exclude<CreateOutcome, 'created'>;
-  constructor(outcome: Exclude<CreateOutcome, 'created'>) {
-    super(outcome);
+/** Thrown inside a transaction to roll it back. `outcome` becomes the result. */
+class Rollback<Outcome> extends Error {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    super('rolled back');
     this.outcome = outcome;
   }
 }
 
 export function createBookingStore(db: Database) {
-  const isSpread = createCachedFlag(db, reads.isSpread);
+  const selectWriter = createWriterSelection(db);
+
+  /** Runs `work` atomically. A single statement needs no transaction for that. */
+  async function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
+    const runOne = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
+    try {
+      return await retryOnce(db, () => (needsTransaction ? inTransaction(db, work) : work(runOne)));
+    } catch (error) {
+      if (error instanceof Rollback) return error.outcome;
+      throw error;
+    }
+  }
+
   return {
-    find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> => {
-      const [row] = await query<BookingRow>(db, reads.find, [facilities, id], wireTypes);
-      return row && toBooking(row);
+    find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
+      (await query<Booking>(db, bookingReads.find, [facilities, id], isoTimestamps))[0],
+
+    /** `response` is stored if the request had an Idempotency-Key. */
+    create: async (booking: Booking, response?: NewResponse): Promise<CreateOutcome> => {
+      const writer = await selectWriter();
+      const { externalBookingId, facilityId, id } = booking;
+      const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
+      const needsTransaction = writer.needsTransaction || reference.length > 0 || response !== undefined;
+      return atomically<CreateOutcome>(needsTransaction, async (run) => {
+        const stored = response ? await storeResponse(run, response, booking) : 'stored';
+        if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
+        const rows = await run(...reference, ...writer.insert(booking));
+        const [inserted] = rows.slice(reference.length);
+        if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('duplicate reference');
+        if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
+        return 'created';
+      });
     },
 
-    /** `refused`: the bay is gone, not bookable or taken; `obstacles` tells which. */
-    create: (booking: Booking, keep?: KeptAnswer): Promise<CreateOutcome> =>
-      retryOnce(db, async () => {
-        const insertion = insertionOf(booking, await isSpread());
-        if (!keep && booking.externalBookingId === undefined && insertion.length === 1) {
-          const [[sql, values]] = insertion;
-          return (await query(db, sql, values)).length > 0 ? 'created' : 'refused';
-        }
-        try {
-          await inTransaction(db, async (run) => {
-            if (keep) await keepAnswer(run, booking, keep);
-            const { externalBookingId, facilityId, id } = booking;
-            const reference: Statement[] =
-              externalBookingId === undefined ? [] : [[writes.createReference, [externalBookingId, facilityId, id]]];
-            const made = await run(...reference, ...insertion);
-            if (reference.length > 0 && made[0]?.length === 0) throw new RolledBack('duplicate');
-            if (made[reference.length]?.length === 0) throw new RolledBack('refused');
-          });
-          return 'created';
-        } catch (error) {
-          if (error instanceof RolledBack) return error.outcome;
-          throw error;
-        }
-      }),
-
-    /** Within one facility. `refused`: booking or bay is not there, the bay is not bookable, or `tags` do not match. */
+    /** Updates a booking whose old and new bay belong to the same facility. */
     update: async (
-      facilityId: string,
-      id: string,
-      { bayId, userAlias, startDate, endDate }: BookingChange,
-      tags: readonly string[] | undefined,
+      key: BookingKey,
+      change: BookingChange,
+      etags: readonly string[] | undefined,
       at: Date,
-    ): Promise<ChangeOutcome> => {
-      const values = [facilityId, id, bayId, userAlias, startDate, endDate, at.toISOString(), tags ?? null];
+    ): Promise<UpdateOutcome> => {
+      const writer = await selectWriter();
       try {
-        const spread = await isSpread();
-        const row = await retryOnce(db, () => writeChange(db, values, spread));
-        return row ? toBooking(row) : 'refused';
+        return await atomically<UpdateOutcome>(writer.needsTransaction, async (run) => {
+          const [[updated]] = await run<[Booking[]]>(writer.update(key, change, etags, at));
+          if (!updated) return 'conflict';
+          const counts = writer.countUpdate(updated);
+          if (counts.length > 0) await run(...counts);
+          return updated;
+        });
       } catch (error) {
-        if (errorCode(error) === overlaps) return 'overlap';
+        if (errorCode(error) === exclusionViolation) return 'overlap';
         throw error;
       }
     },
 
-    /** To a bay of another facility: facility_id is part of the key, so the row is taken out and put in again. */
+    /**
+     * Updates a booking whose new bay belongs to another facility: deletes it in the old one, inserts it in the new.
+     */
     move: async (
-      booking: Booking,
+      { facilityId: oldFacilityId, id, bayId: oldBayId, externalBookingId }: Booking,
       facilityId: string,
       change: BookingChange,
-      tags: readonly string[] | undefined,
+      etags: readonly string[] | undefined,
       at: Date,
-    ): Promise<ChangeOutcome> => {
-      try {
-        const spread = await isSpread();
-        return await retryOnce(db, () =>
-          inTransaction(db, async (run) => {
-            const { externalBookingId, id } = booking;
-            const reference: Statement[] =
-              externalBookingId === undefined ? [] : [[writes.moveReference, [externalBookingId, id, facilityId]]];
-            const bays = [
-              [booking.facilityId, [booking.bayId]],
-              [facilityId, [change.bayId]],
-            ].sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
-            const locks = bays.map((bay): Statement => [writes.lockBays, bay]);
-            const removal = removalOf([booking.facilityId, id, tags ?? null], spread);
-            const [row] = ((await run(...reference, ...locks, removal)).at(-1) ?? []) as UncountedRow[];
-            if (!row) throw new RolledBack('refused');
-            const old = toBooking(row);
-            const now = at.toISOString();
-            const lastUpdatedAt = now > old.lastUpdatedAt ? now : old.lastUpdatedAt;
-            const moved = { ...old, ...change, facilityId, lastUpdatedAt, version: old.version + 1 };
-            const [inserted] = await run(...insertionOf(moved, spread), ...(spread ? [countOut(row)] : []));
-            if (inserted?.length === 0) throw new RolledBack('refused');
-            return moved;
-          }),
-        );
-      } catch (error) {
-        if (error instanceof RolledBack) return 'refused';
-        throw error;
-      }
+    ): Promise<UpdateOutcome> => {
+      const writer = await selectWriter();
+      const reference = referenceStatement(externalBookingId, referenceStatements.move, [id, facilityId]);
+      const locks = [
+        [oldFacilityId, [oldBayId]],
+        [facilityId, [change.bayId]],
+      ]
+        .sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
+        .map((bay): Statement => [bayStatements.lock, bay]);
+      return atomically<UpdateOutcome>(true, async (run) => {
+        const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
+        const [deleted] = ((await run(...reference, ...locks, deletion)).at(-1) ?? []) as Booking[];
+        if (!deleted) throw new Rollback<UpdateOutcome>('conflict');
+        const now = at.toISOString();
+        const moved: Booking = {
+          ...deleted,
+          ...pick(updateFields, change),
+          facilityId,
+          lastUpdatedAt: now > deleted.lastUpdatedAt ? now : deleted.lastUpdatedAt,
+          version: deleted.version + 1,
+        };
+        const [inserted] = await run(...writer.insert(moved), ...writer.countDelete(deleted));
+        if (inserted?.length === 0) throw new Rollback<UpdateOutcome>('conflict');
+        return moved;
+      });
     },
 
-    /** False if the booking is not there (any more), or `tags` do not match. */
-    remove: (booking: Booking, tags: readonly string[] | undefined): Promise<boolean> =>
-      retryOnce(db, async () => {
-        const { facilityId, id, externalBookingId } = booking;
-        const spread = await isSpread();
-        const removal = removalOf([facilityId, id, tags ?? null], spread);
-        if (externalBookingId === undefined && !spread) {
-          const [sql, values] = removal;
-          return (await query(db, sql, values)).length > 0;
-        }
-        const reference: Statement[] =
-          externalBookingId === undefined ? [] : [[writes.removeReference, [externalBookingId, id]]];
-        try {
-          return await inTransaction(db, async (run) => {
-            const [row] = ((await run(...reference, removal)).at(-1) ?? []) as UncountedRow[];
-            if (!row) throw new RolledBack('refused');
-            if (spread) await run(countOut(row));
-            return true;
-          });
-        } catch (error) {
-          if (error instanceof RolledBack) return false;
-          throw error;
-        }
-      }),
+    /** Returns false if the booking does not exist, or has another ETag. */
+    delete: async (
+      { facilityId, id, externalBookingId }: Booking,
+      etags: readonly string[] | undefined,
+    ): Promise<boolean> => {
+      const writer = await selectWriter();
+      const reference = referenceStatement(externalBookingId, referenceStatements.delete, [id]);
+      return atomically(writer.needsTransaction || reference.length > 0, async (run) => {
+        const deletion = writer.delete({ facilityId, id }, etags);
+        const [deleted] = ((await run(...reference, deletion)).at(-1) ?? []) as Booking[];
+        if (!deleted) throw new Rollback(false);
+        const counts = writer.countDelete(deleted);
+        if (counts.length > 0) await run(...counts);
+        return true;
+      });
+    },
 
-    obstacles: async (
-      facilityId: string,
-      bayId: string,
+    /** Why a bay cannot be booked. Undefined if the bay does not exist. The booking `exceptId` does not count. */
+    findConflicts: async (
+      { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
       interval: { readonly start: Date; readonly end: Date } | undefined,
-      except: string | undefined,
-    ): Promise<Obstacles | undefined> => {
-      const times = interval ? [interval.start.toISOString(), interval.end.toISOString()] : [null, null];
-      return (await query<Obstacles>(db, reads.obstacles, [facilityId, bayId, ...times, except ?? null]))[0];
+      exceptId: string | undefined,
+    ): Promise<BayConflicts | undefined> => {
+      const times = [interval?.start.toISOString() ?? null, interval?.end.toISOString() ?? null];
+      const values = [facilityId, bayId, ...times, exceptId ?? null];
+      return (await query<BayConflicts>(db, bookingReads.conflicts, values))[0];
     },
 
     isReferenced: async (externalBookingId: string): Promise<boolean> =>
-      (await query(db, reads.referenceOf, [externalBookingId])).length > 0,
+      (await query(db, referenceStatements.find, [externalBookingId])).length > 0,
   };
 }
 
-async function keepAnswer(run: Run, booking: Booking, keep: KeptAnswer): Promise<void> {
-  const values = [keep.id, keep.requestHash, booking.facilityId, keep.answer, booking.createdAt];
-  try {
-    // Somebody else's uncommitted row with this key makes us wait: not for long, since the client is told to come back.
-    const [, kept] = await run(
-      ["set local lock_timeout = '1s'"],
-      [writes.keepAnswer, [...values, keep.forgetBefore.toISOString()]],
-      ['set local lock_timeout to default'],
-    );
-    if (kept?.length === 0) throw new RolledBack('repeated');
-  } catch (error) {
-    if (errorCode(error) === lockTimedOut) throw new RolledBack('in flight');
-    throw error;
-  }
+function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {
+  return externalBookingId === null ? [] : [[sql, [externalBookingId, ...values]]];
 }

@@ -1,91 +1,28 @@
-// In how many statements is a booking written? In one, which counts it as well; where tables may be spread in two of one transaction, for
-// Citus takes a statement that writes two tables apart and carries what lies between to the coordinator (docs/operations/scale.md).
-import { type Database, query } from '@bay-booking/service/database/database';
-import { inTransaction, type Statement } from '@bay-booking/service/database/transaction';
-import type { Booking } from '../booking.ts';
-import type { ListedBooking } from '../search/store.ts';
-import { wireTypes } from './row-date-times.ts';
-import { writes } from './statements.ts';
+// Defines how a booking and its counts are written: by one implementation for a single PostgreSQL, and by another one
+// for a distributed database.
+import type { Statement } from '@bay-booking/service/database/transaction';
+import type { Booking, BookingChange } from '../booking.ts';
+import type { BookingKey } from './statements.ts';
 
-export interface BookingRow extends ListedBooking {
-  readonly facility_id: string;
-  readonly version: number;
-}
+/**
+ * The methods return statements, which the caller runs. `countUpdate` and `countDelete` return the statements that must
+ * follow an update or a delete in the same transaction. `etags` are the values of If-Match; undefined allows every
+ * version.
+ */
+export interface BookingWriter {
+  /** Whether a write takes several statements, and therefore a transaction. */
+  readonly needsTransaction: boolean;
 
-/** What a statement that counts nothing itself tells of the row for it to be counted. */
-export interface UncountedRow extends BookingRow {
-  readonly location_id: string;
-  readonly hour: string;
-}
+  /**
+   * The first statement returns a row if the booking was inserted, which requires that its bay is bookable and free.
+   */
+  insert(booking: Booking): readonly [Statement, ...Statement[]];
 
-interface ChangedRow extends UncountedRow {
-  readonly old_location_id: string;
-  readonly old_hour: string;
-}
+  /** Returns the updated booking; no row if it or its bay does not exist, or the bay or an ETag prevents the update. */
+  update(key: BookingKey, change: BookingChange, etags: readonly string[] | undefined, at: Date): Statement;
+  countUpdate(updated: Booking): readonly Statement[];
 
-/** The first of these answers a row when the booking is in. */
-export function insertionOf(booking: Booking, isSpread: boolean): [Statement, ...Statement[]] {
-  const { facilityId, bayId, id, externalBookingId, correlationId, userAlias, version } = booking;
-  const texts = [facilityId, bayId, id, externalBookingId ?? null, correlationId ?? null, userAlias];
-  const values = [...texts, booking.startDate, booking.endDate, booking.createdAt, booking.lastUpdatedAt, version];
-  if (!isSpread) return [[writes.create, values]];
-  return [
-    [writes.book, values],
-    [writes.count, [facilityId, id, version]],
-  ];
-}
-
-/** The booking as it is now, if it was there and may be changed so. */
-export const writeChange = (
-  db: Database,
-  values: readonly unknown[],
-  isSpread: boolean,
-): Promise<BookingRow | undefined> => (isSpread ? changeAndCount(db, values) : changeAtOnce(db, values));
-
-async function changeAtOnce(db: Database, values: readonly unknown[]): Promise<BookingRow | undefined> {
-  const [row] = await query<BookingRow>(db, writes.update, values, wireTypes);
-  return row;
-}
-
-function changeAndCount(db: Database, values: readonly unknown[]): Promise<BookingRow | undefined> {
-  return inTransaction(db, async (run) => {
-    const [[row]] = await run<[ChangedRow[]]>([writes.change, values, wireTypes]);
-    if (!row || (row.location_id === row.old_location_id && row.hour === row.old_hour)) return row;
-    const was = { location_id: row.old_location_id, hour: row.old_hour };
-    await run(counting(row, row.version, -1, was), counting(row, row.version, 1, row));
-    return row;
-  });
-}
-
-/** Answers the row that was there; where tables may be spread, `countOut` is to follow. */
-export const removalOf = (values: readonly unknown[], isSpread: boolean): Statement => [
-  isSpread ? writes.takeOut : writes.remove,
-  values,
-  wireTypes,
-];
-
-export const countOut = (row: UncountedRow): Statement => counting(row, row.version + 1, -1, row);
-
-/** `n` more where a booking starts. */
-const counting = (
-  { facility_id, id }: BookingRow,
-  version: number,
-  n: 1 | -1,
-  { location_id, hour }: Pick<UncountedRow, 'location_id' | 'hour'>,
-): Statement => [writes.countChange, [facility_id, id, version, n, location_id, hour]];
-
-export function toBooking(row: BookingRow): Booking {
-  return {
-    id: row.id,
-    facilityId: row.facility_id,
-    externalBookingId: row.external_booking_id ?? undefined,
-    correlationId: row.correlation_id ?? undefined,
-    bayId: row.bay_id,
-    userAlias: row.user_alias,
-    startDate: row.start_date,
-    endDate: row.end_date,
-    createdAt: row.created_at,
-    lastUpdatedAt: row.last_updated_at,
-    version: row.version,
-  };
+  /** Returns the deleted booking; no row if it does not exist, or an ETag prevents the deletion. */
+  delete(key: BookingKey, etags: readonly string[] | undefined): Statement;
+  countDelete(deleted: Booking): readonly Statement[];
 }

@@ -1,0 +1,28 @@
+// Finds a booking by its id among the facilities of the caller.
+import type { Caller } from '../auth/caller.ts';
+import { apiError } from '../errors.ts';
+import type { Booking } from './booking.ts';
+import { type FindLikelyFacilities, isBookingId } from './booking-id.ts';
+import type { BookingStore } from './storage/store.ts';
+
+export interface FinderServices {
+  readonly store: Pick<BookingStore, 'find'>;
+  readonly findLikelyFacilities: FindLikelyFacilities;
+}
+
+export type FindBooking = (id: string, caller: Caller) => Promise<Booking>;
+
+/** @throws {ApiError} 404, also if the booking belongs to a facility that the token does not name */
+export function createBookingFinder({ store, findLikelyFacilities }: FinderServices): FindBooking {
+  return async (id, { facilities }) => {
+    if (isBookingId(id)) {
+      const likely = findLikelyFacilities(facilities, id);
+      const found = likely.length > 0 ? await store.find(likely, id) : undefined;
+      if (found) return found;
+      // The second query includes the likely facilities, because the booking can have moved to one of them by now.
+      const moved = likely.length < facilities.length ? await store.find(facilities, id) : undefined;
+      if (moved) return moved;
+    }
+    throw apiError('ERR00404', { context: { externalBookingId: '' } });
+  };
+}

@@ -1,0 +1,80 @@
+// Tests the JSON of bookings against the schemas of responses, for all kinds of values.
+import { linksBelow } from '@bay-booking/common/links';
+import { describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import type { PublicBooking } from './booking.ts';
+import { isDateTime } from './date-times.ts';
+import { bookingItem, bookingResource } from './resource.ts';
+import { bookingItemSchema, bookingSchema, createBookingSchema, updateBookingSchema } from './schema.ts';
+import { createFields, optionalFields, type PublicField, publicFields, updateFields } from './storage/columns.ts';
+
+const ajv = new Ajv2020({ formats: { 'date-time': isDateTime, uri: URL.canParse, uuid: true } });
+const link = linksBelow('https://bookings.example');
+const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
+const plainText = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 40 });
+const date = fc
+  .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
+  .map((value) => value.toISOString());
+
+/** Bookings with any text, or with text that the schemas allow. */
+function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
+  const arbitraryOf = (field: PublicField): fc.Arbitrary<string | null> => {
+    if (field === 'id') return fc.uuid();
+    if (/(Date|At)$/.test(field)) return date;
+    return optionalFields.some((optional) => optional === field) ? fc.option(anyText) : anyText;
+  };
+  const values = Object.fromEntries(publicFields.map((field) => [field, arbitraryOf(field)]));
+  return fc.record(values) as fc.Arbitrary<PublicBooking>;
+}
+
+const withoutNulls = (booking: object) => Object.fromEntries(Object.entries(booking).filter(([, v]) => v !== null));
+
+describe('the JSON of a booking', () => {
+  test('has every field with a value, and the link self in a list', () => {
+    fc.assert(
+      fc.property(bookings(text), (booking) => {
+        const json = JSON.parse(JSON.stringify(bookingItem(booking, link)));
+        const self = { method: 'GET', href: `https://bookings.example/api/bookings/${booking.id}` };
+        expect(json).toEqual({ ...withoutNulls(booking), _links: { self } });
+      }),
+    );
+  });
+
+  test('has no internal field, and more links as a single booking', () => {
+    fc.assert(
+      fc.property(bookings(text), (booking) => {
+        const resource = bookingResource({ ...booking, facilityId: 'fac-north', version: 3 }, link);
+        const json = JSON.parse(JSON.stringify(resource));
+        const item = JSON.parse(JSON.stringify(bookingItem(booking, link)));
+        const { href } = item._links.self;
+        const links = { edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } };
+        expect(json).toEqual({ ...item, _links: { ...item._links, ...links } });
+      }),
+    );
+  });
+
+  test('is valid by its schema', () => {
+    const [validateItem, validateResource] = [ajv.compile(bookingItemSchema), ajv.compile(bookingSchema)];
+    fc.assert(
+      fc.property(bookings(plainText), (booking) => {
+        const full = { ...booking, facilityId: 'fac-north', version: 3 };
+        expect(validateItem(JSON.parse(JSON.stringify(bookingItem(booking, link))))).toBe(true);
+        expect(validateResource(JSON.parse(JSON.stringify(bookingResource(full, link))))).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('the column table and the schemas', () => {
+  test('agree on the fields of requests', () => {
+    expect(Object.keys(createBookingSchema.properties).toSorted()).toEqual(createFields.toSorted());
+    expect(Object.keys(updateBookingSchema.properties).toSorted()).toEqual(updateFields.toSorted());
+  });
+
+  test('agree on the fields of responses and their order', () => {
+    expect(Object.keys(bookingSchema.properties)).toEqual([...publicFields, '_links']);
+    const optional = publicFields.filter((field) => !(bookingSchema.required as readonly string[]).includes(field));
+    expect(optional).toEqual(optionalFields);
+  });
+});

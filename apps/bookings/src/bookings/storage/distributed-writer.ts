@@ -1,0 +1,49 @@
+// Writes bookings on a distributed database. One statement writes the booking, and others in the same transaction write
+// its counts.
+//
+// Citus splits a statement that writes two tables and sends the rows between its parts through the coordinator, which
+// is slower than a second statement (docs/operations/scale.md).
+import type { Statement } from '@bay-booking/service/database/transaction';
+import type { Booking } from '../booking.ts';
+import { deleteValues, insertValues, separateWrites, updateValues } from './statements.ts';
+import { isoTimestamps } from './timestamps.ts';
+import type { BookingWriter } from './writer.ts';
+
+/** Where a booking is counted. */
+interface Bin {
+  readonly locationId: string;
+  readonly hour: string;
+}
+
+type DeletedRow = Booking & Bin;
+
+interface UpdatedRow extends Booking, Bin {
+  readonly oldLocationId: string;
+  readonly oldHour: string;
+}
+
+export const distributedWriter: BookingWriter = {
+  needsTransaction: true,
+
+  insert: (booking) => [
+    [separateWrites.insert, insertValues(booking)],
+    [separateWrites.countInserted, [booking.facilityId, booking.id, booking.version]],
+  ],
+
+  update: (...update) => [separateWrites.update, updateValues(...update), isoTimestamps],
+  countUpdate: (updated) => {
+    const { locationId, hour, oldLocationId, oldHour, version } = updated as UpdatedRow;
+    if (locationId === oldLocationId && hour === oldHour) return [];
+    return [
+      appendChange(updated, version, -1, { locationId: oldLocationId, hour: oldHour }),
+      appendChange(updated, version, 1, { locationId, hour }),
+    ];
+  },
+
+  delete: (...deletion) => [separateWrites.delete, deleteValues(...deletion), isoTimestamps],
+  countDelete: (deleted) => [appendChange(deleted, deleted.version + 1, -1, deleted as DeletedRow)],
+};
+
+function appendChange({ facilityId, id }: Booking, version: number, n: 1 | -1, { locationId, hour }: Bin): Statement {
+  return [separateWrites.appendChange, [facilityId, id, version, n, locationId, hour]];
+}

@@ -1,0 +1,93 @@
+// Owns the table idempotency_key: the first response to each request that had an Idempotency-Key.
+import { type Database, errorCode, query } from '@bay-booking/service/database/database';
+import type { Run } from '@bay-booking/service/database/transaction';
+import type { Booking } from '../booking.ts';
+
+/** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
+const lifetime = 24 * 3_600_000;
+const deleteBatch = 1_000;
+const lockTimeout = '55P03';
+
+/** Identifies a request. `id` stands for the client and its key, `requestHash` for the body. */
+export interface KeyedRequest {
+  readonly id: string;
+  readonly requestHash: string;
+}
+
+export interface NewResponse extends KeyedRequest {
+  readonly response: string;
+}
+
+export interface StoredResponse {
+  readonly requestHash: string;
+  readonly facilityId: string;
+  readonly response: string;
+}
+
+export const idempotencyStatements = {
+  find: `select request_hash as "requestHash", facility_id as "facilityId", answer as response from idempotency_key
+where id = $1 and created_at > $2::timestamptz`,
+
+  /** Returns no row if the table has a response for this key. A response from before $6 has expired and is replaced. */
+  insert: `insert into idempotency_key (id, request_hash, facility_id, answer, created_at)
+values ($1, $2, $3, $4, $5::timestamptz)
+on conflict (id) do update set request_hash = excluded.request_hash, facility_id = excluded.facility_id,
+  answer = excluded.answer, created_at = excluded.created_at
+where idempotency_key.created_at <= $6::timestamptz
+returning id`,
+
+  findExpired: 'select id from idempotency_key where created_at <= $1::timestamptz limit $2',
+  delete: 'delete from idempotency_key where id = any($1) and created_at <= $2::timestamptz returning id',
+} as const;
+
+export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
+
+export function createIdempotencyStore(db: Database) {
+  return {
+    find: async (id: string, now: Date): Promise<StoredResponse | undefined> =>
+      (await query<StoredResponse>(db, idempotencyStatements.find, [id, expiredBefore(now)]))[0],
+
+    /** Deletes expired responses in batches. Returns their number. */
+    deleteExpired: async (now: Date): Promise<number> => {
+      const before = expiredBefore(now);
+      let deleted = 0;
+      for (;;) {
+        const expired = await query<{ id: string }>(db, idempotencyStatements.findExpired, [before, deleteBatch]);
+        const ids = expired.map(({ id }) => id);
+        if (ids.length > 0) await query(db, idempotencyStatements.delete, [ids, before]);
+        deleted += ids.length;
+        if (ids.length < deleteBatch) return deleted;
+      }
+    },
+  };
+}
+
+export type StoreResponseOutcome = 'stored' | 'key used' | 'key in progress';
+
+/**
+ * Stores the response in the transaction that inserts the booking, so that either both exist or neither. If another
+ * transaction has stored a response for the same key and has not ended, this one waits for a second. After 'key in
+ * progress' PostgreSQL has aborted the transaction.
+ */
+export async function storeResponse(
+  run: Run,
+  { id, requestHash, response }: NewResponse,
+  { facilityId, createdAt }: Booking,
+): Promise<StoreResponseOutcome> {
+  const values = [id, requestHash, facilityId, response, createdAt, expiredBefore(new Date(createdAt))];
+  try {
+    const [, inserted] = await run(
+      ["set local lock_timeout = '1s'"],
+      [idempotencyStatements.insert, values],
+      ['set local lock_timeout to default'],
+    );
+    return inserted?.length === 0 ? 'key used' : 'stored';
+  } catch (error) {
+    if (errorCode(error) === lockTimeout) return 'key in progress';
+    throw error;
+  }
+}
+
+function expiredBefore(now: Date): string {
+  return new Date(now.getTime() - lifetime).toISOString();
+}
