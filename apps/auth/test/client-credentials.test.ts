@@ -1,4 +1,4 @@
-// Specification, "Client credentials flow" and "Bookings API access"; contract section 6.
+// Tests the grant client_credentials (specification, "Client credentials flow" and "Bookings API access").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
@@ -54,12 +54,12 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const pat = { grant_type: 'client_credentials', client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret' };
-const ask = (form: Record<string, string | readonly string[]>, headers?: Record<string, string>) =>
+const requestToken = (form: Record<string, string | readonly string[]>, headers?: Record<string, string>) =>
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
   test('yields a Bearer token for {scope_base}/golf/bookings: an RFC 9068 JWT of its service account and facilities', async () => {
-    const response = await ask({ ...pat, scope: scopes.bookings });
+    const response = await requestToken({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('cache-control')).toBe('no-store');
@@ -90,9 +90,9 @@ describe('a personal access token', () => {
     });
   });
 
-  test('may send its credentials by the Basic scheme, and openid-client gets a token', async () => {
+  test('may send its credentials with the Basic scheme, and openid-client gets a token', async () => {
     const form = { grant_type: 'client_credentials', scope: scopes.bookings };
-    expect((await ask(form, basic('demo-pat-north', 'demo-pat-north-secret'))).status).toBe(200);
+    expect((await requestToken(form, basic('demo-pat-north', 'demo-pat-north-secret'))).status).toBe(200);
     const config = await openid.discovery(
       new URL(server.origin),
       'demo-pat-north',
@@ -107,11 +107,11 @@ describe('a personal access token', () => {
   test.each([
     ['no scope', undefined, ''],
     ['an unknown scope', 'https://bay-booking.example/golf/everything', 'https://bay-booking.example/golf/everything'],
-    ['a scope that it may not have', scopes.play, scopes.play],
+    ['a scope that it may not request', scopes.play, scopes.play],
     ['openid, since no id_token is issued', `openid ${scopes.bookings}`, 'openid'],
-    ['offline_access that it may not have', `${scopes.bookings} offline_access`, 'offline_access'],
-  ])('asks for %s: 400 invalid_scope', async (_title, scope, named) => {
-    const response = await ask({ ...pat, ...(scope && { scope }) });
+    ['offline_access, which it may not request', `${scopes.bookings} offline_access`, 'offline_access'],
+  ])('that requests %s returns 400 invalid_scope', async (_title, scope, named) => {
+    const response = await requestToken({ ...pat, ...(scope && { scope }) });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({
       error: 'invalid_scope',
@@ -120,14 +120,14 @@ describe('a personal access token', () => {
     });
   });
 
-  test('whose secret is wrong, or who does not exist: 401 invalid_client with WWW-Authenticate, and the same words', async () => {
-    const wrong = await ask({ ...pat, client_secret: 'wrong', scope: scopes.bookings });
-    const unknown = await ask({ ...pat, client_id: 'nobody', scope: scopes.bookings });
-    const byHeader = await ask(
+  test('with a wrong secret or an unknown id returns the same 401 invalid_client with WWW-Authenticate', async () => {
+    const wrong = await requestToken({ ...pat, client_secret: 'wrong', scope: scopes.bookings });
+    const unknown = await requestToken({ ...pat, client_id: 'nobody', scope: scopes.bookings });
+    const withHeader = await requestToken(
       { grant_type: 'client_credentials', scope: scopes.bookings },
       basic('demo-pat-north', 'no'),
     );
-    for (const response of [wrong, unknown, byHeader]) {
+    for (const response of [wrong, unknown, withHeader]) {
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="/);
       expect(await response.json()).toEqual({
@@ -137,39 +137,44 @@ describe('a personal access token', () => {
     }
   });
 
-  test('of a subject with more than 200 facilities: invalid_request says so, and the parameter facility names some', async () => {
+  test('of a subject with more than 200 facilities returns invalid_request unless facility selects some', async () => {
     const chain = {
       grant_type: 'client_credentials',
       client_id: 'pat-chain',
       client_secret: 'chain-secret',
       scope: scopes.bookings,
     };
-    expect(await statusAndBody(await ask(chain))).toEqual({
+    expect(await statusAndBody(await requestToken(chain))).toEqual({
       status: 400,
       error: 'invalid_request',
       error_description: expect.stringContaining('200 facilities at most'),
     });
-    const some = await statusAndBody(await ask({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
+    const some = await statusAndBody(await requestToken({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
     expect(decodeJwt(some.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
-    expect(await statusAndBody(await ask({ ...chain, facility: 'fac-north' }))).toMatchObject({
+    expect(await statusAndBody(await requestToken({ ...chain, facility: 'fac-north' }))).toMatchObject({
       status: 400,
       error: 'invalid_request',
     });
   });
 
-  test('of an account without a role at any facility: invalid_scope', async () => {
+  test('of an account without a role at any facility returns invalid_scope', async () => {
     const idle = { ...pat, client_id: 'pat-idle', client_secret: 'idle-secret', scope: scopes.bookings };
-    expect(await statusAndBody(await ask(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    expect(await statusAndBody(await requestToken(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 });
 
 describe('other clients', () => {
-  test('client_credentials asked by a driving-range client is unauthorized_client', async () => {
+  test('a driving-range client that requests client_credentials gets unauthorized_client', async () => {
     for (const [client_id, client_secret] of [
       ['demo-range', 'demo-range-secret'],
       ['range-machine', 'range-machine-secret'],
     ] as const) {
-      const response = await ask({ grant_type: 'client_credentials', client_id, client_secret, scope: scopes.play });
+      const response = await requestToken({
+        grant_type: 'client_credentials',
+        client_id,
+        client_secret,
+        scope: scopes.play,
+      });
       expect(await statusAndBody(response)).toEqual({
         status: 400,
         error: 'unauthorized_client',
@@ -178,9 +183,9 @@ describe('other clients', () => {
     }
   });
 
-  test('a machine of its own is its own subject, and gets no refresh token for offline_access', async () => {
+  test('a client without an account is its own subject, and gets no refresh token for offline_access', async () => {
     const body = await statusAndBody(
-      await ask({
+      await requestToken({
         grant_type: 'client_credentials',
         client_id: 'machine',
         client_secret: 'machine-secret',
@@ -195,7 +200,7 @@ describe('other clients', () => {
   });
 });
 
-describe('the life of a personal access token', () => {
+describe('the lifecycle of a personal access token', () => {
   const owner = { accountId: 'acc-bot-north', address: '192.0.2.1' };
   let audit: ReturnType<typeof createAudit>;
   let clients: ReturnType<typeof createClientStore>;
@@ -204,70 +209,70 @@ describe('the life of a personal access token', () => {
     clients = createClientStore({ db: server.db, audit });
   });
   afterAll(() => audit.flush());
-  const make = (expiresAt: Date | null = null) =>
+  const create = (expiresAt: Date | null = null) =>
     clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt, maxActive: 50 }, owner);
   const use = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>
-    ask({
+    requestToken({
       grant_type: 'client_credentials',
       client_id: clientId,
       client_secret: clientSecret,
       scope: scopes.bookings,
     });
 
-  test('it works at once, with 256-bit ids and secrets of which only a SHA-256 is stored', async () => {
-    const made = await make();
-    expect(made.clientId).toMatch(/^[\w-]{43}$/);
-    expect(made.clientSecret).toMatch(/^[\w-]{43}$/);
-    expect((await use(made)).status).toBe(200);
+  test('a new one works immediately; its id and secret have 256 bits, and only the SHA-256 of the secret is stored', async () => {
+    const token = await create();
+    expect(token.clientId).toMatch(/^[\w-]{43}$/);
+    expect(token.clientSecret).toMatch(/^[\w-]{43}$/);
+    expect((await use(token)).status).toBe(200);
     const { rows } = await server.db.raw('select c.*, s.* from client c join client_secret s on s.client_id = c.id');
-    expect(JSON.stringify(rows)).not.toContain(made.clientSecret);
+    expect(JSON.stringify(rows)).not.toContain(token.clientSecret);
   });
 
-  test('revoked, its next request is refused', async () => {
-    const made = await make();
-    expect(await clients.revokePersonalAccessToken('acc-player', made.clientId, owner)).toBe(false);
-    expect((await use(made)).status).toBe(200);
-    expect(await clients.revokePersonalAccessToken('acc-bot-north', made.clientId, owner)).toBe(true);
-    expect(await statusAndBody(await use(made))).toMatchObject({ status: 401, error: 'invalid_client' });
+  test('after it is revoked, the next request is refused', async () => {
+    const token = await create();
+    expect(await clients.revokePersonalAccessToken('acc-player', token.clientId, owner)).toBe(false);
+    expect((await use(token)).status).toBe(200);
+    expect(await clients.revokePersonalAccessToken('acc-bot-north', token.clientId, owner)).toBe(true);
+    expect(await statusAndBody(await use(token))).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
-  test('expired, it is refused', async () => {
-    expect((await use(await make(new Date(Date.now() + 60_000)))).status).toBe(200);
-    expect((await use(await make(new Date(Date.now() - 1)))).status).toBe(401);
+  test('after it has expired, it is refused', async () => {
+    expect((await use(await create(new Date(Date.now() + 60_000)))).status).toBe(200);
+    expect((await use(await create(new Date(Date.now() - 1)))).status).toBe(401);
   });
 
-  test('of a disabled account, it is refused; of an account whose role was revoked, it gets no bookings scope', async () => {
-    const made = await make();
+  test('it is refused if its account is disabled, and gets no bookings scope if its account has no role', async () => {
+    const token = await create();
     await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: new Date() });
-    expect((await use(made)).status).toBe(401);
+    expect((await use(token)).status).toBe(401);
     await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: null });
-    expect((await use(made)).status).toBe(200);
+    expect((await use(token)).status).toBe(200);
     const [membership] = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete().returning('*');
-    expect(await statusAndBody(await use(made))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    expect(await statusAndBody(await use(token))).toMatchObject({ status: 400, error: 'invalid_scope' });
     await server.db('membership').insert(membership);
   });
 
-  test('rotated, the old secret is good for the overlap beside the new, and then no more', async () => {
-    const made = await make();
-    const second = await clients.rotatePersonalAccessToken('acc-bot-north', made.clientId, 3600, owner);
-    expect([(await use(made)).status, (await use(second as typeof made)).status]).toEqual([200, 200]);
-    expect(await clients.findPersonalAccessToken('acc-bot-north', made.clientId)).toMatchObject({ secrets: 2 });
-    const third = await clients.rotatePersonalAccessToken('acc-bot-north', made.clientId, 0, owner);
-    const statuses = [made, second as typeof made, third as typeof made].map(async (key) => (await use(key)).status);
+  test('after a rotation the old secret works during the overlap, and then no more', async () => {
+    const token = await create();
+    const second = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 3600, owner);
+    expect([(await use(token)).status, (await use(second as typeof token)).status]).toEqual([200, 200]);
+    expect(await clients.findPersonalAccessToken('acc-bot-north', token.clientId)).toMatchObject({ secrets: 2 });
+    const third = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 0, owner);
+    const statuses = [token, second as typeof token, third as typeof token].map(async (key) => (await use(key)).status);
     expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
-    expect(await clients.rotatePersonalAccessToken('acc-player', made.clientId, 0, owner)).toBeUndefined();
+    expect(await clients.rotatePersonalAccessToken('acc-player', token.clientId, 0, owner)).toBeUndefined();
   });
 
-  test('its list tells when and from where it was used, and the audit trail who made it', async () => {
-    const made = await make();
-    expect((await use(made)).status).toBe(200);
+  test('its last use and address are listed, and the audit trail says who created it', async () => {
+    const token = await create();
+    expect((await use(token)).status).toBe(200);
     const used = await eventually(async () => {
-      const token = await clients.findPersonalAccessToken('acc-bot-north', made.clientId);
-      return token?.lastUsedAt ? token : undefined;
+      const found = await clients.findPersonalAccessToken('acc-bot-north', token.clientId);
+      return found?.lastUsedAt ? found : undefined;
     });
     expect(used.lastUsedFrom).toBe('127.0.0.1');
     await audit.flush();
-    const trail = await server.db('audit_event').where({ account_id: 'acc-bot-north', client_id: made.clientId });
+    const trail = await server.db('audit_event').where({ account_id: 'acc-bot-north', client_id: token.clientId });
     expect(trail.map(({ kind }) => kind)).toContain('personal-access-token.created');
   });
 });

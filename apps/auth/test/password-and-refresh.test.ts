@@ -1,4 +1,4 @@
-// Specification, "Resource owner password flow" and "Refresh"; contract section 6.
+// Tests the grants password and refresh_token (specification, "Resource owner password flow" and "Refresh").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
@@ -16,26 +16,26 @@ const player = {
   password: 'demo-player-pass',
   client_id: 'demo-native',
 };
-const ask = async (form: Record<string, string>) => statusAndBody(await server.post('/connect/token', form));
+const requestToken = async (form: Record<string, string>) => statusAndBody(await server.post('/connect/token', form));
 const refresh = (token: unknown, more: Record<string, string> = {}) =>
-  ask({ grant_type: 'refresh_token', refresh_token: String(token), client_id: 'demo-native', ...more });
+  requestToken({ grant_type: 'refresh_token', refresh_token: String(token), client_id: 'demo-native', ...more });
 const signIn = async (scope = `offline_access ${scopes.play}`): Promise<Record<string, unknown>> => {
-  const answer = await ask({ ...player, scope });
-  expect(answer).toMatchObject({ status: 200 });
-  return answer;
+  const body = await requestToken({ ...player, scope });
+  expect(body).toMatchObject({ status: 200 });
+  return body;
 };
 
 describe('the password grant', () => {
-  test('answers access_token, expires_in and token_type', async () => {
-    const answer = await ask({ ...player, scope: scopes.play });
-    expect(answer).toEqual({
+  test('returns access_token, expires_in and token_type', async () => {
+    const body = await requestToken({ ...player, scope: scopes.play });
+    expect(body).toEqual({
       status: 200,
       access_token: expect.any(String),
       expires_in: 3600,
       token_type: 'Bearer',
       scope: scopes.play,
     });
-    expect(decodeJwt(String(answer.access_token))).toMatchObject({
+    expect(decodeJwt(String(body.access_token))).toMatchObject({
       iss: server.origin,
       aud: audience,
       sub: 'acc-player',
@@ -44,24 +44,24 @@ describe('the password grant', () => {
     });
   });
 
-  test('with offline_access, also a refresh_token', async () => {
-    const answer = await ask({ ...player, scope: `offline_access ${scopes.play}` });
-    expect(answer).toMatchObject({
+  test('with offline_access also returns a refresh_token', async () => {
+    const body = await requestToken({ ...player, scope: `offline_access ${scopes.play}` });
+    expect(body).toMatchObject({
       status: 200,
       refresh_token: expect.any(String),
       scope: `offline_access ${scopes.play}`,
     });
   });
 
-  test('with {scope_base}/golf/bookings carries the facilities of its subject', async () => {
+  test('with {scope_base}/golf/bookings issues a token with the facilities of its subject', async () => {
     const owner = { ...player, username: 'OWNER@north.example', password: 'demo-owner-pass', scope: scopes.bookings };
-    const answer = await ask(owner);
-    expect(decodeJwt(String(answer.access_token)).facilities).toEqual(['fac-north']);
+    const body = await requestToken(owner);
+    expect(decodeJwt(String(body.access_token)).facilities).toEqual(['fac-north']);
   });
 
-  test('a bad password is invalid_grant, and an unknown username gets the same answer', async () => {
-    const wrong = await ask({ ...player, password: 'wrong', scope: scopes.play });
-    const unknown = await ask({ ...player, username: 'nobody@example.com', scope: scopes.play });
+  test('a wrong password and an unknown username return the same invalid_grant', async () => {
+    const wrong = await requestToken({ ...player, password: 'wrong', scope: scopes.play });
+    const unknown = await requestToken({ ...player, username: 'nobody@example.com', scope: scopes.play });
     expect(wrong).toEqual({ status: 400, error: 'invalid_grant', error_description: 'grant request is invalid' });
     expect(unknown).toEqual(wrong);
   });
@@ -73,29 +73,35 @@ describe('the password grant', () => {
     ['roles', `roles ${scopes.play}`],
     ['an unknown scope', `phone ${scopes.play}`],
     ['no scope', ''],
-    ['offline_access to nothing', 'offline_access'],
-  ])('with %s is invalid_scope, since no id_token is issued', async (_title, scope) => {
-    expect(await ask({ ...player, scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
+    ['offline_access alone', 'offline_access'],
+  ])('with %s returns invalid_scope, since no id_token is issued', async (_title, scope) => {
+    expect(await requestToken({ ...player, scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 
-  test('without a password is invalid_request', async () => {
+  test('without a password returns invalid_request', async () => {
     const { password: _, ...rest } = player;
-    expect(await ask({ ...rest, scope: scopes.play })).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(await requestToken({ ...rest, scope: scopes.play })).toMatchObject({
+      status: 400,
+      error: 'invalid_request',
+    });
   });
 
-  test('of a client that may not use it is unauthorized_client', async () => {
+  test('of a client that may not use it returns unauthorized_client', async () => {
     const { client_id: _, ...rest } = player;
-    const answer = await ask({ ...rest, client_id: 'demo-spa', scope: scopes.play });
-    expect(answer).toMatchObject({ status: 400, error: 'unauthorized_client' });
+    const body = await requestToken({ ...rest, client_id: 'demo-spa', scope: scopes.play });
+    expect(body).toMatchObject({ status: 400, error: 'unauthorized_client' });
   });
 
-  test('of a disabled account is invalid_grant', async () => {
+  test('of a disabled account returns invalid_grant', async () => {
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: new Date() });
-    expect(await ask({ ...player, scope: scopes.play })).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await requestToken({ ...player, scope: scopes.play })).toMatchObject({
+      status: 400,
+      error: 'invalid_grant',
+    });
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: null });
   });
 
-  test('openid-client drives it', async () => {
+  test('works with openid-client', async () => {
     const config = await openid.discovery(new URL(server.origin), 'demo-native', undefined, openid.None(), {
       execute: [openid.allowInsecureRequests],
     });
@@ -129,7 +135,7 @@ describe('refresh', () => {
     expect(await refresh(second.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('narrowed by scope narrows the new access token, not what the next refresh may have', async () => {
+  test('narrowed by scope narrows the new access token, but not the next refresh', async () => {
     const first = await signIn(`offline_access ${scopes.play} ${scopes.bookings}`);
     const narrow = await refresh(first.refresh_token, { scope: scopes.play });
     expect(narrow).toMatchObject({ status: 200, scope: scopes.play });
@@ -139,7 +145,7 @@ describe('refresh', () => {
     expect(decodeJwt(String(wide.access_token)).scope).toBe(`${scopes.play} ${scopes.bookings}`);
   });
 
-  test('for a scope that was not granted is invalid_scope and uses nothing up', async () => {
+  test('for a scope that was not granted returns invalid_scope and does not use the token', async () => {
     const first = await signIn();
     for (const scope of [scopes.bookings, 'offline_access']) {
       expect(await refresh(first.refresh_token, { scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
@@ -147,9 +153,9 @@ describe('refresh', () => {
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('a foreign or unknown refresh token is invalid_grant', async () => {
+  test('with an unknown token or the token of another client returns invalid_grant', async () => {
     const first = await signIn();
-    const foreign = await ask({
+    const foreign = await requestToken({
       grant_type: 'refresh_token',
       refresh_token: String(first.refresh_token),
       client_id: 'demo-web',
@@ -160,31 +166,31 @@ describe('refresh', () => {
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('of a disabled account is invalid_grant', async () => {
+  test('of a disabled account returns invalid_grant', async () => {
     const first = await signIn();
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: new Date() });
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: null });
   });
 
-  test('tokens are nowhere in the database', async () => {
+  test('the database contains no token', async () => {
     const { refresh_token, access_token } = await signIn();
     const { rows } = await server.db.raw('select * from oidc_artifact');
     expect(JSON.stringify(rows)).not.toContain(String(refresh_token));
     expect(JSON.stringify(rows)).not.toContain(String(access_token));
   });
 
-  test('of 32 parallel uses of one refresh token exactly one wins, 20 rounds', async () => {
-    // Connections that are open: while they are being opened, the first could be answered before the last is sent.
+  test('of 32 concurrent uses of one refresh token exactly one wins, 20 rounds', async () => {
+    // Opens the connections, so that all 32 requests are sent before the first response arrives.
     await Promise.all(Array.from({ length: 32 }, () => refresh('made-up')));
     for (let round = 0; round < 20; round += 1) {
       const { refresh_token: token } = await signIn();
-      const answers = await Promise.all(Array.from({ length: 32 }, () => refresh(token)));
-      const statuses = answers.map(({ status }) => status);
+      const responses = await Promise.all(Array.from({ length: 32 }, () => refresh(token)));
+      const statuses = responses.map(({ status }) => status);
       expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-      expect(answers.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
-      // Losing a race is no replay: the winner's family lives on, until somebody comes with the used token later.
-      const winner = answers.find(({ status }) => status === 200);
+      expect(responses.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
+      // The concurrent uses have not revoked the grant. A later use of the token is a replay.
+      const winner = responses.find(({ status }) => status === 200);
       expect(await refresh(winner?.refresh_token)).toMatchObject({ status: 200 });
       expect(await refresh(token)).toMatchObject({ status: 400, error: 'invalid_grant' });
     }
@@ -195,7 +201,7 @@ test('every grant, refusal and revocation is in the audit trail, without a secre
   const first = await signIn();
   await refresh(first.refresh_token);
   await refresh(first.refresh_token);
-  await ask({ ...player, password: 'wrong-and-secret', scope: scopes.play });
+  await requestToken({ ...player, password: 'wrong-and-secret', scope: scopes.play });
   await server.auth.settle();
   const { rows } = await server.db.raw('select kind, account_id, client_id, address, detail from audit_event');
   const kinds = new Set(rows.map(({ kind }: { kind: string }) => kind));
@@ -209,8 +215,8 @@ test('every grant, refusal and revocation is in the audit trail, without a secre
     address: '127.0.0.1',
     detail: { grantType: 'password', scope: `offline_access ${scopes.play}` },
   });
-  const told = JSON.stringify(rows) + server.log.join('');
+  const records = JSON.stringify(rows) + server.log.join('');
   for (const secret of ['demo-player-pass', 'wrong-and-secret', first.refresh_token, first.access_token]) {
-    expect(told).not.toContain(String(secret));
+    expect(records).not.toContain(String(secret));
   }
 });

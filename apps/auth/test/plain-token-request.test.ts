@@ -1,5 +1,5 @@
-// The token endpoint for a personal access token that asks plainly, beside the library's own way: nobody can tell them apart. Specification,
-// "Bookings API access"; contract section 6.
+// Tests that the fast path for plain token requests of personal access tokens and the library return the same
+// (docs/decisions/0009).
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
@@ -14,35 +14,35 @@ afterAll(() => server.close());
 const id = 'demo-pat-north';
 const secret = 'demo-pat-north-secret';
 const form = { grant_type: 'client_credentials', client_id: id, client_secret: secret, scope: scopes.bookings };
-/** A parameter that means nothing, and so is the library's to ignore. */
-const unusual = { ...form, anything: 'else' };
-const ask = (fields: Record<string, string>, headers?: Record<string, string>) =>
+/** An unknown parameter, which the library ignores. It makes the request not plain. */
+const withUnknownParameter = { ...form, anything: 'else' };
+const requestToken = (fields: Record<string, string>, headers?: Record<string, string>) =>
   server.post('/connect/token', fields, headers);
 
-const stable = (response: Response) =>
+const stableHeaders = (response: Response) =>
   Object.fromEntries(
     [...response.headers].filter(([name]) => !['date', 'x-request-id', 'content-length'].includes(name)),
   );
 
-describe('a plain request and an unusual one', () => {
-  test('get the same headers, answer and kind of token', async () => {
-    const [one, other] = [await ask(form), await ask(unusual)];
+describe('a plain request and a request with an unknown parameter', () => {
+  test('return the same headers, body and kind of token', async () => {
+    const [one, other] = [await requestToken(form), await requestToken(withUnknownParameter)];
     expect([one.status, other.status]).toEqual([200, 200]);
-    expect(stable(one)).toEqual(stable(other));
-    const [plain, full] = [await statusAndBody(one), await statusAndBody(other)];
-    expect({ ...plain, access_token: '' }).toEqual({ ...full, access_token: '' });
-    const [a, b] = [String(plain.access_token), String(full.access_token)];
+    expect(stableHeaders(one)).toEqual(stableHeaders(other));
+    const [plainBody, otherBody] = [await statusAndBody(one), await statusAndBody(other)];
+    expect({ ...plainBody, access_token: '' }).toEqual({ ...otherBody, access_token: '' });
+    const [a, b] = [String(plainBody.access_token), String(otherBody.access_token)];
     expect(decodeProtectedHeader(a)).toEqual(decodeProtectedHeader(b));
-    const changing = { jti: '', iat: 0, exp: 0 };
-    expect({ ...decodeJwt(a), ...changing }).toEqual({ ...decodeJwt(b), ...changing });
+    const different = { jti: '', iat: 0, exp: 0 };
+    expect({ ...decodeJwt(a), ...different }).toEqual({ ...decodeJwt(b), ...different });
     expect(decodeJwt(a).jti).not.toBe(decodeJwt(b).jti);
   });
 
-  test('leave the same in the audit trail', async () => {
+  test('write the same event to the audit trail', async () => {
     await server.auth.settle();
     await server.db('audit_event').delete();
-    await ask(form);
-    await ask(unusual);
+    await requestToken(form);
+    await requestToken(withUnknownParameter);
     await server.auth.settle();
     const columns = ['kind', 'account_id', 'client_id', 'address', 'detail'];
     const [one, other, ...more] = await server.db('audit_event').select(columns);
@@ -51,14 +51,14 @@ describe('a plain request and an unusual one', () => {
     expect(more).toEqual([]);
   });
 
-  test('are refused alike when the secret is wrong, and once in the audit trail', async () => {
+  test('are refused alike if the secret is wrong, with one audit event each', async () => {
     await server.auth.settle();
     await server.db('audit_event').delete();
     const [one, other] = [
-      await ask({ ...form, client_secret: 'wrong' }),
-      await ask({ ...unusual, client_secret: 'wrong' }),
+      await requestToken({ ...form, client_secret: 'wrong' }),
+      await requestToken({ ...withUnknownParameter, client_secret: 'wrong' }),
     ];
-    expect(stable(one)).toEqual(stable(other));
+    expect(stableHeaders(one)).toEqual(stableHeaders(other));
     expect(await statusAndBody(one)).toEqual({ ...(await statusAndBody(other)), status: 401 });
     await server.auth.settle();
     expect(await server.db('audit_event').select('kind')).toEqual([
@@ -81,31 +81,31 @@ test.each([
     400,
     'unauthorized_client',
   ],
-])('%s is refused by the library', async (_title, fields, headers, status, error) => {
+])('%s returns the error of the library', async (_title, fields, headers, status, error) => {
   const { grant_type, scope } = form;
-  const answer = await statusAndBody(await ask({ grant_type, scope, ...(fields as object) }, headers as never));
-  expect(answer).toMatchObject({ status, error });
+  const body = await statusAndBody(await requestToken({ grant_type, scope, ...(fields as object) }, headers as never));
+  expect(body).toMatchObject({ status, error });
 });
 
-test('a parameter that is sent twice is refused', async () => {
-  const response = await server.post('/connect/token', { ...form, client_id: [id, id] });
+test.each(Object.entries(form))('%s that is sent twice returns invalid_request', async (name, value) => {
+  const response = await server.post('/connect/token', { ...form, [name]: [value, value] });
   expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
 });
 
-test('a revoked personal access token, a disabled account and a lost role are seen by the very next request', async () => {
-  const refusedWhile = async (table: string, where: object, change: object, back: object) => {
+test('the next request after a token is revoked, an account is disabled or a role is removed is refused', async () => {
+  const statusDuring = async (table: string, where: object, change: object, back: object) => {
     await server.db(table).where(where).update(change);
-    const { status } = await ask(form);
+    const { status } = await requestToken(form);
     await server.db(table).where(where).update(back);
     return status;
   };
   const now = { disabled_at: new Date() };
-  expect(await refusedWhile('client', { id }, now, { disabled_at: null })).toBe(401);
-  expect(await refusedWhile('account', { id: 'acc-bot-north' }, now, { disabled_at: null })).toBe(401);
+  expect(await statusDuring('client', { id }, now, { disabled_at: null })).toBe(401);
+  expect(await statusDuring('account', { id: 'acc-bot-north' }, now, { disabled_at: null })).toBe(401);
   const roles = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete('*');
-  expect((await ask(form)).status).toBe(400);
+  expect((await requestToken(form)).status).toBe(400);
   await server.db('membership').insert(roles);
-  expect((await ask(form)).status).toBe(200);
+  expect((await requestToken(form)).status).toBe(200);
 });
 
 describe('on one connection', () => {
@@ -125,36 +125,40 @@ describe('on one connection', () => {
       });
     });
 
-  test('plain, refused and plain requests follow each other', async () => {
+  test('pipelined requests are served in order: plain, refused, plain', async () => {
     const socket = open();
     const wrong = body.replace(secret, 'wrong-one');
     socket.write(head(body.length) + body + head(wrong.length) + wrong + head(body.length) + body);
     expect(await statuses(socket, 3)).toEqual(['200', '401', '200']);
   });
 
-  test('a body that comes in pieces is waited for', async () => {
+  test('a body may arrive in several parts', async () => {
     const socket = open();
     socket.setNoDelay(true);
     socket.write(head(body.length) + body.slice(0, 20));
-    // What came before this request has been read when it is answered.
+    // When this request is answered, the server has read the first part.
     await fetch(`${server.origin}/health/ready`);
     socket.write(body.slice(20));
     expect(await statuses(socket, 1)).toEqual(['200']);
   });
 });
 
-test('RATE_LIMIT_PER_MINUTE counts plain and unusual requests together', async () => {
+test('RATE_LIMIT_PER_MINUTE counts plain and other requests together', async () => {
   const limited = await server.startInstance({ RATE_LIMIT_PER_MINUTE: '2' });
-  const at = async (fields: Record<string, string>) =>
+  const requestLimited = async (fields: Record<string, string>) =>
     fetch(`${limited.origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
-  const answers = [await at(form), await at(unusual), await at(form)];
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
-  expect(Number(answers[2]?.headers.get('retry-after'))).toBeGreaterThan(0);
+  const responses = [
+    await requestLimited(form),
+    await requestLimited(withUnknownParameter),
+    await requestLimited(form),
+  ];
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect(Number(responses[2]?.headers.get('retry-after'))).toBeGreaterThan(0);
 });
 
-test('while the database is away the answer is 503 with Retry-After', async () => {
+test('while the database is unavailable the response is 503 with Retry-After', async () => {
   await server.disconnectDatabase();
-  const response = await ask(form);
+  const response = await requestToken(form);
   await server.reconnectDatabase();
   expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
   expect(response.headers.get('retry-after')).toBe('2');

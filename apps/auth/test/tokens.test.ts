@@ -1,6 +1,5 @@
-// Userinfo, introspection and revocation; sign-out started by a client. OpenID Connect Core section 5.3, RFC 7662, RFC 7009,
-// RP-Initiated Logout 1.0; contract section 6.
-
+// Tests userinfo (OpenID Connect Core section 5.3), introspection (RFC 7662), revocation (RFC 7009), and sign-out that a
+// client requests (RP-Initiated Logout 1.0).
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
@@ -21,14 +20,14 @@ const tokensFor = async (scope: string, browser: FormBrowser = openBrowser(serve
     { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope },
     { browser },
   );
-  const answer = await statusAndBody(
+  const body = await statusAndBody(
     await server.post(
       '/connect/token',
       { grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback },
       web,
     ),
   );
-  return Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, String(value)])) as Record<
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, String(value)])) as Record<
     'access_token' | 'refresh_token' | 'id_token',
     string
   >;
@@ -41,31 +40,34 @@ describe('userinfo', () => {
   test.each<[string, string]>([
     ['a JWT', `openid profile email roles ${scopes.play}`],
     ['an opaque token', 'openid profile email roles'],
-  ])('answers for %s with openid, by GET, by POST and by a token in the body', async (_title, scope) => {
-    const { access_token: token } = await tokensFor(scope);
-    const claims = {
-      sub: 'acc-player',
-      name: 'Pat Player',
-      preferred_username: 'player@example.com',
-      email: 'player@example.com',
-      email_verified: true,
-      roles: ['player'],
-    };
-    const answers = [
-      await userinfo(bearer(token)),
-      await userinfo(bearer(token), { method: 'POST' }),
-      await userinfo({}, { method: 'POST', body: new URLSearchParams({ access_token: token }) }),
-    ];
-    for (const response of answers) {
-      expect(response.status).toBe(200);
-      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
-      expect(response.headers.get('cache-control')).toBe('no-store');
-      expect(response.headers.get('access-control-allow-origin')).toBe('*');
-      expect(await response.json()).toEqual(claims);
-    }
-  });
+  ])(
+    'returns the claims for %s with openid, with GET, with POST and with the token in the body',
+    async (_title, scope) => {
+      const { access_token: token } = await tokensFor(scope);
+      const claims = {
+        sub: 'acc-player',
+        name: 'Pat Player',
+        preferred_username: 'player@example.com',
+        email: 'player@example.com',
+        email_verified: true,
+        roles: ['player'],
+      };
+      const responses = [
+        await userinfo(bearer(token)),
+        await userinfo(bearer(token), { method: 'POST' }),
+        await userinfo({}, { method: 'POST', body: new URLSearchParams({ access_token: token }) }),
+      ];
+      for (const response of responses) {
+        expect(response.status).toBe(200);
+        expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+        expect(response.headers.get('cache-control')).toBe('no-store');
+        expect(response.headers.get('access-control-allow-origin')).toBe('*');
+        expect(await response.json()).toEqual(claims);
+      }
+    },
+  );
 
-  test('answers the claims of the granted scopes alone', async () => {
+  test('returns only the claims of the granted scopes', async () => {
     const { access_token: token } = await tokensFor(`openid email ${scopes.play}`);
     expect(await (await userinfo(bearer(token))).json()).toEqual({
       sub: 'acc-player',
@@ -74,19 +76,19 @@ describe('userinfo', () => {
     });
   });
 
-  test('without a token is 401 with a bare challenge', async () => {
+  test('without a token returns 401 with a challenge that has no error', async () => {
     for (const response of [await userinfo({}), await userinfo({}, { method: 'POST' })]) {
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toBe(`Bearer realm="${server.origin}"`);
     }
   });
 
-  test('refuses a bad, altered, foreign or id_token with 401 invalid_token and WWW-Authenticate', async () => {
+  test('refuses an invalid or altered token and an id_token with 401 invalid_token and WWW-Authenticate', async () => {
     const { access_token: token, id_token: idToken } = await tokensFor(`openid ${scopes.play}`);
     const [header, payload, signature] = token.split('.');
     const altered = Buffer.from(JSON.stringify({ ...decodeJwt(token), sub: 'acc-owner-north' })).toString('base64url');
-    for (const bad of ['made-up', `${header}.${altered}.${signature}`, `${header}.${payload}.`, idToken, 'a.b.c']) {
-      const response = await userinfo(bearer(bad));
+    for (const invalid of ['made-up', `${header}.${altered}.${signature}`, `${header}.${payload}.`, idToken, 'a.b.c']) {
+      const response = await userinfo(bearer(invalid));
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
       expect(await response.json()).toMatchObject({ error: 'invalid_token' });
@@ -100,7 +102,7 @@ describe('userinfo', () => {
     expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
   });
 
-  test('refuses a token sent twice, in the query, or by another scheme', async () => {
+  test('refuses a token that is sent twice, in the query or with another scheme', async () => {
     const { access_token: token } = await tokensFor(`openid ${scopes.play}`);
     const twice = await userinfo(bearer(token), {
       method: 'POST',
@@ -112,7 +114,7 @@ describe('userinfo', () => {
     expect((await userinfo({ Authorization: `Basic ${token}` })).status).toBe(401);
   });
 
-  test('refuses a JWT of a revoked grant, and of a disabled account, at once', async () => {
+  test('immediately refuses a JWT of a revoked grant or a disabled account', async () => {
     const first = await tokensFor(`openid offline_access ${scopes.play}`);
     await server.post('/connect/revocation', { token: first.refresh_token }, web);
     expect((await userinfo(bearer(first.access_token))).status).toBe(401);
@@ -128,7 +130,7 @@ describe('introspection', () => {
   const introspect = async (token: string, headers: Record<string, string> = web) =>
     statusAndBody(await server.post('/connect/introspect', { token }, headers));
 
-  test('of a JWT, an opaque and a refresh token says active, whose and for what', async () => {
+  test('of a JWT, an opaque token and a refresh token returns active, the subject and the scope', async () => {
     const all = `openid offline_access ${scopes.play}`;
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(all);
     expect(await introspect(jwt)).toMatchObject({
@@ -145,7 +147,7 @@ describe('introspection', () => {
     expect(await introspect(opaque)).toMatchObject({ active: true, sub: 'acc-player', scope: 'openid' });
   });
 
-  test('says inactive of what a revoked personal access token or a disabled account got', async () => {
+  test('of a token whose personal access token is revoked or whose account is disabled returns inactive', async () => {
     const { access_token: jwt } = await tokensFor(`openid ${scopes.play}`);
     const machine = await statusAndBody(
       await server.post(
@@ -154,10 +156,10 @@ describe('introspection', () => {
         basic('demo-pat-north', 'demo-pat-north-secret'),
       ),
     );
-    const own = String(machine.access_token);
-    expect(await introspect(own)).toMatchObject({ active: true, client_id: 'demo-pat-north' });
+    const patToken = String(machine.access_token);
+    expect(await introspect(patToken)).toMatchObject({ active: true, client_id: 'demo-pat-north' });
     await server.db.raw("update client set disabled_at = now() where id = 'demo-pat-north'");
-    expect(await introspect(own)).toEqual({ status: 200, active: false });
+    expect(await introspect(patToken)).toEqual({ status: 200, active: false });
     await server.db.raw("update account set disabled_at = now() where id = 'acc-player'");
     expect(await introspect(jwt)).toEqual({ status: 200, active: false });
     await server.db.raw("update client set disabled_at = null where id = 'demo-pat-north'");
@@ -165,7 +167,7 @@ describe('introspection', () => {
     expect(await introspect(jwt)).toMatchObject({ active: true });
   });
 
-  test('says no more than inactive of a revoked, made-up or foreign one', async () => {
+  test("of a revoked or made-up token, or of another client's token, returns nothing but inactive", async () => {
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
     const range = basic('demo-range', 'demo-range-secret');
     expect(await introspect(jwt, range)).toEqual({ status: 200, active: false });
@@ -176,7 +178,7 @@ describe('introspection', () => {
     }
   });
 
-  test('a back end is told of the token of an application beside it, a personal access token of no other', async () => {
+  test('a back end may introspect the tokens of other clients, a personal access token may not', async () => {
     const backEnd = { client_id: 'back-end', client_secret: 'back-end-secret', grant_types: [] };
     await server.load({ clients: [backEnd] });
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
@@ -192,7 +194,7 @@ describe('introspection', () => {
     }
   });
 
-  test('demands client authentication', async () => {
+  test('requires client authentication', async () => {
     for (const form of [{ token: 'x', client_id: 'demo-web' }, { token: 'x' }]) {
       const response = await server.post('/connect/introspect', form);
       expect(response.status).toBe(401);
@@ -200,7 +202,7 @@ describe('introspection', () => {
     }
   });
 
-  test('openid-client introspects and revokes', async () => {
+  test('works with openid-client, and so does revocation', async () => {
     const config = await openid.discovery(new URL(server.origin), 'demo-web', 'demo-web-secret', undefined, {
       execute: [openid.allowInsecureRequests],
     });
@@ -217,20 +219,20 @@ describe('revocation', () => {
   const refresh = async (token: string) =>
     statusAndBody(await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, web));
 
-  test('of a refresh token ends its grant', async () => {
+  test('of a refresh token revokes its grant', async () => {
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
     expect((await revoke(tokens.refresh_token)).status).toBe(200);
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('of a JWT access token ends its grant', async () => {
+  test('of a JWT access token revokes its grant', async () => {
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
     expect((await revoke(tokens.access_token)).status).toBe(200);
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect((await userinfo(bearer(tokens.access_token))).status).toBe(401);
   });
 
-  test('of a token that nobody knows is 200, of another client’s token changes nothing', async () => {
+  test("of an unknown token returns 200, and of another client's token changes nothing", async () => {
     expect((await revoke('made-up')).status).toBe(200);
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
     const range = basic('demo-range', 'demo-range-secret');
@@ -240,21 +242,21 @@ describe('revocation', () => {
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('of a personal access token’s JWT says that it cannot be revoked', async () => {
+  test('of a JWT of a personal access token returns unsupported_token_type', async () => {
     const pat = { client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret' };
     const form = { grant_type: 'client_credentials', scope: scopes.bookings, ...pat };
     const { access_token: token } = await statusAndBody(await server.post('/connect/token', form));
-    const answer = await statusAndBody(await server.post('/connect/revocation', { token: String(token), ...pat }));
-    expect(answer).toMatchObject({ status: 400, error: 'unsupported_token_type' });
+    const body = await statusAndBody(await server.post('/connect/revocation', { token: String(token), ...pat }));
+    expect(body).toMatchObject({ status: 400, error: 'unsupported_token_type' });
   });
 });
 
-describe('sign-out started by a client', () => {
+describe('sign-out that a client requests', () => {
   const end = (params: Record<string, string>) => `${server.origin}/connect/endsession?${new URLSearchParams(params)}`;
   const signedOut = 'http://localhost:4010/signed-out';
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
 
-  test('asks, ends the session and goes back to the registered address with the state', async () => {
+  test('asks the user, ends the session and redirects to the registered URI with the state', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const page = await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut, state: 'bye' }));
@@ -264,7 +266,7 @@ describe('sign-out started by a client', () => {
     expect((await browser.open(authorizeUrl(server, request))).title).toMatch(/^Sign in/);
   });
 
-  test('is the same for POST', async () => {
+  test('works with POST', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const posted = await server.post('/connect/endsession', {
@@ -276,7 +278,7 @@ describe('sign-out started by a client', () => {
     expect((await browser.send(page, {}, { name: 'logout', value: 'yes' })).url.href).toBe(signedOut);
   });
 
-  test('may be declined, and then the session stays', async () => {
+  test('keeps the session if the user declines', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const page = await browser.open(end({ id_token_hint: hint }));
@@ -286,7 +288,7 @@ describe('sign-out started by a client', () => {
     expect(again.url.origin).toBe('http://localhost:4010');
   });
 
-  test('without a hint shows that one is signed out', async () => {
+  test('without a hint ends on a page that says that the user is signed out', async () => {
     const browser = openBrowser(server);
     await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)));
     const page = await browser.send(await browser.open(end({})), {}, { name: 'logout', value: 'yes' });
@@ -294,7 +296,7 @@ describe('sign-out started by a client', () => {
     expect(page.title).toMatch(/signed out/i);
   });
 
-  test('goes to no address that is not registered', async () => {
+  test('returns an error page for a URI that is not registered', async () => {
     const { id_token: hint } = await tokensFor('openid');
     const page = await openBrowser(server).open(
       end({ id_token_hint: hint, post_logout_redirect_uri: 'https://evil.example/' }),

@@ -1,0 +1,118 @@
+// Tests that two concurrent requests of one browser do not undo each other's changes of the session. Two tabs, or a page
+// that renews its tokens silently (prompt=none, OpenID Connect Core section 3.1.2.1), cause such requests.
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, openBrowser, player } from './flows.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
+});
+afterAll(() => server.close());
+
+const scope = `openid ${scopes.play}`;
+const web = { response_type: 'code', client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback', scope };
+const range = { response_type: 'code', client_id: 'demo-range', redirect_uri: 'http://localhost:4010/range', scope };
+
+let browser: FormBrowser;
+beforeEach(async () => {
+  await server.db.raw("delete from oidc_artifact where model = 'Session'");
+  browser = openBrowser(server);
+  await browser.send(await browser.open(`${server.origin}/account`), player);
+});
+
+const cookiesAt = (path: string): string =>
+  browser
+    .cookies()
+    .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
+    .map((cookie) => cookie.split(';')[0])
+    .join('; ');
+const sessionCookie = (response: Response): string =>
+  response.headers
+    .getSetCookie()
+    .filter((cookie) => cookie.startsWith('_session'))
+    .map((cookie) => cookie.split(';')[0])
+    .join('; ');
+const get = (url: string | URL, Cookie: string): Promise<Response> =>
+  fetch(url, { redirect: 'manual', headers: { Cookie } });
+const renewSilently = (client: typeof web, Cookie: string) =>
+  get(authorizeUrl(server, { ...client, prompt: 'none' }), Cookie);
+const errorOf = (response: Response) => new URL(response.headers.get('location') ?? '').searchParams.get('error');
+
+/** Allows all scopes on the consent page. Returns a function that sends the next request of the authorization flow. */
+async function allow(consent: Page): Promise<() => Promise<Response>> {
+  const { pathname } = consent.url;
+  const form = consent.forms.find(({ action }) => action.endsWith('/consent'));
+  const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+  const scopesOnPage = form?.fields.filter(({ name }) => name === 'scope').map(({ value }) => value) ?? [];
+  const decision = { csrf, decision: 'allow', scope: scopesOnPage };
+  const response = await server.post(`${pathname}/consent`, decision, { Cookie: cookiesAt(pathname) });
+  const resume = new URL(response.headers.get('location') ?? '', server.origin);
+  return () => get(resume, cookiesAt(resume.pathname));
+}
+
+const lockSessions = async () => {
+  const lock = await server.db.transaction();
+  await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");
+  return lock;
+};
+const blockedRequests = (count: number) =>
+  eventually(async () => {
+    const { rows } = await server.db.raw(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows.length === count;
+  });
+
+/** Every request reads the session before the first one writes it. They write it in this order. */
+async function runConcurrently<T>(...requests: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const lock = await lockSessions();
+  const running: Promise<T>[] = [];
+  for (const request of requests) {
+    running.push(request());
+    await blockedRequests(running.length);
+  }
+  await lock.rollback();
+  return Promise.all(running);
+}
+
+test('two concurrent consents are both stored', async () => {
+  const consents = [
+    await allow(await browser.open(authorizeUrl(server, web))),
+    await allow(await browser.open(authorizeUrl(server, range))),
+  ];
+  const responses = await runConcurrently(...consents);
+  expect(responses.map(errorOf)).toEqual([null, null]);
+  const session = sessionCookie(responses[1] as Response);
+  expect(errorOf(await renewSilently(web, session))).toBeNull();
+  expect(errorOf(await renewSilently(range, session))).toBeNull();
+});
+
+test('a user can confirm a sign-out although an application renewed its tokens in the meantime', async () => {
+  const url = `${server.origin}/connect/endsession`;
+  const [confirmation] = await runConcurrently(
+    () => browser.open(url),
+    async () => void (await renewSilently(web, cookiesAt('/connect/authorize'))),
+  );
+  const page = await browser.send(confirmation as Page, {}, { name: 'logout', value: 'yes' });
+  expect(page.title).toMatch(/signed out/i);
+  expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+});
+
+describe('a session that ends stays ended', () => {
+  test.each([
+    ['an application renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
+    ['the user gives a consent', async () => allow(await browser.open(authorizeUrl(server, web)))],
+  ])('while %s', async (_title, prepare) => {
+    const request = await prepare();
+    const lock = await lockSessions();
+    const running = request();
+    await blockedRequests(1);
+    await lock.raw("delete from oidc_artifact where model = 'Session'");
+    await lock.commit();
+    const session = sessionCookie(await running);
+    expect(session).not.toBe('');
+    expect(errorOf(await renewSilently(web, session))).toBe('login_required');
+  });
+});
