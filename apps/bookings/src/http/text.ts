@@ -1,5 +1,5 @@
-// Which strings are taken? 1 to 256 characters, no control characters, and only what Unicode can encode (contract
-// section 7).
+// The strings that requests may contain: ids, names and aliases of 1 to 256 characters without control characters
+// (docs/behaviour.md, "Validation").
 
 export const textSchema = {
   type: 'string',
@@ -10,7 +10,7 @@ export const textSchema = {
 
 const allowed = /^[^\p{Cc}\p{Cs}]{1,512}$/u;
 
-/** Whether an id from a path can be anybody's; one that cannot is looked for in vain, not refused. */
+/** Whether an id in a path can exist. A request with any other id gets 404 without a query. */
 export function isText(value: string): boolean {
   return allowed.test(value);
 }
