@@ -58,7 +58,7 @@ const requestToken = (form: Record<string, string | readonly string[]>, headers?
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
-  test('yields a Bearer token for {scope_base}/golf/bookings: an RFC 9068 JWT of its service account and facilities', async () => {
+  test('yields a Bearer token for {scope_base}/golf/bookings: an RFC 9068 JWT with account and facilities', async () => {
     const response = await requestToken({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -219,7 +219,7 @@ describe('the lifecycle of a personal access token', () => {
       scope: scopes.bookings,
     });
 
-  test('a new one works immediately; its id and secret have 256 bits, and only the SHA-256 of the secret is stored', async () => {
+  test('a new one has an id and a secret of 256 bits, and only the SHA-256 of the secret is stored', async () => {
     const token = await create();
     expect(token.clientId).toMatch(/^[\w-]{43}$/);
     expect(token.clientSecret).toMatch(/^[\w-]{43}$/);

@@ -1,5 +1,5 @@
-// Tests that two concurrent requests of one browser do not undo each other's changes of the session. Two tabs, or a page
-// that renews its tokens silently (prompt=none, OpenID Connect Core section 3.1.2.1), cause such requests.
+// Tests that two concurrent requests of one browser do not undo each other's changes of the session. Two tabs, or a
+// page that renews its tokens silently (prompt=none, OpenID Connect Core section 3.1.2.1), send such requests.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';

@@ -128,7 +128,7 @@ describe('refresh', () => {
     expect(await refresh(second.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('a previously used refresh token cannot be reused, and its replay revokes every token of its grant', async () => {
+  test('a previously used refresh token cannot be reused, and its replay revokes the whole grant', async () => {
     const first = await signIn();
     const second = await refresh(first.refresh_token);
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });

@@ -110,8 +110,9 @@ test('the next request after a token is revoked, an account is disabled or a rol
 
 describe('on one connection', () => {
   const body = new URLSearchParams(form).toString();
+  const type = 'Content-Type: application/x-www-form-urlencoded';
   const head = (length: number) =>
-    `POST /connect/token HTTP/1.1\r\nHost: test\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${length}\r\n\r\n`;
+    `POST /connect/token HTTP/1.1\r\nHost: test\r\n${type}\r\nContent-Length: ${length}\r\n\r\n`;
   const open = () => connect(Number(new URL(server.origin).port), '127.0.0.1');
   const statuses = (socket: Socket, wanted: number): Promise<readonly string[]> =>
     new Promise((resolve, reject) => {

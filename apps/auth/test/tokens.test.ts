@@ -1,5 +1,5 @@
-// Tests userinfo (OpenID Connect Core section 5.3), introspection (RFC 7662), revocation (RFC 7009), and sign-out that a
-// client requests (RP-Initiated Logout 1.0).
+// Tests userinfo (OpenID Connect Core section 5.3), introspection (RFC 7662), revocation (RFC 7009), and sign-out that
+// a client requests (RP-Initiated Logout 1.0).
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';

@@ -2,8 +2,8 @@
 //
 // Nearly every request to the token endpoint is one: a small form with the grant type, the scope and the credentials of
 // a personal access token, and nothing else. Serving it here takes about half the CPU time. This file decides whether
-// the request is plain and checks the secret; grants/client-credentials.ts issues the token. Every other request goes to
-// the library, and so does every request that must be refused. So this file never writes an error.
+// the request is plain and checks the secret; grants/client-credentials.ts issues the token. Every other request goes
+// to the library, and so does every request that must be refused. So this file never writes an error.
 import type { IncomingMessage } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import type { RequestHandler } from 'express';
