@@ -19,12 +19,12 @@ const idpPrefix = 'idp:';
  * scope, and would compare `idp:NAME` with the acr of the session. A value that the client sent in the internal
  * parameter is removed.
  */
-function moveIdp({ [idpParameter]: _sentByClient, ...query }: AuthorizationQuery): AuthorizationQuery {
-  const { acr_values: acrValues, ...others } = query;
-  if (typeof acrValues !== 'string') return query;
-  const values = acrValues.split(' ').filter((value) => value !== '');
-  const idp = values.find((value) => value.startsWith(idpPrefix))?.slice(idpPrefix.length);
-  const remaining = values.filter((value) => !value.startsWith(idpPrefix));
+function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
+  const { acr_values: acrValues, [idpParameter]: sentByClient, ...others } = query;
+  if (Array.isArray(acrValues) || Array.isArray(sentByClient)) return query;
+  const acrs = acrValues?.split(' ').filter((value) => value !== '') ?? [];
+  const idp = acrs.find((value) => value.startsWith(idpPrefix))?.slice(idpPrefix.length);
+  const remaining = acrs.filter((value) => !value.startsWith(idpPrefix));
   return {
     ...others,
     ...(remaining.length > 0 && { acr_values: remaining.join(' ') }),

@@ -1,0 +1,100 @@
+// Tests that an authorization request with a repeated parameter gives invalid_request (RFC 6749 section 3.1).
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
+import { openBrowser, pkce, redirectParameters } from './flows.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
+
+const callback = 'http://localhost:4010/spa';
+const request = { client_id: 'demo-spa', redirect_uri: callback, state: 'st-1' };
+const requests: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  code: { ...request, response_type: 'code', scope: scopes.play, ...pkce.challenge },
+  token: { ...request, response_type: 'token', scope: scopes.play },
+  'id_token token': { ...request, response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n-1' },
+};
+/** A valid value for each parameter that is not in every request above. */
+const values: Readonly<Record<string, string>> = {
+  acr_values: 'idp:google',
+  claims: '{}',
+  claims_locales: 'da',
+  code_challenge: pkce.challenge.code_challenge,
+  code_challenge_method: 'S256',
+  display: 'page',
+  id_token_hint: 'e30.e30.e30',
+  idp: 'google',
+  login_hint: 'player@example.com',
+  max_age: '100',
+  nonce: 'n-1',
+  prompt: 'login',
+  registration: '{}',
+  request: 'e30.e30.',
+  request_uri: 'https://app.example/request',
+  response_mode: 'fragment',
+  ui_locales: 'da',
+  unknown_parameter: 'x',
+};
+const redirectable = ['response_type', 'scope', 'state', ...Object.keys(values)];
+
+/** The parameters of a request in which one parameter occurs twice. */
+function repeat(responseType: string, name: string, secondValue?: string): URLSearchParams {
+  const parameters = new URLSearchParams(requests[responseType]);
+  const value = parameters.get(name) ?? values[name] ?? '';
+  parameters.delete(name);
+  parameters.append(name, value);
+  parameters.append(name, secondValue ?? value);
+  return parameters;
+}
+const get = (parameters: URLSearchParams) =>
+  openBrowser(server).open(`${server.origin}/connect/authorize?${parameters}`);
+
+async function post(body: URLSearchParams, query = '') {
+  const response = await fetch(`${server.origin}/connect/authorize${query}`, {
+    method: 'POST',
+    body,
+    redirect: 'manual',
+  });
+  expect(response.status).toBe(303);
+  return openBrowser(server).open(new URL(String(response.headers.get('location')), server.origin));
+}
+
+describe.each(Object.keys(requests))('with response_type=%s', (responseType) => {
+  test.each(redirectable)('%s', async (name) => {
+    const parameters = repeat(responseType, name);
+    for (const page of [await get(parameters), await post(parameters)]) {
+      expect(page.url.href.startsWith(callback)).toBe(true);
+      expect(redirectParameters(page)).toMatchObject({
+        error: 'invalid_request',
+        error_description: expect.stringContaining('twice'),
+        ...(name !== 'state' && { state: 'st-1' }),
+      });
+    }
+  });
+
+  test.each(['client_id', 'redirect_uri'])('%s, on a page because the client is not certain', async (name) => {
+    const parameters = repeat(responseType, name);
+    for (const page of [await get(parameters), await post(parameters)]) {
+      expect(page.status).toBe(400);
+      expect(page.html).toContain('invalid_request');
+    }
+  });
+});
+
+test('with two different values', async () => {
+  const page = await get(repeat('token', 'nonce', 'n-2'));
+  expect(redirectParameters(page)).toMatchObject({ error: 'invalid_request' });
+});
+
+test('once in the body and once in the query', async () => {
+  const page = await post(new URLSearchParams({ ...requests.token, nonce: 'n-1' }), '?nonce=n-1');
+  expect(redirectParameters(page)).toMatchObject({ error: 'invalid_request' });
+});
+
+test.each(['token', 'id_token token'])('the error is in the fragment with response_type=%s', async (responseType) => {
+  const { url } = await get(repeat(responseType, 'nonce'));
+  expect(url.search).toBe('');
+  expect(new URLSearchParams(url.hash.slice(1)).get('error')).toBe('invalid_request');
+});
