@@ -1,18 +1,29 @@
-// The strings that requests may contain: ids, names and aliases of 1 to 256 characters without control characters
+// Defines which strings requests may contain: 1 to 256 characters, without control characters and lone surrogates
 // (docs/behaviour.md, "Validation").
+
+/**
+ * A JSON Schema pattern for text without lone surrogates and without the characters of a range. Clients compile a
+ * pattern with or without the flag `u` of regular expressions. This pattern means the same in both cases: with `u`, its
+ * first part matches every character; without, its second part matches the two code units of a character such as 🏌.
+ */
+export function patternWithout(range: string): string {
+  return `^(?:[^${range}\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff])*$`;
+}
+
+const controlCharacters = '\\u0000-\\u001f\\u007f-\\u009f';
 
 export const textSchema = {
   type: 'string',
   minLength: 1,
   maxLength: 256,
-  pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+  pattern: patternWithout(controlCharacters),
 } as const;
 
-const allowed = /^[^\p{Cc}\p{Cs}]{1,512}$/u;
+const textPattern = new RegExp(textSchema.pattern);
 
-/** Whether an id in a path can exist. A request with any other id gets 404 without a query. */
+/** Whether an id of a path can exist. JavaScript counts a character as up to two code units. */
 export function isText(value: string): boolean {
-  return allowed.test(value);
+  return value.length > 0 && value.length <= 2 * textSchema.maxLength && textPattern.test(value);
 }
 
 export function idsSchema<const D extends string>(description: D) {

@@ -7,7 +7,7 @@ import {
   propertyOf,
 } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
-import { textSchema } from '../http/text.ts';
+import { patternWithout, textSchema } from '../http/text.ts';
 
 const baySchema = {
   type: 'object',
@@ -17,7 +17,7 @@ const baySchema = {
     id: textSchema,
     name: textSchema,
     // The only text that may be empty, or contain line breaks. PostgreSQL cannot store NUL or lone surrogates.
-    description: { type: 'string', maxLength: 2000, pattern: '^[^\\u0000\\p{Cs}]*$' },
+    description: { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') },
     kind: textSchema,
     bookable: { type: 'boolean' },
   },

@@ -1,0 +1,26 @@
+// Tests which characters requests may contain.
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { isText, patternWithout, textSchema } from './text.ts';
+
+const codeUnits = fc
+  .array(fc.oneof(fc.nat(0xffff), fc.nat(0xff), fc.integer({ min: 0xd800, max: 0xdfff })), { maxLength: 6 })
+  .map((units) => String.fromCharCode(...units));
+
+test.each([
+  ['control characters and lone surrogates', textSchema.pattern, /^[^\p{Cc}\p{Cs}]*$/u],
+  ['NUL and lone surrogates', patternWithout('\\u0000'), /^[^\0\p{Cs}]*$/u],
+])('a pattern excludes exactly %s, with and without the flag u', (_title, pattern, expected) => {
+  const [withFlag, withoutFlag] = [new RegExp(pattern, 'u'), new RegExp(pattern)];
+  const isSame = (text: string): boolean =>
+    withFlag.test(text) === expected.test(text) && withoutFlag.test(text) === expected.test(text);
+  for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += codePoint < 0x2000 ? 1 : 97) {
+    if (!isSame(String.fromCodePoint(codePoint))) throw new Error(`differs for ${codePoint}`);
+  }
+  fc.assert(fc.property(codeUnits, isSame), { numRuns: 2000 });
+});
+
+test('isText accepts 256 characters of any script, and rejects empty and longer text', () => {
+  expect(['a', 'é'.repeat(256), '🏌'.repeat(256)].map(isText)).toEqual([true, true, true]);
+  expect(['', 'a'.repeat(513), 'a\n', '\ud800'].map(isText)).toEqual([false, false, false, false]);
+});
