@@ -58,7 +58,7 @@ describe('an access token', () => {
     expect(response.headers['www-authenticate']).toBe(`Bearer realm="bay-booking", ${metadata}`);
   });
 
-  const refused: [string, TokenOptions][] = [
+  const invalidTokens: [string, TokenOptions][] = [
     ['that has expired', { exp: seconds() - 60 }],
     ['without exp', { exp: undefined }],
     ['that is not valid yet', { nbf: seconds() + 60 }],
@@ -75,7 +75,7 @@ describe('an access token', () => {
     ['signed with the public key as HMAC secret', { alg: 'HS256' }],
     ['without a signature', { alg: 'none' }],
   ];
-  test.each(refused)('401 invalid_token for a token %s', async (_description, claims) => {
+  test.each(invalidTokens)('401 invalid_token for a token %s', async (_description, claims) => {
     const response = await withClaims(claims);
     expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
@@ -203,10 +203,10 @@ describe('the authorization server', () => {
       const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 200 } });
       instance.jwksCache.start();
       const token = await system.token(['fac-north']);
-      const refused = await instance.call('GET', path, { token });
-      expect(refused.status).toBe(503);
-      expect(errorCodes(refused)).toEqual(['ERR00503']);
-      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+      const response = await instance.call('GET', path, { token });
+      expect(response.status).toBe(503);
+      expect(errorCodes(response)).toEqual(['ERR00503']);
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
       const notReady = await instance.call('GET', '/health/ready');
       expect(notReady.status).toBe(503);
       expect(notReady.body.checks).toMatchObject({ database: 'ok', signingKey: expect.stringContaining('key') });

@@ -130,7 +130,7 @@ describe('every response', () => {
     ]);
   });
 
-  test('has the X-Request-Id of the request or a new one; the log has it too, with the trace id and without the token', async () => {
+  test('has the X-Request-Id of the request or a new one, which the log has too, with the trace id', async () => {
     const token = await system.token(['fac-north']);
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const headers = { 'X-Request-Id': 'my-request-1', traceparent };
@@ -141,15 +141,13 @@ describe('every response', () => {
       .findLast(({ requestId }) => requestId === 'my-request-1');
     expect(line).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c', route: '/api/bookings', status: 200 });
     expect(system.logged.join('')).not.toContain(token.slice(-40));
-    const other = await system.call('GET', '/api/bookings', {
-      headers: { 'X-Request-Id': 'bad id\u00e9'.slice(0, 6) },
-    });
-    expect(other.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    const withInvalidId = await system.call('GET', '/api/bookings', { headers: { 'X-Request-Id': 'bad id' } });
+    expect(withInvalidId.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 
 describe('429', () => {
-  test('RATE_LIMIT_PER_MINUTE limits each client over all instances, with RateLimit headers and Retry-After', async () => {
+  test('RATE_LIMIT_PER_MINUTE limits each client over all instances, with RateLimit headers', async () => {
     const [one, two] = [
       await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
       await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
@@ -159,25 +157,16 @@ describe('429', () => {
     for (let count = 0; count < 8; count += 1)
       responses.push(await (count % 2 ? one : two).call('GET', '/api/bookings', { token }));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
-    expect(responses.map(({ headers }) => headers['ratelimit-remaining'])).toEqual([
-      '4',
-      '3',
-      '2',
-      '1',
-      '0',
-      '0',
-      '0',
-      '0',
-    ]);
+    expect(responses.map(({ headers }) => Number(headers['ratelimit-remaining']))).toEqual([4, 3, 2, 1, 0, 0, 0, 0]);
     expect(responses[0]?.headers).toMatchObject({
       'ratelimit-policy': '"client";q=5;w=60',
       ratelimit: expect.stringMatching(/^"client";r=4;t=\d+$/),
       'ratelimit-limit': '5',
       'ratelimit-reset': expect.stringMatching(/^\d+$/),
     });
-    const refused = responses.at(-1) as Response;
-    expect(errorCodes(refused)).toEqual(['ERR00429']);
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    const rejected = responses.at(-1) as Response;
+    expect(errorCodes(rejected)).toEqual(['ERR00429']);
+    expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(0);
     const other = await system.token(['fac-north'], { client_id: 'quiet-client' });
     expect((await one.call('GET', '/api/bookings', { token: other })).status).toBe(200);
     expect((await one.call('GET', '/api/bookings', { token: null })).status).toBe(401);

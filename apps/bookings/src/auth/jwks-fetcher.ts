@@ -13,7 +13,7 @@ export type VerificationKeys = ReadonlyMap<string | undefined, VerificationKey>;
 
 export interface JwksFetcherOptions {
   readonly issuer: string;
-  /** If undefined, discovery tells the address. */
+  /** If undefined, discovery returns the address. */
   readonly jwksUri: string | undefined;
   /** Milliseconds for each HTTP request. */
   readonly timeout: number;

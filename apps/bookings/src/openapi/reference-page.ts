@@ -1,4 +1,5 @@
-// Renders the reference page from the OpenAPI document, as one HTML page without scripts and without external resources.
+// Renders the reference page from the OpenAPI document, as one HTML page without scripts and without external
+// resources.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Eta } from 'eta';

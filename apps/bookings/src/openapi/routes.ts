@@ -1,5 +1,5 @@
-// Serves the documents about the API without a token: the OpenAPI document, the reference page and the resource metadata
-// (RFC 9728).
+// Serves the documents about the API without a token: the OpenAPI document, the reference page and the resource
+// metadata (RFC 9728).
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { Express, Response } from 'express';
 import type { Caller } from '../auth/caller.ts';
