@@ -20,7 +20,7 @@ import {
 } from '@bay-booking/service/config';
 import { defaultSignInLimits } from './guard/sign-in-guard.ts';
 import { isLoopback } from './http/loopback.ts';
-import { parseSocialProviders, type SocialProviders } from './social/settings.ts';
+import { parseSocialProviders, type SocialProviderSettings } from './social/settings.ts';
 
 // Each of the following functions parses one value. The message of its error completes the sentence "VARIABLE …" and
 // never repeats a secret.
@@ -55,7 +55,7 @@ const sender = (value: string): string => {
   return value;
 };
 
-const socialProviders = (file: string): SocialProviders => {
+const socialProviders = (file: string): SocialProviderSettings => {
   let json: string;
   try {
     json = readFileSync(file, 'utf8');
@@ -74,7 +74,7 @@ const fields = {
   metricsPort: optional('METRICS_PORT', port),
   scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   bookingsAudience: optional('BOOKINGS_AUDIENCE', httpUrl),
-  socialProviders: optional('SOCIAL_PROVIDERS_FILE', socialProviders, new Map() as SocialProviders),
+  socialProviders: optional('SOCIAL_PROVIDERS_FILE', socialProviders, new Map() as SocialProviderSettings),
   accessTokenTtl: optional('ACCESS_TOKEN_TTL', seconds, 3600),
   refreshTokenTtl: optional('REFRESH_TOKEN_TTL', seconds, 30 * 24 * 3600),
   keyPublishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),

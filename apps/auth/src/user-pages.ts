@@ -27,9 +27,9 @@ import type { Interactions } from './oidc/interactions.ts';
 import type { ScopeTable } from './oidc/scopes.ts';
 import type { ProviderSessions } from './oidc/sessions.ts';
 import { createAuthorizationFlow } from './social/authorization-flow.ts';
-import { connectProviders } from './social/connections.ts';
 import { createNativeTokenVerifier } from './social/native-token.ts';
 import { createSocialRoutes } from './social/routes.ts';
+import { createSocialProviders } from './social/settings.ts';
 import { createSocialStore } from './social/store.ts';
 
 export interface UserPagesOptions {
@@ -61,8 +61,7 @@ export function createUserPages(options: UserPagesOptions) {
   const site = createSite({ sessions, tokens });
   const consents = createConsentStore({ db });
   const consent = createConsent({ grants: options.grants, consents });
-  const providers = config.socialProviders;
-  const connect = connectProviders(providers);
+  const providers = createSocialProviders(config.socialProviders);
   const providerLinks = (base: string, query: string) =>
     [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
   const pages = createSignInPages({
@@ -76,7 +75,7 @@ export function createUserPages(options: UserPagesOptions) {
   });
 
   const authorizationFlow = createAuthorizationFlow({
-    connect,
+    providers,
     store: createSocialStore({ db }),
     issuer: config.issuer,
   });
@@ -92,7 +91,7 @@ export function createUserPages(options: UserPagesOptions) {
     findOrCreateSocialAccount,
     audit,
   });
-  const { verifyNativeToken } = createNativeTokenVerifier({ providers, connect, logger });
+  const { verifyNativeToken } = createNativeTokenVerifier({ providers, logger });
 
   const router = Router();
   router.use(assetRoutes(assets));

@@ -113,8 +113,9 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await page.goto(`${server.origin}/connect/endsession?client_id=demo-web`);
   },
   'signed out': (page) => page.goto(`${server.origin}/signed-out`),
-  'provider said no': async (page) => {
-    await page.goto(authorize({ acr_values: 'idp:google' }));
+  'cancelled at a provider': async (page) => {
+    await page.goto(authorize());
+    await page.getByRole('link', { name: /Google/ }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
   },
   'error of a client': (page) => page.goto(authorize({ redirect_uri: 'https://elsewhere.example/' })),

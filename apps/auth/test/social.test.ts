@@ -1,4 +1,5 @@
-// Specification, "Social identity provider login" and "Native social token exchange"; contract section 4.
+// Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider login"
+// and "Native social token exchange").
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +14,9 @@ let server: AuthServer;
 beforeAll(async () => {
   social = await startSocialProviders();
   const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
-  writeFileSync(file, JSON.stringify(social.settings));
+  // Nothing listens at this issuer, and without `nativeAudiences` the provider accepts no native token.
+  const unreachable = { type: 'oidc', issuer: 'http://localhost:1', clientId: 'c', clientSecret: 's' };
+  writeFileSync(file, JSON.stringify({ ...social.settings, unreachable }));
   server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
 });
 afterAll(async () => {
@@ -23,7 +26,8 @@ afterAll(async () => {
 
 const ada = '100001';
 const ben = '100002';
-const namedLikePlayer = '100003';
+/** Has the e-mail address of the demo account `player@example.com`. */
+const sameAddressAsPlayer = '100003';
 const allow = { name: 'decision', value: 'allow' };
 const browser = (): FormBrowser => openFormBrowser([server.origin, social.origin]);
 const authorize = (params: Record<string, string> = {}): string =>
@@ -43,12 +47,16 @@ const redeem = async (page: Page) =>
       redirect_uri: 'com.example.demo:/callback',
     }),
   );
-const at = (page: Page, name: string): void => expect(page.url.href).toContain(`${social.origin}/${name}/authorize`);
-const become = (visitor: FormBrowser, page: Page, user: string) =>
+const expectSignInPageOf = (name: string, page: Page): void =>
+  expect(page.url.href).toContain(`${social.origin}/${name}/authorize`);
+const titles = { google: 'Google', facebook: 'Facebook' };
+const choose = (visitor: FormBrowser, page: Page, name: 'google' | 'facebook'): Promise<Page> =>
+  visitor.open(page.links.find(({ text }) => text.includes(titles[name]))?.href ?? '');
+const signInAs = (visitor: FormBrowser, page: Page, user: string) =>
   visitor.send(page, {}, { name: 'user', value: user });
 
-/** The address to which the provider sends the browser, not yet visited. */
-const comeBack = async (login: Page, user: string): Promise<URL> => {
+/** The callback to which the provider redirects the browser, before the browser opens it. */
+const callbackFor = async (login: Page, user: string): Promise<URL> => {
   const response = await fetch(login.url, { method: 'POST', body: new URLSearchParams({ user }), redirect: 'manual' });
   return new URL(response.headers.get('location') ?? '');
 };
@@ -57,25 +65,25 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
   test('the user logs in at the provider, an account is created, and the code yields access_token and refresh_token', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
-    at(login, name);
-    const consent = await become(visitor, login, ada);
+    expectSignInPageOf(name, login);
+    const consent = await signInAs(visitor, login, ada);
     expect(consent.title).toMatch(/^Allow access/);
     const tokens = await redeem(await visitor.send(consent, {}, allow));
     expect(tokens).toMatchObject({ status: 200, access_token: expect.any(String), refresh_token: expect.any(String) });
     const { sub } = decodeJwt(String(tokens.access_token));
 
     const again = browser();
-    const back = await become(again, await again.open(authorize({ acr_values: `idp:${name}` })), ada);
+    const back = await signInAs(again, await again.open(authorize({ acr_values: `idp:${name}` })), ada);
     const later = await redeem(await again.send(back, {}, allow));
     expect(decodeJwt(String(later.access_token)).sub).toBe(sub);
   });
 
-  test('with openid, the id_token says who it is and how they signed in', async () => {
+  test('with openid, the id_token contains the name and the address of the user', async () => {
     const visitor = browser();
     const login = await visitor.open(
       authorize({ acr_values: `idp:${name}`, scope: `openid profile email ${scopes.play}` }),
     );
-    const tokens = await redeem(await visitor.send(await become(visitor, login, ada), {}, allow));
+    const tokens = await redeem(await visitor.send(await signInAs(visitor, login, ada), {}, allow));
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({
       name: 'Ada Fairway',
       email: 'ada@social.example',
@@ -83,7 +91,7 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     });
   });
 
-  test('a browser that is signed in as somebody else becomes the provider’s user, without any script', async () => {
+  test('a browser that is signed in to another account changes to the account of the provider’s user', async () => {
     const visitor = browser();
     const signedIn = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/signed-out`), {
       username: 'player@example.com',
@@ -91,53 +99,75 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     });
     expect(signedIn.status).toBe(200);
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
-    at(login, name);
-    const tokens = await redeem(await visitor.send(await become(visitor, login, ben), {}, allow));
+    expectSignInPageOf(name, login);
+    const tokens = await redeem(await visitor.send(await signInAs(visitor, login, ben), {}, allow));
     expect(tokens.status).toBe(200);
     expect(decodeJwt(String(tokens.access_token)).sub).not.toBe('acc-player');
   });
 
-  test('the provider says no: a page says so, with ways to go on', async () => {
+  test('a user who cancels at the provider that acr_values chose returns to the client with access_denied', async () => {
+    const visitor = browser();
+    const login = await visitor.open(authorize({ acr_values: `idp:${name}`, state: 'client-state' }));
+    const cancelled = await signInAs(visitor, login, '');
+    expect(cancelled.url.href).toMatch(/^com\.example\.demo:\/callback/);
+    expect(Object.fromEntries(cancelled.url.searchParams)).toMatchObject({
+      error: 'access_denied',
+      state: 'client-state',
+    });
+  });
+
+  test('a user who cancels at a provider chosen on the sign-in page returns to that page with a notice', async () => {
+    const visitor = browser();
+    const cancelled = await signInAs(visitor, await choose(visitor, await visitor.open(authorize()), name), '');
+    expect(cancelled.status).toBe(200);
+    expect(cancelled.title).toMatch(/^Sign in/);
+    expect(cancelled.html).toContain(`You cancelled signing in with ${titles[name]}`);
+
+    const login = await choose(visitor, cancelled, name);
+    const consent = await signInAs(visitor, login, ada);
+    expect((await redeem(await visitor.send(consent, {}, allow))).status).toBe(200);
+  });
+
+  test('an error of the provider is shown on a page with links to try again and to sign in in another way', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
-    const refusal = await become(visitor, login, '');
-    expect(refusal.status).toBe(403);
-    expect(refusal.title).toMatch(/did not sign you in/);
-    const retry = await visitor.open(refusal.links.find(({ text }) => /^Try .* again$/.test(text))?.href ?? '');
-    at(retry, name);
-    const others = await visitor.open(refusal.links.find(({ text }) => text === 'Other ways to sign in')?.href ?? '');
+    const callback = await callbackFor(login, '');
+    callback.searchParams.set('error', 'server_error');
+    const failure = await visitor.open(callback);
+    expect(failure.status).toBe(502);
+    expect(failure.title).toMatch(/did not work/);
+    const retry = await visitor.open(failure.links.find(({ text }) => /^Try .* again$/.test(text))?.href ?? '');
+    expectSignInPageOf(name, retry);
+    const others = await visitor.open(failure.links.find(({ text }) => text === 'Other ways to sign in')?.href ?? '');
     expect(others.title).toMatch(/^Sign in/);
     const cancelled = await visitor.send(others, {}, 'Cancel');
     expect(cancelled.url.searchParams.get('error')).toBe('access_denied');
   });
 
-  test('the provider is away when the code is to be redeemed: a page says so', async () => {
+  test('a provider that is unavailable while the code is redeemed is reported on a page', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
-    const callback = await comeBack(login, ada);
-    social.trouble[name] = 'away';
+    const callback = await callbackFor(login, ada);
+    social.outages[name] = 'unavailable';
     try {
       const page = await visitor.open(callback);
       expect(page.status).toBe(502);
       expect(page.title).toMatch(/did not work/);
     } finally {
-      social.trouble[name] = 'none';
+      social.outages[name] = 'none';
     }
   });
 });
 
 describe('the callback', () => {
-  const leave = async (visitor: FormBrowser) => {
-    const login = await visitor.open(authorize({ acr_values: 'idp:google' }));
-    return { login };
-  };
+  const openLogin = (visitor: FormBrowser) => visitor.open(authorize({ acr_values: 'idp:google' }));
 
-  test('is for the browser that set out alone', async () => {
+  test('works only in the browser that began the sign-in', async () => {
     const visitor = browser();
-    const { login } = await leave(visitor);
+    const login = await openLogin(visitor);
     const attacker = browser();
-    await leave(attacker);
-    const callback = await comeBack(login, ada);
+    await openLogin(attacker);
+    const callback = await callbackFor(login, ada);
     const stolen = await attacker.open(callback);
     expect(stolen.status).toBe(400);
     expect(stolen.title).toMatch(/has expired/);
@@ -145,16 +175,16 @@ describe('the callback', () => {
 
   test('works once', async () => {
     const visitor = browser();
-    const { login } = await leave(visitor);
-    const callback = await comeBack(login, ada);
+    const login = await openLogin(visitor);
+    const callback = await callbackFor(login, ada);
     expect((await visitor.open(callback)).title).toMatch(/^Allow access/);
     expect((await visitor.open(callback)).status).toBe(400);
   });
 
-  test('of one provider takes no answer of another (mix-up)', async () => {
+  test('of one provider does not accept a response of another (mix-up)', async () => {
     const visitor = browser();
-    const { login } = await leave(visitor);
-    const callback = await comeBack(login, ada);
+    const login = await openLogin(visitor);
+    const callback = await callbackFor(login, ada);
     const elsewhere = new URL(callback);
     elsewhere.pathname = '/social/facebook/callback';
     expect((await visitor.open(elsewhere)).status).toBe(400);
@@ -162,7 +192,7 @@ describe('the callback', () => {
     expect((await visitor.open(callback)).status).toBe(502);
   });
 
-  test('with an unknown provider or state is an explanation', async () => {
+  test('with an unknown provider or state shows an error page', async () => {
     expect((await browser().open(`${server.origin}/social/nobody/callback?state=x`)).status).toBe(400);
     expect((await browser().open(`${server.origin}/social/%00/callback?state=x`)).status).toBe(400);
     expect((await browser().open(`${server.origin}/social/nobody`)).status).toBe(404);
@@ -179,18 +209,38 @@ test('the sign-in page offers each provider', async () => {
   );
 });
 
-test('acr_values naming a provider that is not there is invalid_request', async () => {
+test('acr_values that name an unknown provider are invalid_request', async () => {
   const page = await browser().open(authorize({ acr_values: 'idp:nobody' }));
   expect(page.url.searchParams.get('error')).toBe('invalid_request');
 });
 
-test('signing in at our own pages returns to a page of ours', async () => {
+test('a sign-in that began on our own page returns to a page of this site', async () => {
   const visitor = browser();
   const signIn = await visitor.open(`${server.origin}/sign-in?return=/signed-out`);
-  const login = await visitor.open(signIn.links.find(({ text }) => text.includes('Google'))?.href ?? '');
-  expect((await become(visitor, login, ada)).url.href).toBe(`${server.origin}/signed-out`);
+  const login = await choose(visitor, signIn, 'google');
+  expect((await signInAs(visitor, login, ada)).url.href).toBe(`${server.origin}/signed-out`);
   const evil = await visitor.open(`${server.origin}/social/google?return=//evil.example`);
-  expect((await become(visitor, evil, ada)).url.origin).toBe(server.origin);
+  expect((await signInAs(visitor, evil, ada)).url.origin).toBe(server.origin);
+});
+
+test('a user who cancels at a provider chosen on our own page returns to it with a notice, and signs in there', async () => {
+  const visitor = browser();
+  const signIn = await visitor.open(`${server.origin}/sign-in?return=/signed-out`);
+  const cancelled = await signInAs(visitor, await choose(visitor, signIn, 'facebook'), '');
+  expect(cancelled.url.pathname).toBe('/sign-in');
+  expect(cancelled.html).toContain('You cancelled signing in with Facebook');
+  const player = { username: 'player@example.com', password: 'demo-player-pass' };
+  expect((await visitor.send(cancelled, player)).url.href).toBe(`${server.origin}/signed-out`);
+});
+
+test('a user who cancels while linking a provider returns to the account page with a notice', async () => {
+  const visitor = browser();
+  const player = { username: 'player@example.com', password: 'demo-player-pass' };
+  const account = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/account`), player);
+  const cancelled = await signInAs(visitor, await visitor.send(account, {}, 'Add Google'), '');
+  expect(cancelled.url.pathname).toBe('/account');
+  expect(cancelled.html).toContain('You cancelled');
+  expect(cancelled.html).toContain('Add Google');
 });
 
 describe('social_access_token', () => {
@@ -221,16 +271,16 @@ describe('social_access_token', () => {
     },
   );
 
-  test('the account is that of the provider’s pages', async () => {
+  test('the account is the same as after a sign-in at the provider', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: 'idp:google' }));
-    const tokens = await redeem(await visitor.send(await become(visitor, login, ada), {}, allow));
+    const tokens = await redeem(await visitor.send(await signInAs(visitor, login, ada), {}, allow));
     const native = await exchange({ token: social.nativeToken('google', ada) });
     expect(subOf(native)).toBe(subOf(tokens));
   });
 
-  test('an account is never joined to a local one by e-mail alone', async () => {
-    const answer = await exchange({ token: social.nativeToken('google', namedLikePlayer) });
+  test('an account is never linked to a local account by e-mail alone', async () => {
+    const answer = await exchange({ token: social.nativeToken('google', sameAddressAsPlayer) });
     expect(answer.status).toBe(200);
     expect(subOf(answer)).not.toBe('acc-player');
   });
@@ -259,13 +309,13 @@ describe('social_access_token', () => {
     },
   );
 
-  test('a provider that is not known is invalid_grant', async () => {
+  test('an unknown provider is invalid_grant', async () => {
     const token = social.nativeToken('google', ada);
     expect(await exchange({ token, provider: 'nobody' })).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('while the provider is away: 503 temporarily_unavailable, and the other provider still answers for its own', async () => {
-    social.trouble.facebook = 'away';
+  test('while a provider is unavailable, its tokens get 503 temporarily_unavailable, and the tokens of others are accepted', async () => {
+    social.outages.facebook = 'unavailable';
     try {
       expect(await exchange({ token: social.nativeToken('facebook', ada) })).toMatchObject({
         status: 503,
@@ -273,22 +323,28 @@ describe('social_access_token', () => {
       });
       expect(await exchange({ token: social.nativeToken('google', ada) })).toMatchObject({ status: 200 });
     } finally {
-      social.trouble.facebook = 'none';
+      social.outages.facebook = 'none';
     }
   });
 
-  test('a provider that never answers is given up after its time-out', async () => {
-    social.trouble.facebook = 'silent';
+  test('a provider that does not respond gets 503 after a timeout', async () => {
+    social.outages.facebook = 'no-response';
     try {
       const answer = await exchange({ token: social.nativeToken('facebook', ada), provider: 'facebook' });
       expect(answer).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
     } finally {
-      social.trouble.facebook = 'none';
+      social.outages.facebook = 'none';
     }
   });
 
-  test('the account is made once, however many first logins race', async () => {
-    const token = social.nativeToken('facebook', namedLikePlayer);
+  test('an unavailable provider that accepts no native tokens does not change invalid_grant to 503', async () => {
+    for (const form of [{ token: 'made-up' }, { token: 'made-up', provider: 'unreachable' }]) {
+      expect(await exchange(form)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    }
+  });
+
+  test('parallel first sign-ins create one account', async () => {
+    const token = social.nativeToken('facebook', sameAddressAsPlayer);
     const answers = await Promise.all(Array.from({ length: 16 }, () => exchange({ token, provider: 'facebook' })));
     expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200));
     expect(new Set(answers.map(subOf)).size).toBe(1);
@@ -298,7 +354,7 @@ describe('social_access_token', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('the token never reaches the log', async () => {
+  test('the token never appears in the log', async () => {
     const token = social.nativeToken('google', ada, { clientId: 'somebody-elses-app' });
     await exchange({ token });
     await server.auth.settle();

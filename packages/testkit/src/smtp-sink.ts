@@ -1,8 +1,7 @@
-// Where does mail go in tests? To a real SMTP server of our own on a free port, which keeps every mail for the test to read. It can also
-// refuse mail, as real servers do.
+// Starts an SMTP server for tests on a free port. It stores every mail for the test, and can refuse mail.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import PostalMime from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
 
@@ -15,19 +14,19 @@ export interface ReceivedMail {
 }
 
 export interface SmtpSink {
-  /** For `SMTP_URL`. */
+  /** The value for `SMTP_URL`. */
   readonly url: string;
   readonly mails: () => readonly ReceivedMail[];
-  /** The latest mail to this address that `matches`; waits for it. @throws {Error} when none has come after ten seconds */
+  /** Waits for a mail to this address that `matches`, and returns the latest. @throws {Error} after ten seconds */
   readonly mailTo: (address: string, matches?: (mail: ReceivedMail) => boolean) => Promise<ReceivedMail>;
-  /** Answers every further mail with this SMTP code; undefined takes them again. */
+  /** Refuses every further mail with this SMTP code. With undefined, mail is accepted again. */
   readonly refuseWith: (code: number | undefined) => void;
   readonly close: () => Promise<void>;
 }
 
 export async function startSmtpSink(): Promise<SmtpSink> {
   const mails: ReceivedMail[] = [];
-  let refusal: number | undefined;
+  let refusalCode: number | undefined;
   const server = new SMTPServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
     disableReverseLookup: true,
@@ -36,7 +35,7 @@ export async function startSmtpSink(): Promise<SmtpSink> {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
-        if (refusal !== undefined) return done(Object.assign(new Error('refused'), { responseCode: refusal }));
+        if (refusalCode !== undefined) return done(Object.assign(new Error('refused'), { responseCode: refusalCode }));
         PostalMime.parse(Buffer.concat(chunks)).then((mail) => {
           mails.push({
             to: session.envelope.rcptTo.map(({ address }) => address),
@@ -59,16 +58,16 @@ export async function startSmtpSink(): Promise<SmtpSink> {
     url: `smtp://127.0.0.1:${port}`,
     mails: () => mails,
     mailTo: async (address, matches = () => true) => {
-      const limit = Date.now() + 10_000;
+      const deadline = Date.now() + 10_000;
       for (;;) {
         const found = mails.findLast((mail) => mail.to.includes(address) && matches(mail));
         if (found) return found;
-        if (Date.now() > limit) throw new Error(`no such mail to ${address} has come`);
-        await pause(20);
+        if (Date.now() > deadline) throw new Error(`no such mail to ${address} has arrived`);
+        await sleep(20);
       }
     },
     refuseWith: (code) => {
-      refusal = code;
+      refusalCode = code;
     },
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };

@@ -1,58 +1,70 @@
-// What has a stand-in social provider issued? Codes that work once, and access tokens with whose they are and for which application.
+// Issues the codes and access tokens of a stand-in social provider, and remembers what they were issued for.
 import { createHash, randomBytes } from 'node:crypto';
 import { type SocialUser, socialUsers } from './social-users.ts';
 
-export interface CodeFacts {
-  readonly person: SocialUser;
+export interface IssuedCode {
+  readonly user: SocialUser;
   readonly clientId: string;
   readonly redirectUri: string;
   readonly challenge: string | undefined;
   readonly nonce: string | undefined;
 }
 
-export interface TokenFacts {
-  readonly person: SocialUser;
+export interface IssuedToken {
+  readonly user: SocialUser;
   readonly clientId: string;
+  /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-const atMost = 10_000;
-const random = (): string => randomBytes(24).toString('base64url');
+/** The demo can run for a long time, so the memory is limited. */
+const maxEntries = 10_000;
+
+export type SocialGrants = ReturnType<typeof createSocialGrants>;
 
 export function createSocialGrants() {
-  const codes = new Map<string, CodeFacts>();
-  const tokens = new Map<string, TokenFacts>();
+  const codes = new Map<string, IssuedCode>();
+  const tokens = new Map<string, IssuedToken>();
 
-  const keep = <T>(map: Map<string, T>, value: T): string => {
-    if (map.size >= atMost) map.clear();
-    const key = random();
+  const add = <T>(map: Map<string, T>, value: T): string => {
+    if (map.size >= maxEntries) map.clear();
+    const key = randomBytes(24).toString('base64url');
     map.set(key, value);
     return key;
   };
 
   return {
-    person: (id: string): SocialUser | undefined => socialUsers.find((person) => person.id === id),
-    issueCode: (facts: CodeFacts): string => keep(codes, facts),
-    issueToken: (person: SocialUser, clientId: string, lifetime = 3600): string =>
-      keep(tokens, { person, clientId, expiresAt: Date.now() + lifetime * 1000 }),
+    findUser: (id: string): SocialUser | undefined => socialUsers.find((user) => user.id === id),
 
-    /** Once, and only with the verifier of its challenge (RFC 7636). */
-    redeem(form: URLSearchParams, clientId: string): CodeFacts | undefined {
+    /** Issues a code for the authorization request with these query parameters. */
+    issueCode: (user: SocialUser, request: URLSearchParams): string =>
+      add(codes, {
+        user,
+        clientId: request.get('client_id') ?? '',
+        redirectUri: request.get('redirect_uri') ?? '',
+        challenge: request.get('code_challenge') ?? undefined,
+        nonce: request.get('nonce') ?? undefined,
+      }),
+
+    /** `lifetime` in seconds. */
+    issueToken: (user: SocialUser, clientId: string, lifetime = 3600): string =>
+      add(tokens, { user, clientId, expiresAt: Date.now() + lifetime * 1000 }),
+
+    /** A code works once, and only with the verifier of its challenge (RFC 7636). */
+    redeemCode(form: URLSearchParams, clientId: string): IssuedCode | undefined {
       const code = form.get('code') ?? '';
-      const facts = codes.get(code);
+      const issued = codes.get(code);
       codes.delete(code);
-      if (!facts || facts.clientId !== clientId || facts.redirectUri !== form.get('redirect_uri')) return undefined;
-      const challenge = createHash('sha256')
-        .update(form.get('code_verifier') ?? '')
-        .digest('base64url');
-      return facts.challenge === undefined || facts.challenge === challenge ? facts : undefined;
+      if (!issued || issued.clientId !== clientId || issued.redirectUri !== form.get('redirect_uri')) return undefined;
+      const verifier = form.get('code_verifier') ?? '';
+      const challenge = createHash('sha256').update(verifier).digest('base64url');
+      return issued.challenge === undefined || issued.challenge === challenge ? issued : undefined;
     },
 
-    live(token: string | null | undefined): TokenFacts | undefined {
-      const facts = tokens.get(token ?? '');
-      return facts && facts.expiresAt > Date.now() ? facts : undefined;
+    /** Undefined if the token is unknown or has expired. */
+    findToken(token: string | null | undefined): IssuedToken | undefined {
+      const issued = tokens.get(token ?? '');
+      return issued && issued.expiresAt > Date.now() ? issued : undefined;
     },
   };
 }
-
-export type SocialGrants = ReturnType<typeof createSocialGrants>;

@@ -1,11 +1,12 @@
-// Two social providers to sign in with where there are none: `google` speaks OpenID Connect, `facebook` OAuth 2 in its own words
-// (contract section 4, last paragraph). For tests and for the demo, on one port; nothing here is secret.
+// Starts two stand-in social providers for tests and for the demo: `google` with OpenID Connect, `facebook` with OAuth 2.0.
+//
+// Both run on one port of this machine. Their secrets are public.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { playFacebook } from './social-facebook.ts';
-import { playGoogle } from './social-google.ts';
 import { createSocialGrants, type SocialGrants } from './social-grants.ts';
-import { signInPage } from './social-sign-in-page.ts';
+import { createOAuth2ProviderRoutes } from './social-oauth2-provider.ts';
+import { createOidcProviderRoutes } from './social-oidc-provider.ts';
+import { socialSignInPage } from './social-sign-in-page.ts';
 
 export interface SocialRequest {
   readonly query: URLSearchParams;
@@ -14,35 +15,39 @@ export interface SocialRequest {
   readonly bearer: string | undefined;
 }
 
-export interface Answer {
+export interface SocialResponse {
   readonly status?: number;
   readonly json?: unknown;
   readonly html?: string;
   readonly location?: string;
 }
 
+/** The key is the method and the path below the provider's name, such as `GET /authorize`. */
+export type SocialRoutes = Readonly<
+  Record<string, (request: SocialRequest) => SocialResponse | Promise<SocialResponse>>
+>;
+
 export type SocialName = 'google' | 'facebook';
+export type Outage = 'none' | 'no-response' | 'unavailable';
 
 export interface SocialProviders {
   readonly origin: string;
-  /** What SOCIAL_PROVIDERS_FILE holds. */
+  /** The content of SOCIAL_PROVIDERS_FILE. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
-  /** A token as a native app would get it; `clientId` is by default one that the settings accept. */
+  /** Issues a token as a native app gets it. By default it is issued to a client that the settings accept. */
   readonly nativeToken: (
     name: SocialName,
-    personId: string,
+    userId: string,
     options?: { clientId?: string; lifetime?: number },
   ) => string;
-  /** `silent`: every request of that provider is left without an answer; `away`: it is answered with 503. */
-  readonly trouble: Record<SocialName, 'none' | 'silent' | 'away'>;
+  /** `no-response`: requests to the provider get no response. `unavailable`: they get 503. */
+  readonly outages: Record<SocialName, Outage>;
   readonly stop: () => Promise<void>;
 }
 
 const clientId = 'bay-booking';
 const clientSecret = 'stand-in-secret';
-export const nativeClientId = 'bay-booking-native';
-
-type Routes = Record<string, (request: SocialRequest) => Answer | Promise<Answer>>;
+const nativeClientId = 'bay-booking-native';
 
 export async function startSocialProviders({ port = 0 }: { port?: number } = {}): Promise<SocialProviders> {
   const server = createServer();
@@ -52,26 +57,27 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
   const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
   const grants = { google: createSocialGrants(), facebook: createSocialGrants() };
   const issuer = `${origin}/google`;
-  const routes: Record<SocialName, Routes> = {
+  const client = { clientId, clientSecret };
+  const routes: Record<SocialName, SocialRoutes> = {
     google: {
-      ...authorize('Google', grants.google, issuer),
-      ...(await playGoogle({ issuer, clientId, clientSecret, grants: grants.google })),
+      ...signInRoutes('Google', grants.google, issuer),
+      ...(await createOidcProviderRoutes({ ...client, issuer, grants: grants.google })),
     },
     facebook: {
-      ...authorize('Facebook', grants.facebook),
-      ...playFacebook({ clientId, clientSecret, grants: grants.facebook }),
+      ...signInRoutes('Facebook', grants.facebook),
+      ...createOAuth2ProviderRoutes({ ...client, grants: grants.facebook }),
     },
   };
-  const trouble: SocialProviders['trouble'] = { google: 'none', facebook: 'none' };
+  const outages: SocialProviders['outages'] = { google: 'none', facebook: 'none' };
 
   server.on('request', (request, response) => {
     const url = new URL(request.url ?? '/', origin);
     const [, name, path] = /^\/(google|facebook)(\/.*)$/.exec(url.pathname) ?? [];
     if (!name) return send(response, { status: 404, json: { error: 'not_found' } });
-    const social = name as SocialName;
-    if (trouble[social] === 'silent') return;
-    if (trouble[social] === 'away') return send(response, { status: 503, json: { error: 'unavailable' } });
-    const handler = routes[social][`${request.method} ${path}`];
+    const provider = name as SocialName;
+    if (outages[provider] === 'no-response') return;
+    if (outages[provider] === 'unavailable') return send(response, { status: 503, json: { error: 'unavailable' } });
+    const handler = routes[provider][`${request.method} ${path}`];
     if (!handler) return send(response, { status: 404, json: { error: 'not_found' } });
     readForm(request)
       .then((form) =>
@@ -82,13 +88,13 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
           bearer: /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1],
         }),
       )
-      .then((answer) => send(response, answer))
+      .then((result) => send(response, result))
       .catch((error: Error) => send(response, { status: 500, json: { error: error.message } }));
   });
 
   return {
     origin,
-    trouble,
+    outages,
     settings: {
       google: { type: 'oidc', issuer, clientId, clientSecret, nativeAudiences: [nativeClientId] },
       facebook: {
@@ -104,10 +110,10 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
         claims: { sub: 'id', name: 'name', email: 'email' },
       },
     },
-    nativeToken: (name, personId, options = {}) => {
-      const person = grants[name].person(personId);
-      if (!person) throw new Error(`nobody is ${personId}`);
-      return grants[name].issueToken(person, options.clientId ?? nativeClientId, options.lifetime);
+    nativeToken: (name, userId, options = {}) => {
+      const user = grants[name].findUser(userId);
+      if (!user) throw new Error(`the stand-ins have no user ${userId}`);
+      return grants[name].issueToken(user, options.clientId ?? nativeClientId, options.lifetime);
     },
     stop: async () => {
       server.closeAllConnections();
@@ -116,37 +122,29 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
   };
 }
 
-/** The page that asks who somebody is, and its answer; and, for the demo, a token such as a native app would get. */
-function authorize(title: string, grants: SocialGrants, issuer?: string): Routes {
+/** The sign-in page and, for the demo, a route that issues a token as a native app gets it. */
+function signInRoutes(title: string, grants: SocialGrants, issuer?: string): SocialRoutes {
   return {
     'GET /authorize': ({ query }) =>
       query.get('client_id') === clientId && URL.canParse(query.get('redirect_uri') ?? '')
-        ? { html: signInPage(title, `?${query}`) }
+        ? { html: socialSignInPage(title, `?${query}`) }
         : { status: 400, json: { error: 'invalid_request' } },
     'POST /authorize': ({ query, form }) => {
-      const back = new URL(query.get('redirect_uri') ?? '');
-      const person = grants.person(form.get('user') ?? '');
-      const answer = person
-        ? {
-            code: grants.issueCode({
-              person,
-              clientId: query.get('client_id') ?? '',
-              redirectUri: query.get('redirect_uri') ?? '',
-              challenge: query.get('code_challenge') ?? undefined,
-              nonce: query.get('nonce') ?? undefined,
-            }),
-          }
-        : { error: 'access_denied', error_description: 'the person said no' };
-      for (const [name, value] of Object.entries(answer)) back.searchParams.set(name, value);
-      back.searchParams.set('state', query.get('state') ?? '');
-      if (issuer) back.searchParams.set('iss', issuer);
-      return { status: 303, location: back.href };
+      const callback = new URL(query.get('redirect_uri') ?? '');
+      const user = grants.findUser(form.get('user') ?? '');
+      const result = user
+        ? { code: grants.issueCode(user, query) }
+        : { error: 'access_denied', error_description: 'the user cancelled' };
+      for (const [name, value] of Object.entries(result)) callback.searchParams.set(name, value);
+      callback.searchParams.set('state', query.get('state') ?? '');
+      if (issuer) callback.searchParams.set('iss', issuer);
+      return { status: 303, location: callback.href };
     },
     'GET /native-token': ({ query }) => {
-      const person = grants.person(query.get('user') ?? '100001');
-      return person
-        ? { json: { access_token: grants.issueToken(person, nativeClientId), token_type: 'Bearer', expires_in: 3600 } }
-        : { status: 404, json: { error: 'not_found' } };
+      const user = grants.findUser(query.get('user') ?? '100001');
+      if (!user) return { status: 404, json: { error: 'not_found' } };
+      const accessToken = grants.issueToken(user, nativeClientId);
+      return { json: { access_token: accessToken, token_type: 'Bearer', expires_in: 3600 } };
     },
   };
 }
@@ -155,12 +153,12 @@ async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
   let body = '';
   for await (const chunk of request) {
     body += chunk;
-    if (body.length > 65_536) throw new Error('too long');
+    if (body.length > 65_536) throw new Error('the body is too long');
   }
   return new URLSearchParams(body);
 }
 
-function send(response: ServerResponse, { status = 200, json, html, location }: Answer): void {
+function send(response: ServerResponse, { status = 200, json, html, location }: SocialResponse): void {
   response.writeHead(status, {
     'Content-Type': html === undefined ? 'application/json' : 'text/html; charset=utf-8',
     'Cache-Control': 'no-store',

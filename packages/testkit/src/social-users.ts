@@ -1,4 +1,4 @@
-// Who has an account at the stand-in social providers? Made-up people; whoever holds the browser chooses which one to be.
+// The users of the stand-in social providers. Whoever uses the browser chooses which of them to be.
 
 export interface SocialUser {
   readonly id: string;
@@ -9,6 +9,6 @@ export interface SocialUser {
 export const socialUsers: readonly SocialUser[] = [
   { id: '100001', name: 'Ada Fairway', email: 'ada@social.example' },
   { id: '100002', name: 'Ben Bunker', email: 'ben@social.example' },
-  // The same address as an account of the demo, which must not be joined by it.
+  // Has the e-mail address of a demo account. A sign-in must not use that account.
   { id: '100003', name: 'Not Pat Player', email: 'player@example.com' },
 ];

@@ -40,6 +40,7 @@ const done: Readonly<Record<string, string>> = {
   sessions: 'You are signed out everywhere else.',
   application: 'The application’s access has ended. An access token that it holds already is good for an hour at most.',
   linked: 'You can sign in with it from now on.',
+  'link-cancelled': 'You cancelled. The provider was not added.',
   unlinked: 'It no longer signs in to this account.',
   verification: 'A link to confirm your address is on its way.',
 };

@@ -7,7 +7,7 @@ import type { SignIn } from '../accounts/sign-in.ts';
 import { type Account, type AccountStore, rolesOfNewUser } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
-import { field, rawField } from '../html/form-body.ts';
+import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
@@ -53,6 +53,7 @@ export function createSignInPages(options: SignInPagesOptions) {
       'sign-in',
       {
         context,
+        notice: cancelNotice(request, context),
         validationErrors,
         errors: byField(validationErrors),
         username: username ?? context.again?.username ?? context.hint,
@@ -199,3 +200,10 @@ const page = (context: SignInContext, validationErrors: readonly ValidationError
   csrfContext: context.csrfContext,
   allowExternalFormTargets: context.allowExternalFormTargets,
 });
+
+/** A user who cancelled at a social provider returns with the name of the provider in the parameter `cancelled`. */
+function cancelNotice(request: Request, { providers }: SignInContext): string | undefined {
+  const cancelled = queryText(request, 'cancelled');
+  const provider = providers.find(({ name }) => name === cancelled);
+  return provider && `You cancelled signing in with ${provider.title}.`;
+}

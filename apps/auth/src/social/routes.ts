@@ -1,21 +1,25 @@
-// The pages around a social sign-in: off to the provider, from an authorization request or from a page of ours, and back. The account is
-// made if none exists (specification, "Social identity provider login"); when the provider says no, a page says so and how to go on.
+// The routes of a sign-in at a social provider: to the provider and back (specification, "Social identity provider
+// login"). A sign-in begins in an authorization request, on our own sign-in page, or on "your account" to link a provider.
 import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity, SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { queryText } from '../html/form-body.ts';
-import { localPath, signInAndBack } from '../html/local-path.ts';
+import { localPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { SignInPages } from '../interaction/sign-in-pages.ts';
 import type { BrowserCookies } from '../oidc/cookies.ts';
 import type { Interactions } from '../oidc/interactions.ts';
-import { type AuthorizationFlow, newBrowserSecret, type Origin } from './authorization-flow.ts';
+import { type AuthorizationFlow, newBrowserSecret } from './authorization-flow.ts';
+import { createFailurePages, signInPageOf } from './failure-pages.ts';
 import type { SocialProviders } from './settings.ts';
-import type { Attempt } from './store.ts';
+import type { FlowPurpose } from './store.ts';
 
+/** Identifies the browser at the callback. */
 const cookieName = '_social';
+/** Seconds; as long as the stored flow. */
+const cookieLifetime = 3600;
 
 export interface SocialRoutesOptions {
   readonly cookies: BrowserCookies;
@@ -35,104 +39,95 @@ export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 export function createSocialRoutes(options: SocialRoutesOptions) {
   const { cookies, interactions, providers, authorizationFlow, site, sessions, pages, socialIdentities, audit } =
     options;
-  const titleOf = (name: string): string => providers.get(name)?.title ?? name;
+  const failurePages = createFailurePages({ site, providers });
 
-  const retryOf = ({ provider: name, interactionUid, returnTo, linkAccountId }: Attempt) =>
-    interactionUid
-      ? { again: `/interaction/${interactionUid}/social/${name}`, otherwise: `/interaction/${interactionUid}/sign-in` }
-      : linkAccountId
-        ? { again: undefined, otherwise: '/account' }
-        : {
-            again: `/social/${name}?return=${encodeURIComponent(returnTo ?? '/account')}`,
-            otherwise: signInAndBack(returnTo ?? '/account', false),
-          };
-
-  const showRefusal = (request: Request, response: Response, attempt: Attempt, kind: 'denied' | 'failed' | 'away') => {
-    const title = titleOf(attempt.provider);
-    const { again, otherwise } = retryOf(attempt);
-    const words = {
-      denied: [`${title} did not sign you in`, `You, or ${title}, chose not to go on. Nothing was changed.`],
-      failed: [
-        `Signing in with ${title} did not work`,
-        `What ${title} answered could not be used. Try again in a moment.`,
-      ],
-      away: [
-        `${title} cannot be reached`,
-        `It does not answer at the moment. Try again shortly, or sign in another way.`,
-      ],
-    }[kind] as [string, string];
-    return site.showMessage(request, response, {
-      status: kind === 'denied' ? 403 : 502,
-      title: words[0],
-      text: words[1],
-      tone: 'bad',
-      links: [
-        ...(again ? [{ href: again, text: `Try ${title} again` }] : []),
-        { href: otherwise, text: attempt.linkAccountId ? 'Back to your account' : 'Other ways to sign in' },
-      ],
-    });
-  };
-
-  /** Sends the browser off; with a form, the page that had it must allow the provider's origin. */
-  const begin = async (request: Request, response: Response, name: string, origin: Origin): Promise<void> => {
-    const browser = cookies.get(request, response, cookieName) ?? newBrowserSecret();
-    const attempt = { ...origin, provider: name, nonce: '', codeVerifier: '' };
-    let address: URL | undefined;
+  /** Redirects the browser to the provider. */
+  const begin = async (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+    const browserSecret = cookies.get(request, response, cookieName) ?? newBrowserSecret();
+    let url: URL | undefined;
     try {
-      address = await authorizationFlow.begin(name, browser, origin);
+      url = await authorizationFlow.begin(name, browserSecret, purpose);
     } catch (err) {
       response.locals.logger?.warn({ err, provider: name }, 'social provider cannot be reached');
-      return showRefusal(request, response, attempt, 'away');
+      return failurePages.show(request, response, { name, purpose, failure: 'unavailable' });
     }
-    if (!address) {
-      return site.showMessage(request, response, {
-        status: 404,
-        title: 'There is no such provider',
-        text: 'Choose another way to sign in.',
-        tone: 'bad',
-        links: [{ href: retryOf(attempt).otherwise, text: 'Sign in' }],
-      });
-    }
-    cookies.set(request, response, { name: cookieName, value: browser, maxAge: 3600 });
-    response.redirect(303, address.href);
+    if (!url) return failurePages.showUnknownProvider(request, response, purpose);
+    cookies.set(request, response, { name: cookieName, value: browserSecret, maxAge: cookieLifetime });
+    response.redirect(303, url.href);
   };
 
-  const link = async (request: Request, response: Response, accountId: string, identity: SocialIdentity) => {
+  /**
+   * A user who cancelled returns to the page on which they chose the provider. If the application chose the provider
+   * with `acr_values`, there is no such page, and the user returns to the application.
+   */
+  const returnAfterCancel = async (response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+    if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');
+    const query = `cancelled=${encodeURIComponent(name)}`;
+    const page = signInPageOf(purpose);
+    if (purpose.interactionUid === null) return response.redirect(303, `${page}&${query}`);
+    const interaction = await interactions.findByUid(purpose.interactionUid);
+    if (interaction.socialProvider === name) return interaction.deny(response, 'the user cancelled at the provider');
+    response.redirect(303, `${page}?${query}`);
+  };
+
+  const linkIdentity = async (request: Request, response: Response, accountId: string, identity: SocialIdentity) => {
+    const { provider } = identity;
     const signedIn = await sessions.current(request, response);
-    const title = titleOf(identity.provider);
-    // Whoever signed out, or in as somebody else, meanwhile must not have the identity added behind their back.
-    const outcome = signedIn?.account.id === accountId ? await socialIdentities.link(accountId, identity) : 'nobody';
+    // The user may have signed out, or signed in to another account, since the flow began.
+    const isSameUser = signedIn?.account.id === accountId;
+    const outcome = isSameUser ? await socialIdentities.link(accountId, identity) : 'other-user';
     if (outcome === 'linked') {
-      audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider: identity.provider } });
+      audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
       return response.redirect(303, '/account?done=linked');
     }
+    const title = providers.get(provider)?.title ?? provider;
     return site.showMessage(request, response, {
       status: 409,
       title: `${title} was not added`,
       text:
         outcome === 'taken'
-          ? `That ${title} account signs in to another Bay Booking account already.`
-          : 'You are not signed in as you were when you set out.',
+          ? `That ${title} account already belongs to another Bay Booking account.`
+          : 'You are no longer signed in to the same account.',
       tone: 'bad',
       links: [{ href: '/account', text: 'Back to your account' }],
     });
   };
 
+  const signIn = async (request: Request, response: Response, purpose: FlowPurpose, identity: SocialIdentity) => {
+    const { provider: name } = identity;
+    const account = await options.findOrCreateSocialAccount(identity);
+    if (account.disabledAt) {
+      const detail = { reason: 'account disabled' };
+      audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
+      return failurePages.show(request, response, { name, purpose, failure: 'refused' });
+    }
+    const { interactionUid, returnTo } = purpose;
+    const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
+    await pages.finish(request, response, {
+      account,
+      acr: `idp:${name}`,
+      amr: ['fed'],
+      next: async (result) =>
+        interaction ? interaction.signIn(response, result) : response.redirect(303, returnTo ?? '/account'),
+    });
+  };
+
   const router = Router();
   router.get('/interaction/:uid/social/:name', async (request, response) => {
-    const interaction = await interactions.find(request, response);
-    const origin = { interactionUid: interaction.uid, returnTo: null, linkAccountId: null };
-    await begin(request, response, request.params.name, origin);
+    const { uid } = await interactions.find(request, response);
+    const purpose = { interactionUid: uid, returnTo: null, linkAccountId: null };
+    await begin(request, response, request.params.name, purpose);
   });
-  router.get('/social/:name', (request, response) => {
+  router.get('/social/:name', async (request, response) => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
-    return begin(request, response, request.params.name, { interactionUid: null, returnTo, linkAccountId: null });
+    const purpose = { interactionUid: null, returnTo, linkAccountId: null };
+    await begin(request, response, request.params.name, purpose);
   });
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
-    const browser = cookies.get(request, response, cookieName) ?? '';
+    const browserSecret = cookies.get(request, response, cookieName) ?? '';
     const query = new URL(request.originalUrl, 'http://here.invalid').search;
-    const result = providers.has(name) ? await authorizationFlow.callback(name, browser, query) : undefined;
+    const result = await authorizationFlow.callback(name, browserSecret, query);
     if (!result) {
       return site.showMessage(request, response, {
         status: 400,
@@ -142,37 +137,17 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
         links: [{ href: '/sign-in', text: 'Sign in' }],
       });
     }
-    const { attempt } = result;
-    if ('refused' in result) {
-      response.locals.logger?.warn({ provider: name, reason: result.reason }, 'social sign-in refused');
-      audit.record({
-        kind: 'sign-in.refused',
-        address: request.ip,
-        detail: { provider: name, reason: result.refused },
-      });
-      return showRefusal(request, response, attempt, result.refused);
+    const { flow } = result;
+    if ('failure' in result) {
+      const { failure, reason } = result;
+      response.locals.logger?.warn({ provider: name, reason }, 'social sign-in was not completed');
+      audit.record({ kind: 'sign-in.refused', address: request.ip, detail: { provider: name, reason: failure } });
+      if (failure === 'cancelled') return returnAfterCancel(response, name, flow);
+      return failurePages.show(request, response, { name, purpose: flow, failure });
     }
-    if (attempt.linkAccountId) return link(request, response, attempt.linkAccountId, result.identity);
-    const account = await options.findOrCreateSocialAccount(result.identity);
-    if (account.disabledAt) {
-      audit.record({
-        kind: 'sign-in.refused',
-        accountId: account.id,
-        address: request.ip,
-        detail: { reason: 'account disabled' },
-      });
-      return showRefusal(request, response, attempt, 'denied');
-    }
-    const interaction = attempt.interactionUid ? await interactions.findByUid(attempt.interactionUid) : undefined;
-    await pages.finish(request, response, {
-      account,
-      acr: `idp:${name}`,
-      amr: ['fed'],
-      next: (done) =>
-        interaction
-          ? interaction.signIn(response, done)
-          : Promise.resolve(response.redirect(303, attempt.returnTo ?? '/account')),
-    });
+    const { identity } = result;
+    if (flow.linkAccountId !== null) return linkIdentity(request, response, flow.linkAccountId, identity);
+    return signIn(request, response, flow, identity);
   });
   router.use('/social', site.showFailure);
   return { router, begin };

@@ -1,3 +1,4 @@
+// Tests the validation of SOCIAL_PROVIDERS_FILE and its presets.
 import { describe, expect, test } from '@jest/globals';
 import { parseSocialProviders } from './settings.ts';
 
@@ -5,10 +6,13 @@ const parse = (document: unknown) => parseSocialProviders(JSON.stringify(documen
 const own = { type: 'oidc', issuer: 'http://localhost:9000', clientId: 'c', clientSecret: 's' };
 
 describe('SOCIAL_PROVIDERS_FILE', () => {
-  test('google and facebook have their public endpoints as presets, so that only credentials are needed', () => {
+  test('google, facebook, microsoft, apple and github are presets that need only credentials', () => {
     const providers = parse({
       google: { clientId: 'g', clientSecret: 's' },
       facebook: { clientId: 'f', clientSecret: 's' },
+      microsoft: { clientId: 'm', clientSecret: 's' },
+      apple: { clientId: 'a', clientSecret: 's' },
+      github: { clientId: 'h', clientSecret: 's' },
     });
     expect(providers.get('google')).toMatchObject({
       type: 'oidc',
@@ -20,13 +24,23 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
       tokenInfoEndpoint: 'https://graph.facebook.com/debug_token',
       claims: { sub: 'id', name: 'name', email: 'email' },
     });
+    expect(providers.get('microsoft')).toMatchObject({
+      type: 'oidc',
+      issuer: 'https://login.microsoftonline.com/common/v2.0',
+    });
+    expect(providers.get('apple')).toMatchObject({ type: 'oidc', issuer: 'https://appleid.apple.com' });
+    expect(providers.get('github')).toMatchObject({
+      type: 'oauth2',
+      title: 'GitHub',
+      userinfoEndpoint: 'https://api.github.com/user',
+    });
   });
 
-  test('an issuer of one’s own never has its tokens sent to the preset’s endpoints', () => {
+  test('settings with an issuer of their own use no endpoint of the preset', () => {
     expect(parse({ google: own }).get('google')).not.toHaveProperty('tokenInfoEndpoint');
   });
 
-  test('two or more providers of either type', () => {
+  test('two or more providers of either type can be configured', () => {
     const { authorizationEndpoint, ...rest } = {
       authorizationEndpoint: 'https://o.example/authorize',
       tokenEndpoint: 'https://o.example/token',
@@ -36,8 +50,8 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
     expect([...parse({ a: own, b: own, c: oauth2, d: oauth2 }).keys()]).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('bad input names the path of each fault at once', () => {
-    const faulty = {
+  test('all errors are reported together, each with its path', () => {
+    const invalid = {
       google: { clientId: '' },
       facebook: { type: 'oauth2', authorizationEndpoint: 'ftp://x', clientId: 'c', clientSecret: 's' },
       other: { clientId: 'c' },
@@ -47,7 +61,7 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
     };
     let message = '';
     try {
-      parse(faulty);
+      parse(invalid);
     } catch (error) {
       message = (error as Error).message;
     }
@@ -61,7 +75,7 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
       '/bad name',
     ])
       expect(message).toContain(path);
-    expect(() => parseSocialProviders('{')).toThrow('is no JSON');
+    expect(() => parseSocialProviders('{')).toThrow('is not valid JSON');
     expect(() => parse([])).toThrow('must be an object');
   });
 });

@@ -1,20 +1,21 @@
-// The stand-in for an OpenID Connect provider: discovery, code flow with PKCE and signed id_tokens, userinfo and introspection.
+// A stand-in for a social provider with OpenID Connect: discovery, code flow with PKCE, userinfo and introspection.
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './social-grants.ts';
-import type { Answer, SocialRequest } from './social-providers.ts';
+import type { SocialRequest, SocialRoutes } from './social-providers.ts';
 
-export interface GoogleOptions {
+export interface OidcProviderOptions {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly grants: SocialGrants;
 }
 
-export async function playGoogle({ issuer, clientId, clientSecret, grants }: GoogleOptions) {
+export async function createOidcProviderRoutes(options: OidcProviderOptions): Promise<SocialRoutes> {
+  const { issuer, clientId, clientSecret, grants } = options;
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'stand-in', alg: 'ES256', use: 'sig' };
 
-  const isClient = ({ headers, form }: SocialRequest): boolean => {
+  const isAuthenticated = ({ headers, form }: SocialRequest): boolean => {
     const [id, secret] = Buffer.from(headers.authorization?.replace(/^Basic /, '') ?? '', 'base64')
       .toString()
       .split(':')
@@ -22,7 +23,7 @@ export async function playGoogle({ issuer, clientId, clientSecret, grants }: Goo
     return (id ?? form.get('client_id')) === clientId && (secret ?? form.get('client_secret')) === clientSecret;
   };
 
-  const routes: Record<string, (request: SocialRequest) => Answer | Promise<Answer>> = {
+  return {
     'GET /.well-known/openid-configuration': () => ({
       json: {
         issuer,
@@ -40,16 +41,12 @@ export async function playGoogle({ issuer, clientId, clientSecret, grants }: Goo
     }),
     'GET /jwks': () => ({ json: { keys: [jwk] } }),
     'POST /token': async (request) => {
-      if (!isClient(request)) return { status: 401, json: { error: 'invalid_client' } };
-      const facts = grants.redeem(request.form, clientId);
-      if (!facts) return { status: 400, json: { error: 'invalid_grant' } };
-      const { id, name, email } = facts.person;
-      const idToken = await new SignJWT({
-        name,
-        email,
-        email_verified: true,
-        ...(facts.nonce && { nonce: facts.nonce }),
-      })
+      if (!isAuthenticated(request)) return { status: 401, json: { error: 'invalid_client' } };
+      const issued = grants.redeemCode(request.form, clientId);
+      if (!issued) return { status: 400, json: { error: 'invalid_grant' } };
+      const { id, name, email } = issued.user;
+      const claims = { name, email, email_verified: true, ...(issued.nonce && { nonce: issued.nonce }) };
+      const idToken = await new SignJWT(claims)
         .setProtectedHeader({ alg: 'ES256', kid: jwk.kid })
         .setIssuer(issuer)
         .setAudience(clientId)
@@ -57,24 +54,21 @@ export async function playGoogle({ issuer, clientId, clientSecret, grants }: Goo
         .setIssuedAt()
         .setExpirationTime('5m')
         .sign(privateKey);
-      const accessToken = grants.issueToken(facts.person, clientId);
+      const accessToken = grants.issueToken(issued.user, clientId);
       return { json: { access_token: accessToken, token_type: 'Bearer', expires_in: 3600, id_token: idToken } };
     },
     'GET /userinfo': ({ bearer }) => {
-      const facts = grants.live(bearer);
-      if (!facts) return { status: 401, json: { error: 'invalid_token' } };
-      const { id, name, email } = facts.person;
+      const issued = grants.findToken(bearer);
+      if (!issued) return { status: 401, json: { error: 'invalid_token' } };
+      const { id, name, email } = issued.user;
       return { json: { sub: id, name, email, email_verified: true } };
     },
     'POST /introspect': (request) => {
-      if (!isClient(request)) return { status: 401, json: { error: 'invalid_client' } };
-      const facts = grants.live(request.form.get('token'));
-      return {
-        json: facts
-          ? { active: true, client_id: facts.clientId, sub: facts.person.id, exp: Math.floor(facts.expiresAt / 1000) }
-          : { active: false },
-      };
+      if (!isAuthenticated(request)) return { status: 401, json: { error: 'invalid_client' } };
+      const issued = grants.findToken(request.form.get('token'));
+      if (!issued) return { json: { active: false } };
+      const exp = Math.floor(issued.expiresAt / 1000);
+      return { json: { active: true, client_id: issued.clientId, sub: issued.user.id, exp } };
     },
   };
-  return routes;
 }

@@ -1,0 +1,77 @@
+// Shows why a sign-in at a social provider did not succeed, with links to try again or to sign in in another way.
+import type { Request, Response } from 'express';
+import { signInAndBack } from '../html/local-path.ts';
+import type { Site } from '../html/site.ts';
+import type { SocialProviders } from './settings.ts';
+import type { FlowPurpose } from './store.ts';
+
+/**
+ * `failed`: the provider's response could not be used. `unavailable`: the provider cannot be reached. `refused`: the user
+ * may not sign in.
+ */
+export type Failure = 'failed' | 'unavailable' | 'refused';
+
+const messages: Readonly<Record<Failure, (provider: string) => { status: number; title: string; text: string }>> = {
+  failed: (provider) => ({
+    status: 502,
+    title: `Signing in with ${provider} did not work`,
+    text: `We could not use the response of ${provider}. Try again in a moment.`,
+  }),
+  unavailable: (provider) => ({
+    status: 502,
+    title: `${provider} cannot be reached`,
+    text: `${provider} does not respond at the moment. Try again shortly, or sign in in another way.`,
+  }),
+  refused: (provider) => ({
+    status: 403,
+    title: `You cannot sign in with ${provider}`,
+    text: `The account that belongs to this ${provider} account cannot be used.`,
+  }),
+};
+
+export type FailurePages = ReturnType<typeof createFailurePages>;
+
+export function createFailurePages({ site, providers }: { site: Site; providers: SocialProviders }) {
+  return {
+    show(
+      request: Request,
+      response: Response,
+      { name, purpose, failure }: { name: string; purpose: FlowPurpose; failure: Failure },
+    ): Promise<void> {
+      const provider = providers.get(name)?.title ?? name;
+      return site.showMessage(request, response, {
+        ...messages[failure](provider),
+        tone: 'bad',
+        links: [...retryLinks(name, provider, purpose), alternativeLink(purpose)],
+      });
+    },
+
+    showUnknownProvider: (request: Request, response: Response, purpose: FlowPurpose): Promise<void> =>
+      site.showMessage(request, response, {
+        status: 404,
+        title: 'There is no such provider',
+        text: 'Choose another way to sign in.',
+        tone: 'bad',
+        links: [alternativeLink(purpose)],
+      }),
+  };
+}
+
+/** The sign-in page on which the user chose the provider. */
+export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
+  interactionUid === null ? signInAndBack(returnTo ?? '/account', false) : `/interaction/${interactionUid}/sign-in`;
+
+const alternativeLink = (purpose: FlowPurpose) =>
+  purpose.linkAccountId === null
+    ? { href: signInPageOf(purpose), text: 'Other ways to sign in' }
+    : { href: '/account', text: 'Back to your account' };
+
+/** A provider is linked to an account with a form, so there is no address to try that again. */
+function retryLinks(name: string, provider: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
+  if (linkAccountId !== null) return [];
+  const href =
+    interactionUid === null
+      ? `/social/${name}?return=${encodeURIComponent(returnTo ?? '/account')}`
+      : `/interaction/${interactionUid}/social/${name}`;
+  return [{ href, text: `Try ${provider} again` }];
+}

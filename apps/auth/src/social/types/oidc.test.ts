@@ -1,0 +1,29 @@
+// Tests how long the discovery document of a provider is used.
+import { startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { createSocialProviders, parseSocialProviders } from '../settings.ts';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+test('the last known discovery document stays in use while the provider is unavailable', async () => {
+  const social = await startSocialProviders();
+  const provider = createSocialProviders(parseSocialProviders(JSON.stringify(social.settings))).get('google');
+  const authorize = () =>
+    provider?.authorizationUrl('http://localhost/callback', { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43) });
+  try {
+    social.outages.google = 'unavailable';
+    await expect(authorize()).rejects.toThrow();
+    social.outages.google = 'none';
+    const url = await authorize();
+    expect(url?.href).toContain(`${social.origin}/google/authorize?`);
+
+    social.outages.google = 'unavailable';
+    const inTwoHours = Date.now() + 2 * 3600_000;
+    jest.spyOn(Date, 'now').mockReturnValue(inTwoHours);
+    expect((await authorize())?.origin).toBe(social.origin);
+  } finally {
+    await social.stop();
+  }
+});

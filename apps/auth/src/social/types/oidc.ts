@@ -1,0 +1,187 @@
+// Implements providers that support OpenID Connect, such as Google.
+//
+// The endpoints come from the provider's discovery document. It is read when it is first needed, because the provider may
+// be unavailable while this server starts, and again every hour.
+import * as openid from 'openid-client';
+import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
+import { identityFrom, ProfileError } from '../profile.ts';
+import { type CommonSettings, NativeTokenError, type ProviderType, type SocialProvider } from '../provider.ts';
+import { text, url } from '../schema.ts';
+import { buildAuthorizationUrl, createConfiguration, redeemCode, requestTimeout } from './code-flow.ts';
+import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
+
+interface OidcSettings extends CommonSettings {
+  readonly issuer: string;
+  /** Default: the one of the discovery document. */
+  readonly introspectionEndpoint?: string;
+  /** Used if the provider has no introspection endpoint. */
+  readonly tokenInfoEndpoint?: string;
+}
+
+export const oidc: ProviderType<OidcSettings> = {
+  schema: {
+    required: ['issuer', 'clientId'],
+    properties: {
+      issuer: url,
+      introspectionEndpoint: url,
+      tokenInfoEndpoint: url,
+      scope: { ...text, default: 'openid email profile' },
+    },
+  },
+  createProvider: createOidcProvider,
+};
+
+function createOidcProvider(settings: OidcSettings): SocialProvider {
+  const { name, title, scope } = settings;
+  const discover = cacheDiscovery(settings);
+  return {
+    name,
+    title,
+    acceptsNativeTokens: settings.nativeAudiences.length > 0,
+
+    async authorizationUrl(redirectUri, secrets) {
+      const parameters = { redirect_uri: redirectUri, scope, nonce: secrets.nonce };
+      return buildAuthorizationUrl(await discover(), secrets, parameters);
+    },
+
+    async redeemCallback(callbackUrl, { state, nonce, codeVerifier }) {
+      const configuration = await discover();
+      const tokens = await redeemCode(configuration, callbackUrl, {
+        expectedState: state,
+        pkceCodeVerifier: codeVerifier,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (!claims) throw new Error('the token response contains no id_token');
+      return identityFrom(name, await addUserinfo(configuration, tokens.access_token, claims));
+    },
+
+    verifyNativeToken: async (token) => verifyNativeToken(settings, await discover(), token),
+  };
+}
+
+/** Milliseconds. */
+const discoveryLifetime = 3600_000;
+const retryDiscoveryAfter = 60_000;
+
+/** While the provider is unavailable, its last known document stays in use. */
+function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configuration> {
+  let lastKnown: openid.Configuration | undefined;
+  let current: { readonly configuration: Promise<openid.Configuration>; readonly expiresAt: number } | undefined;
+  const read = async (): Promise<openid.Configuration> => {
+    try {
+      lastKnown = await discover(settings);
+      return lastKnown;
+    } catch (error) {
+      // Without a document, the next request tries again immediately.
+      current = lastKnown && {
+        configuration: Promise.resolve(lastKnown),
+        expiresAt: Date.now() + retryDiscoveryAfter,
+      };
+      if (lastKnown) return lastKnown;
+      throw error;
+    }
+  };
+  return () => {
+    if (!current || current.expiresAt <= Date.now()) {
+      current = { configuration: read(), expiresAt: Date.now() + discoveryLifetime };
+    }
+    return current.configuration;
+  };
+}
+
+async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<openid.Configuration> {
+  const server = new URL(issuer);
+  const configuration = await openid.discovery(server, clientId, clientSecret, clientAuthentication(clientSecret), {
+    timeout: requestTimeout,
+    ...(server.protocol === 'http:' && { execute: [openid.allowInsecureRequests] }),
+  });
+  configuration.timeout = requestTimeout;
+  return configuration;
+}
+
+/** HTTP Basic, unless the provider says that it accepts the secret in the body only. */
+function clientAuthentication(clientSecret: string | undefined): openid.ClientAuth {
+  if (clientSecret === undefined) return openid.None();
+  const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)];
+  return (server, ...request) => {
+    const methods = server.token_endpoint_auth_methods_supported;
+    const authenticate = !methods || methods.includes('client_secret_basic') ? basic : post;
+    return authenticate(server, ...request);
+  };
+}
+
+/**
+ * Completes the claims of an id_token or token that has no name or address. Optional: without a response, the claims stay
+ * as they are.
+ *
+ * @throws {ProfileError} if the response is about another user
+ */
+async function addUserinfo(
+  configuration: openid.Configuration,
+  accessToken: string,
+  claims: Readonly<Record<string, unknown>> & { readonly sub: string },
+): Promise<Readonly<Record<string, unknown>>> {
+  if (!configuration.serverMetadata().userinfo_endpoint || (claims.name && claims.email)) return claims;
+  const userinfo = await openid
+    .fetchUserInfo(configuration, accessToken, openid.skipSubjectCheck)
+    .catch(() => undefined);
+  if (userinfo && userinfo.sub !== claims.sub) throw new ProfileError('the userinfo response is about another user');
+  return { ...userinfo, ...claims };
+}
+
+interface TokenFacts {
+  /** The client ids of the application to which the token was issued. */
+  readonly issuedTo: readonly string[];
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+async function verifyNativeToken(
+  settings: OidcSettings,
+  configuration: openid.Configuration,
+  token: string,
+): Promise<SocialIdentity> {
+  const endpoint = settings.introspectionEndpoint ?? configuration.serverMetadata().introspection_endpoint;
+  const { issuedTo, claims } = endpoint
+    ? await introspect(settings, configuration, endpoint, token)
+    : await readTokenInfo(settings, token);
+  checkIssuedTo(issuedTo, settings.nativeAudiences);
+  const { sub } = claims;
+  if (typeof sub !== 'string' || sub === '') throw new NativeTokenError('the token has no user');
+  return identityFrom(settings.name, await addUserinfo(configuration, token, { ...claims, sub }));
+}
+
+/** RFC 7662. */
+async function introspect(
+  settings: OidcSettings,
+  configuration: openid.Configuration,
+  endpoint: string,
+  token: string,
+): Promise<TokenFacts> {
+  const discovered = configuration.serverMetadata() as openid.ServerMetadata;
+  const server = { ...discovered, introspection_endpoint: endpoint };
+  const { clientSecret } = settings;
+  const authentication = clientSecret === undefined ? openid.None() : openid.ClientSecretBasic(clientSecret);
+  const introspection = createConfiguration(server, settings, authentication);
+  const facts = await openid.tokenIntrospection(introspection, token, { token_type_hint: 'access_token' });
+  if (facts.active !== true) throw new NativeTokenError('the token is not active');
+  return { issuedTo: clientsOf([facts.client_id, facts.azp], facts.aud), claims: { sub: facts.sub } };
+}
+
+/** The endpoint that Google offers instead of introspection. */
+async function readTokenInfo({ tokenInfoEndpoint }: OidcSettings, token: string): Promise<TokenFacts> {
+  if (!tokenInfoEndpoint) throw new NativeTokenError('the provider has no endpoint that can check the token');
+  const facts = await fetchTokenInfo(tokenInfoEndpoint, { access_token: token });
+  if (facts.error) throw new NativeTokenError('the token is not valid');
+  const expiresAt = Number(facts.exp);
+  if (Number.isFinite(expiresAt) && expiresAt * 1000 <= Date.now()) throw new NativeTokenError('the token has expired');
+  const { sub, email, email_verified, name } = facts;
+  return { issuedTo: clientsOf([facts.azp], facts.aud), claims: { sub, email, email_verified, name } };
+}
+
+/** The audience names the recipient of the token, so it counts only if the response does not name the client. */
+function clientsOf(clientIds: readonly unknown[], audience: unknown): string[] {
+  const clients = textsOf(...clientIds);
+  return clients.length > 0 ? clients : textsOf(audience);
+}

@@ -1,0 +1,38 @@
+// Asks a provider's endpoint about an access token.
+import { NativeTokenError } from '../provider.ts';
+import { requestTimeout } from './code-flow.ts';
+
+/**
+ * Does not follow redirects, because the address contains the token.
+ *
+ * @throws {NativeTokenError} if the endpoint does not know the token
+ * @throws {Error} if the endpoint cannot say, because it failed or limits the rate of requests
+ */
+export async function fetchTokenInfo(
+  endpoint: string,
+  parameters: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const url = new URL(endpoint);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  const response = await fetch(url, {
+    redirect: 'error',
+    signal: AbortSignal.timeout(requestTimeout * 1000),
+    headers: { accept: 'application/json' },
+  });
+  const { status } = response;
+  if (status >= 500 || status === 429) throw new Error(`the token information endpoint returned ${status}`);
+  const body = (await response.json().catch(() => null)) as Record<string, unknown> | null;
+  if (status !== 200 || !body) throw new NativeTokenError('the token is not valid');
+  return body;
+}
+
+/** The texts among `values`, some of which may be arrays. */
+export const textsOf = (...values: readonly unknown[]): string[] =>
+  values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
+
+/** @throws {NativeTokenError} unless the token was issued to one of our native apps */
+export function checkIssuedTo(issuedTo: readonly string[], nativeAudiences: readonly string[]): void {
+  if (!issuedTo.some((clientId) => nativeAudiences.includes(clientId))) {
+    throw new NativeTokenError('the token was issued to another application');
+  }
+}

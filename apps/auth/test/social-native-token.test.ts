@@ -1,0 +1,172 @@
+// Tests which native tokens are accepted, depending on the provider's response (docs/behaviour.md, "Social providers").
+//
+// The stand-in provider reads its response from the token itself, which is the response in base64.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+
+/** Each is the status of an error, or the body of a response with status 200. */
+interface Responses {
+  /** The response of the endpoint that checks tokens. */
+  readonly token: unknown;
+  /** The response of userinfo. */
+  readonly user?: unknown;
+}
+
+const app = 'our-app';
+const tokenFor = (responses: Responses): string => Buffer.from(JSON.stringify(responses)).toString('base64url');
+
+let provider: Server;
+let server: AuthServer;
+beforeAll(async () => {
+  provider = createServer(async (request, response) => {
+    const [status, body] = await respond(request);
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
+  const origin = originOf();
+  const oidc = { type: 'oidc', issuer: origin, clientId: 'web', clientSecret: 's', nativeAudiences: [app] };
+  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      tokenInfo: { ...oidc, tokenInfoEndpoint: `${origin}/token-info` },
+      introspection: { ...oidc, introspectionEndpoint: `${origin}/introspect` },
+      debugToken: {
+        type: 'oauth2',
+        clientId: 'web',
+        clientSecret: 's',
+        nativeAudiences: [app],
+        authorizationEndpoint: `${origin}/authorize`,
+        tokenEndpoint: `${origin}/token`,
+        userinfoEndpoint: `${origin}/userinfo`,
+        tokenInfoEndpoint: `${origin}/debug`,
+      },
+      // No endpoint that can check a token, in the settings or in the discovery document.
+      uncheckable: oidc,
+    }),
+  );
+  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
+});
+afterAll(async () => {
+  await server.close();
+  provider.closeAllConnections();
+  await new Promise((resolve) => provider.close(resolve));
+});
+
+const originOf = (): string => `http://localhost:${(provider.address() as AddressInfo).port}`;
+
+async function respond(request: IncomingMessage): Promise<[number, unknown]> {
+  const { pathname, searchParams } = new URL(request.url ?? '/', originOf());
+  if (pathname.startsWith('/.well-known/')) {
+    return [
+      200,
+      { issuer: originOf(), token_endpoint: `${originOf()}/token`, userinfo_endpoint: `${originOf()}/userinfo` },
+    ];
+  }
+  const form = new URLSearchParams(request.method === 'POST' ? await text(request) : '');
+  const bearer = request.headers.authorization?.replace(/^Bearer /, '');
+  const token =
+    pathname === '/userinfo' ? bearer : (form.get('token') ?? searchParams.get('access_token') ?? undefined);
+  const responses = JSON.parse(
+    Buffer.from(searchParams.get('input_token') ?? token ?? '', 'base64url').toString(),
+  ) as Responses;
+  const response = pathname === '/userinfo' ? (responses.user ?? 404) : responses.token;
+  return typeof response === 'number' ? [response, { error: 'no' }] : [200, response];
+}
+
+const exchange = async (name: string, responses: Responses) =>
+  statusAndBody(
+    await server.post('/connect/token', {
+      grant_type: 'social_access_token',
+      client_id: 'demo-native',
+      scope: scopes.play,
+      provider: name,
+      token: tokenFor(responses),
+    }),
+  );
+
+const live = { active: true, client_id: app, sub: 'u-1' };
+const valid = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
+const past = Math.floor(Date.now() / 1000) - 60;
+
+describe('a native token is accepted if the provider says that it is live and was issued to one of nativeAudiences', () => {
+  test.each<[string, string, Responses]>([
+    ['tokenInfo', 'aud', { token: { aud: app, sub: 'u-1' } }],
+    ['tokenInfo', 'one of several values of aud', { token: { aud: ['another-app', app], sub: 'u-1' } }],
+    ['tokenInfo', 'azp', { token: { azp: app, sub: 'u-1' } }],
+    ['tokenInfo', 'azp, although aud names another application', { token: { azp: app, aud: 'an-api', sub: 'u-1' } }],
+    [
+      'tokenInfo',
+      'aud, with additional claims from userinfo',
+      { token: { aud: app, sub: 'u-1' }, user: { sub: 'u-1' } },
+    ],
+    ['introspection', 'client_id', { token: live }],
+    [
+      'introspection',
+      'aud, if the response contains no client_id',
+      { token: { active: true, aud: [app], sub: 'u-1' } },
+    ],
+    ['debugToken', 'app_id', { token: valid, user: { id: 'u-1' } }],
+  ])('%s: by %s', async (name, _title, responses) => {
+    expect(await exchange(name, responses)).toMatchObject({ status: 200, token_type: 'Bearer' });
+  });
+});
+
+describe('a native token is invalid_grant if the provider says that it', () => {
+  test.each<[string, string, Responses]>([
+    ['tokenInfo', 'was issued to another application', { token: { aud: 'another-app', sub: 'u-1' } }],
+    [
+      'tokenInfo',
+      'was issued to another application, although aud names ours',
+      { token: { azp: 'another-app', aud: app, sub: 'u-1' } },
+    ],
+    ['tokenInfo', 'has no user', { token: { aud: app } }],
+    ['tokenInfo', 'has expired', { token: { aud: app, sub: 'u-1', exp: String(past) } }],
+    ['tokenInfo', 'is an invalid request', { token: 400 }],
+    ['tokenInfo', 'is unknown', { token: null }],
+    [
+      'tokenInfo',
+      'belongs to another user than the profile',
+      { token: { aud: app, sub: 'u-1' }, user: { sub: 'u-2' } },
+    ],
+    ['introspection', 'is not active', { token: { active: false } }],
+    [
+      'introspection',
+      'was issued to another application, although aud names ours',
+      { token: { ...live, client_id: 'x', aud: app } },
+    ],
+    ['introspection', 'has no user', { token: { active: true, client_id: app } }],
+    ['introspection', 'belongs to another user than the profile', { token: live, user: { sub: 'u-2' } }],
+    ['debugToken', 'is not valid', { token: { data: { is_valid: false } } }],
+    [
+      'debugToken',
+      'was issued to another application',
+      { token: { data: { ...valid.data, app_id: 'x' } }, user: { id: 'u-1' } },
+    ],
+    ['debugToken', 'belongs to another user than the profile', { token: valid, user: { id: 'u-2' } }],
+    ['debugToken', 'belongs to a user without an id', { token: valid, user: { name: 'Nobody' } }],
+    ['debugToken', 'is invalid for userinfo', { token: valid, user: 400 }],
+    ['uncheckable', 'cannot be checked, because the provider has no endpoint for that', { token: live }],
+    ['debugToken', 'is not authorized for userinfo', { token: valid, user: 401 }],
+  ])('%s: %s', async (name, _title, responses) => {
+    expect(await exchange(name, responses)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+});
+
+describe('a native token gets 503 temporarily_unavailable if the provider cannot check it because', () => {
+  test.each<[string, string, Responses]>([
+    ['tokenInfo', 'the endpoint fails', { token: 500 }],
+    ['tokenInfo', 'the rate of requests is limited', { token: 429 }],
+    ['debugToken', 'the endpoint fails', { token: 502 }],
+    ['debugToken', 'userinfo fails', { token: valid, user: 500 }],
+    ['debugToken', 'the rate of userinfo requests is limited', { token: valid, user: 429 }],
+  ])('%s: %s', async (name, _title, responses) => {
+    expect(await exchange(name, responses)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+  });
+});

@@ -1,0 +1,105 @@
+// Tests that the presets for Microsoft, Apple and GitHub need only credentials to sign users in.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { generateKeyPair, SignJWT } from 'jose';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { createPublicProviders, type PublicProviders } from './public-providers.ts';
+
+const clientId = 'com.example.bay-booking';
+const clientSecret = 'public-provider-secret';
+const ada = '100001';
+
+const originalFetch = globalThis.fetch;
+let providers: PublicProviders;
+let server: AuthServer;
+beforeAll(async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  providers = await createPublicProviders({ clientId, clientSecret, applePublicKey: publicKey });
+  globalThis.fetch = providers.fetch;
+  const appleSecret = await new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid: 'KEY1234567' })
+    .setIssuer('TEAM123456')
+    .setSubject(clientId)
+    .setAudience('https://appleid.apple.com')
+    .setIssuedAt()
+    .setExpirationTime('180d')
+    .sign(privateKey);
+  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      microsoft: { clientId, clientSecret },
+      apple: { clientId, clientSecret: appleSecret },
+      github: { clientId, clientSecret },
+    }),
+  );
+  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
+});
+afterAll(async () => {
+  globalThis.fetch = originalFetch;
+  await server.close();
+});
+
+const names = ['microsoft', 'apple', 'github'] as const;
+const beginSignIn = async (name: string) => {
+  const visitor = openFormBrowser([server.origin]);
+  const login = await visitor.open(`${server.origin}/social/${name}?return=/account`);
+  return { visitor, authorizationUrl: login.url };
+};
+const findAccount = async (name: string) => {
+  const [row] = await server
+    .db('social_identity')
+    .join('account', 'account.id', 'account_id')
+    .where({ provider: name, subject: ada })
+    .select('account.name', 'account.email', 'account.email_verified');
+  return row;
+};
+
+describe.each(names)('the preset %s', (name) => {
+  test('signs a user in, and creates the account once', async () => {
+    for (let round = 1; round <= 2; round++) {
+      const { visitor, authorizationUrl } = await beginSignIn(name);
+      const page = await visitor.open(providers.signIn(authorizationUrl, ada));
+      expect(page.url.href).toBe(`${server.origin}/account`);
+    }
+    expect(await findAccount(name)).toEqual(
+      {
+        microsoft: { name: 'Ada Fairway', email: 'ada@social.example', email_verified: false },
+        apple: { name: null, email: null, email_verified: false },
+        github: { name: 'Ada Fairway', email: null, email_verified: false },
+      }[name],
+    );
+  });
+
+  test('returns a user who cancels to the sign-in page', async () => {
+    const { visitor, authorizationUrl } = await beginSignIn(name);
+    const page = await visitor.open(providers.signIn(authorizationUrl, undefined));
+    expect(page.url.pathname).toBe('/sign-in');
+    expect(page.html).toContain('You cancelled signing in with');
+  });
+
+  test('reports a code that the provider does not accept on a page', async () => {
+    const { visitor, authorizationUrl } = await beginSignIn(name);
+    const callback = providers.signIn(authorizationUrl, ada);
+    callback.searchParams.set('code', 'made-up');
+    const page = await visitor.open(callback);
+    expect(page.status).toBe(502);
+    expect(page.title).toMatch(/did not work/);
+  });
+
+  test('accepts no native tokens', async () => {
+    const form = { grant_type: 'social_access_token', client_id: 'demo-native', scope: scopes.play };
+    const response = await server.post('/connect/token', { ...form, token: 'made-up', provider: name });
+    expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+});
+
+test('the sign-in page offers the providers by the names that users know', async () => {
+  const page = await openFormBrowser([server.origin]).open(`${server.origin}/sign-in`);
+  for (const title of ['Microsoft', 'Apple', 'GitHub']) {
+    expect(page.links.map(({ text }) => text)).toContainEqual(expect.stringContaining(`Continue with ${title}`));
+  }
+});
