@@ -58,7 +58,7 @@ const requestToken = (form: Record<string, string | readonly string[]>, headers?
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
-  test('yields a Bearer token for {scope_base}/golf/bookings: an RFC 9068 JWT with account and facilities', async () => {
+  test('yields a Bearer token for {scope_base}/golf/bookings: an RFC 9068 JWT of its service account', async () => {
     const response = await requestToken({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');

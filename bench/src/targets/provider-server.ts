@@ -1,5 +1,5 @@
-// Serves oidc-provider with the library's defaults, rotation of refresh tokens, and ES256 access tokens for one resource.
-// A target chooses the adapter; without one the library keeps everything in memory.
+// Serves oidc-provider with the library's defaults, rotation of refresh tokens, and ES256 access tokens for one
+// resource. A target chooses the adapter; without one the library keeps everything in memory.
 import { createServer } from 'node:http';
 import Provider, { type AdapterFactory, type Configuration } from 'oidc-provider';
 import { endWithParent } from './start.ts';

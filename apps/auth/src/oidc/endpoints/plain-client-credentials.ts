@@ -5,14 +5,14 @@
 // the request is plain and checks the secret; grants/client-credentials.ts issues the token. Every other request goes
 // to the library, and so does every request that must be refused. So this file never writes an error.
 import type { IncomingMessage } from 'node:http';
-import { type ParsedUrlQuery, parse } from 'node:querystring';
+import { parse } from 'node:querystring';
 import type { RequestHandler } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import type { RateLimit } from '../../http/rate-limit.ts';
 import { countTokenRequest } from '../client-policy.ts';
 import type { ClientCredentials } from '../grants/client-credentials.ts';
 import { ownMetadataOf } from '../registered-client.ts';
-import './parsed-body-warning.ts';
+import './body-warning.ts';
 
 export interface PlainTokenRequestOptions {
   readonly path: string;
@@ -26,9 +26,9 @@ export interface PlainTokenRequestOptions {
 export function servePlainTokenRequests(options: PlainTokenRequestOptions): RequestHandler {
   const { path, bookingsScope, limit, issue } = options;
 
-  const issueToken = async (request: IncomingMessage, form: ParsedUrlQuery, address: string) => {
+  const issueToken = async (authorization: string | undefined, body: string, address: string) => {
     const provider = options.provider();
-    const credentials = provider && plainCredentials(request.headers.authorization, form, bookingsScope);
+    const credentials = provider && plainCredentials(authorization, body, bookingsScope);
     const client = credentials && (await provider.Client.find(credentials.id));
     if (!client || ownMetadataOf(client).kind !== 'personal-access-token') return undefined;
     if (!(await client.compareClientSecret(credentials.secret))) return undefined;
@@ -41,11 +41,11 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
   };
 
   const serve: RequestHandler = async (request, response, next) => {
-    // If the request turns out not to be plain, the library uses this body too.
-    request.body = parse(await readBody(request));
+    // The library takes the body from here too, if the request turns out not to be plain.
+    request.body = await readBody(request);
     response.locals.route = path;
     response.setHeader('Cache-Control', 'no-store');
-    const token = await issueToken(request, request.body, request.ip ?? '');
+    const token = await issueToken(request.headers.authorization, request.body, request.ip ?? '');
     if (!token) return next();
     const body = JSON.stringify(token);
     response.writeHead(200, {
@@ -81,11 +81,13 @@ function hasPlainHeaders({ headers }: IncomingMessage): boolean {
 /** The body has at most `maxBody` bytes, because Node.js reads no more than `Content-Length` announces. */
 function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    // Also happens if the client disconnects before the end of the body. Then nobody reads the response.
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      body += chunk;
+    });
+    request.once('end', () => resolve(body));
+    // The client disconnected before the end of the body. Nobody reads the response.
     request.once('close', () => resolve(''));
-    request.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
   });
 }
 
@@ -98,9 +100,12 @@ const parametersWithoutHeader: ReadonlySet<string> = new Set(['grant_type', 'sco
 /** The credentials of a plain request; undefined if the request is not plain. */
 function plainCredentials(
   authorization: string | undefined,
-  form: ParsedUrlQuery,
+  body: string,
   bookingsScope: string,
 ): { readonly id: string; readonly secret: string } | undefined {
+  // Avoids parsing the forms of other grants, which the library parses again.
+  if (!body.includes('grant_type=client_credentials')) return undefined;
+  const form = parse(body);
   // A parameter that is sent twice is an array here, so it equals no string.
   if (form.grant_type !== 'client_credentials' || form.scope !== bookingsScope) return undefined;
   const allowed = authorization === undefined ? parametersWithoutHeader : parametersWithHeader;
