@@ -51,6 +51,13 @@ describe('workspaces', () => {
   });
 });
 
+test('only the four public modules of service/src/database are imported from outside the folder', () => {
+  const folder = 'packages/service/src/database/';
+  const inFolder = (path: string) => path.replace('@bay-booking/service/', 'packages/service/src/').startsWith(folder);
+  const publicModule = /\/database\/(database|transaction|migrate|distribute)(\.ts)?$/;
+  expect(violations(({ from, to }) => inFolder(to) && !inFolder(from) && !publicModule.test(to))).toEqual([]);
+});
+
 describe('modules of an app', () => {
   test('nothing imports main.ts, and only main.ts and commands/ import app.ts', () => {
     expect(violations(({ to }) => /\/src\/main\.ts$/.test(to))).toEqual([]);

@@ -1,39 +1,52 @@
 import { describe, expect, test } from '@jest/globals';
-import { Pool, type Pooled } from '../src/database/pool.ts';
+import { Pool, type PooledConnection } from '../src/database/pool.ts';
 
-interface Fake extends Pooled {
+class FakeConnection implements PooledConnection {
+  inUse = false;
+  idleSince = 0;
+  isUsable = true;
+  isClosed = false;
   readonly id: number;
-  usable: boolean;
-  closed: boolean;
+
+  constructor(id: number) {
+    this.id = id;
+  }
+
+  closeIfOverdue(): void {}
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
 }
 
-function setUp(options: { max?: number; waitAtMost?: number; idleAtMost?: number; failing?: () => boolean } = {}) {
-  const { max = 2, waitAtMost = 1_000, idleAtMost = 60_000, failing = () => false } = options;
-  const opened: Fake[] = [];
-  const pool = new Pool<Fake>({
+interface Options {
+  readonly max?: number;
+  readonly acquireTimeout?: number;
+  readonly openFails?: () => boolean;
+}
+
+function createPool({ max = 2, acquireTimeout = 1_000, openFails = () => false }: Options = {}) {
+  const opened: FakeConnection[] = [];
+  const pool = new Pool<FakeConnection>({
     max,
-    waitAtMost,
-    idleAtMost,
+    acquireTimeout,
+    idleTimeout: 60_000,
     open: async () => {
-      if (failing()) throw new Error('refused');
-      const connection = { id: opened.length, usable: true, closed: false };
+      if (openFails()) throw new Error('connection refused');
+      const connection = new FakeConnection(opened.length);
       opened.push(connection);
       return connection;
     },
-    close: async (connection) => {
-      connection.closed = true;
-    },
-    isUsable: ({ usable }) => usable,
   });
-  return { pool, opened, get: () => pool.acquire().promise };
+  return { pool, opened, acquire: () => pool.acquire().promise };
 }
 
-describe('the pool', () => {
-  test('opens no more than its limit, and who waits is served in order', async () => {
-    const { pool, opened, get } = setUp();
-    const [a, b] = [await get(), await get()];
+describe('acquire', () => {
+  test('opens at most max connections and serves waiting callers in order', async () => {
+    const { pool, opened, acquire } = createPool();
+    const [a, b] = [await acquire(), await acquire()];
     const order: string[] = [];
-    const waiting = [get().then(() => order.push('first')), get().then(() => order.push('second'))];
+    const waiting = [acquire().then(() => order.push('first')), acquire().then(() => order.push('second'))];
     expect(pool.numPendingAcquires()).toBe(2);
     pool.release(b);
     pool.release(a);
@@ -43,69 +56,75 @@ describe('the pool', () => {
     expect([pool.numUsed(), pool.numFree()]).toEqual([2, 0]);
   });
 
-  test('hands an idle one out at once', async () => {
-    const { pool, get } = setUp();
-    expect(pool.take()).toBeUndefined();
-    const connection = await get();
-    pool.release(connection);
-    expect(pool.take()).toBe(connection);
-  });
-
-  test('takes one back only once', async () => {
-    const { pool, get } = setUp();
-    const connection = await get();
-    expect([pool.release(connection), pool.release(connection)]).toEqual([true, false]);
-    expect(pool.numFree()).toBe(1);
-  });
-
-  test('closes what is broken or of no use any more, and opens another', async () => {
-    const { pool, opened, get } = setUp({ max: 1 });
-    const first = await get();
-    const second = get();
-    pool.release(first, true);
-    expect([(await second).id, first.closed]).toEqual([1, true]);
-    pool.release(await second);
-    (opened[1] as Fake).usable = false;
-    expect(pool.take()).toBeUndefined();
-    expect((await get()).id).toBe(2);
-  });
-
-  test('tells who waits that opening failed, and opens again for the next', async () => {
-    let fails = 1;
-    const { pool, get } = setUp({ max: 1, failing: () => fails-- > 0 });
-    const [first, second] = [get(), get()];
-    await expect(first).rejects.toThrow('refused');
+  test('rejects if no connection can be opened, and tries again for the next caller', async () => {
+    let failures = 1;
+    const { pool, acquire } = createPool({ max: 1, openFails: () => failures-- > 0 });
+    const [first, second] = [acquire(), acquire()];
+    await expect(first).rejects.toThrow('connection refused');
     expect((await second).id).toBe(0);
     expect(pool.numUsed()).toBe(1);
   });
 
-  test('lets who waits have one that is open when no more can be opened', async () => {
-    let full = false;
-    const { pool, get } = setUp({ failing: () => full });
-    const connection = await get();
-    full = true;
-    const waiting = get();
-    await new Promise((resolve) => pool.once('createFail', resolve));
+  test('waits for an open connection if no further connection can be opened', async () => {
+    let isFull = false;
+    const { pool, acquire } = createPool({ openFails: () => isFull });
+    const connection = await acquire();
+    isFull = true;
+    const waiting = acquire();
+    await new Promise<void>((resolve) => pool.once('failure', () => resolve()));
     pool.release(connection);
     expect(await waiting).toBe(connection);
   });
 
-  test('refuses who has waited too long', async () => {
-    const { pool, get } = setUp({ max: 1, waitAtMost: 10 });
-    const connection = await get();
-    await expect(get()).rejects.toMatchObject({ name: 'TimeoutError' });
+  test('rejects with a TimeoutError after the acquire timeout', async () => {
+    const { pool, acquire } = createPool({ max: 1, acquireTimeout: 10 });
+    const connection = await acquire();
+    await expect(acquire()).rejects.toMatchObject({ name: 'TimeoutError' });
     pool.release(connection);
-    expect(pool.take()).toBe(connection);
+    expect(pool.takeIdle()).toBe(connection);
+  });
+});
+
+describe('takeIdle', () => {
+  test('returns an idle connection synchronously', async () => {
+    const { pool, acquire } = createPool();
+    expect(pool.takeIdle()).toBeUndefined();
+    const connection = await acquire();
+    pool.release(connection);
+    expect(pool.takeIdle()).toBe(connection);
+  });
+});
+
+describe('release', () => {
+  test('has no effect the second time', async () => {
+    const { pool, acquire } = createPool();
+    const connection = await acquire();
+    expect([pool.release(connection), pool.release(connection)]).toEqual([true, false]);
+    expect(pool.numFree()).toBe(1);
   });
 
-  test('closes once all are given back, and refuses who comes later', async () => {
-    const { pool, opened, get } = setUp();
-    const [used, idle] = [await get(), await get()];
+  test('closes connections that are broken or unusable, and opens others', async () => {
+    const { pool, opened, acquire } = createPool({ max: 1 });
+    const first = await acquire();
+    const second = acquire();
+    pool.release(first, true);
+    expect([(await second).id, first.isClosed]).toEqual([1, true]);
+    pool.release(await second);
+    (opened[1] as FakeConnection).isUsable = false;
+    expect(pool.takeIdle()).toBeUndefined();
+    expect((await acquire()).id).toBe(2);
+  });
+});
+
+describe('destroy', () => {
+  test('waits until all connections are released and closed, and rejects later callers', async () => {
+    const { pool, opened, acquire } = createPool();
+    const [used, idle] = [await acquire(), await acquire()];
     pool.release(idle);
-    const closed = Promise.all([pool.destroy(), pool.destroy()]);
-    await expect(get()).rejects.toThrow('closed');
+    const destroyed = Promise.all([pool.destroy(), pool.destroy()]);
+    await expect(acquire()).rejects.toThrow('closed');
     pool.release(used);
-    await closed;
-    expect(opened.map((connection) => connection.closed)).toEqual([true, true]);
+    await destroyed;
+    expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });
 });

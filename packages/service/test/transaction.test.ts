@@ -76,7 +76,7 @@ describe('a transaction', () => {
     expect(await words()).toEqual([]);
   });
 
-  test('within one of knex is undone alone', async () => {
+  test('inside a transaction of knex is a savepoint', async () => {
     await db.transaction(async (outer) => {
       await query(outer, insert, ['a', 1]);
       const inner = inTransaction(outer, async (run) => {

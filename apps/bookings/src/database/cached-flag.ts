@@ -1,5 +1,5 @@
 // Caches a boolean that the database reports about itself, such as whether its tables are distributed.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 import { withTimeout } from './with-timeout.ts';
 
 const cacheMilliseconds = 5_000;
@@ -10,7 +10,7 @@ const timeoutMilliseconds = 1_000;
 export type CachedFlag = () => Promise<boolean>;
 
 /** `sql` returns one row with a boolean column `flag`. */
-export function createCachedFlag(db: Database, sql: string): CachedFlag {
+export function createCachedFlag(db: Queryable, sql: string): CachedFlag {
   let expiresAt = -Infinity;
   let flag: Promise<boolean> = Promise.resolve(false);
   return () => {

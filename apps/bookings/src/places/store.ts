@@ -1,6 +1,6 @@
 // Reads locations and bays of the token's facilities. import-store.ts writes them.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 
 export interface LocationRow {
   readonly id: string;
@@ -57,7 +57,7 @@ export interface PageOfRows<Row> {
 
 export type PlacesStore = ReturnType<typeof createPlacesStore>;
 
-export function createPlacesStore(db: Database) {
+export function createPlacesStore(db: Queryable) {
   return {
     findLocations: (facilities: readonly string[], { facilityIds, ids }: LocationFilter, page: PageRequest) =>
       readPage<LocationRow>('locations', 'countLocations', [facilities, facilityIds ?? null, ids ?? null], page),

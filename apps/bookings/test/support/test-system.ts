@@ -1,5 +1,5 @@
 // Starts the real application on a port, with its own database, which contains the test places, and its own token issuer.
-import { connectDatabase, type Database } from '@bay-booking/service/database/database';
+import { connectDatabase, type Database, errorCode, onFailure } from '@bay-booking/service/database/database';
 import { type Listening, listen } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
@@ -61,7 +61,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
   const db = connectDatabase({ url: databaseUrl, applicationName: 'test', poolMax: options.poolMax ?? 10 });
   const databaseErrors: string[] = [];
-  db.on('query-error', (error: { code?: string }) => databaseErrors.push(String(error.code)));
+  onFailure(db, (error) => databaseErrors.push(String(errorCode(error))));
   if (!sharing) await importTestPlaces(db);
   const logged: string[] = [];
   const logger = createLogger({

@@ -1,18 +1,21 @@
 // Classifies the errors of PostgreSQL and of the connection to it.
 
-/** What takes back a whole transaction, and would not happen again at once: lost races; rows that moved to another node of a Citus cluster. */
-export const lostRaces = new Set(['40001', '40P01', 'CIINF']);
+/**
+ * SQLSTATEs of a transaction that PostgreSQL has rolled back and that may succeed when it is repeated: a serialization failure, a
+ * deadlock, and CIINF of Citus for rows that have just moved to another node.
+ */
+const transactionConflicts = new Set(['40001', '40P01', 'CIINF']);
 
-const passing = new Set([
-  ...lostRaces,
-  '55P03',
-  '57014',
-  '25P03',
-  '25006',
-  // A server that lets nobody into the database for now, or does not know it (yet).
-  '3D000',
-  '55000',
-  'XX000',
+/** SQLSTATEs and network errors that are usually gone after a moment. */
+const transientErrors = new Set([
+  ...transactionConflicts,
+  '55P03', // lock_not_available: a lock timeout
+  '57014', // query_canceled: a statement timeout
+  '25P03', // idle_in_transaction_session_timeout
+  '25006', // read_only_sql_transaction: the server has become a standby
+  '3D000', // invalid_catalog_name: the database is being restored
+  '55000', // object_not_in_prerequisite_state: the database does not accept connections now
+  'XX000', // internal_error
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -22,26 +25,30 @@ const passing = new Set([
   'EHOSTUNREACH',
 ]);
 
-/** The SQLSTATE of a PostgreSQL error or the code of a network error, if `error` is either. */
+/**
+ * Classes of SQLSTATEs that are transient: 08 connection exceptions, 28 failed authentication, 53 insufficient resources (such as too
+ * many connections), 57P operator intervention (such as a shutdown), and 58 errors outside PostgreSQL (such as a lost Citus worker).
+ */
+const transientClasses = /^(08|28|53|57P|58)/;
+
+/** Errors of pg and knex about the connection have no code. */
+const connectionErrors = /Connection terminated|timeout expired|is not queryable|Unable to acquire a connection/;
+
+/** Returns the SQLSTATE of a PostgreSQL error or the code of a network error. */
 export function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }
 
-/**
- * Whether the database could not be asked, or could not answer now, so that the same request may succeed in a moment (503 with
- * Retry-After): connection trouble, time-outs, shutdowns, too many connections, lost lock races, trouble outside of PostgreSQL such as a
- * Citus worker that went away while rows were copied to it (58030).
- */
+/** True if the same request may succeed in a moment, so that the client gets 503 with Retry-After. */
 export function isUnavailable(error: unknown): boolean {
   const code = errorCode(error);
-  if (code !== undefined) return passing.has(code) || /^(08|28|53|57P|58)/.test(code);
+  if (code !== undefined) return transientErrors.has(code) || transientClasses.test(code);
   if (!Error.isError(error)) return false;
-  return (
-    error.name === 'KnexTimeoutError' ||
-    error.name === 'TimeoutError' ||
-    /Connection terminated|timeout expired|timeout exceeded when trying to connect|Client has encountered a connection error|Unable to acquire a connection/.test(
-      error.message,
-    )
-  );
+  return error.name === 'TimeoutError' || connectionErrors.test(error.message);
+}
+
+/** True if PostgreSQL has rolled the transaction back only because of other transactions. */
+export function isTransactionConflict(error: unknown): boolean {
+  return transactionConflicts.has(errorCode(error) ?? '');
 }

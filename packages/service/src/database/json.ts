@@ -1,10 +1,10 @@
-// How does a value become jsonb? PostgreSQL's text holds no NUL, which anybody can put into a parameter, so strings lose theirs.
+// Converts a value to JSON text for a column of type jsonb.
 
-/** How JSON writes a NUL; what a longer escape holds is found too, and costs the second look only. */
-const nul = '\\u0000';
+const escapedNul = '\\u0000';
 
+/** PostgreSQL's text cannot contain NUL characters, which any request parameter may contain, so they are removed from strings. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);
-  if (!text.includes(nul)) return text;
+  if (!text.includes(escapedNul)) return text;
   return JSON.stringify(value, (_key, entry) => (typeof entry === 'string' ? entry.replaceAll('\0', '') : entry));
 }

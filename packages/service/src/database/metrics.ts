@@ -1,21 +1,20 @@
-// How does the database treat us, and how busy are our connections to it? Gauges of the pool, read when Prometheus asks, and a count of
-// the errors by SQLSTATE: 40P01 is a deadlock, 55P03 a lock that came too late, 57014 a statement that took too long.
+// Reports the connection pools, the failures and the repeated transactions of databases to Prometheus.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
-import type { Database } from './database.ts';
+import { type Database, poolOf } from './connection-source.ts';
 import { errorCode } from './errors.ts';
 
-interface Pool {
-  readonly max: number;
-  numUsed(): number;
-  numFree(): number;
-  numPendingAcquires(): number;
-  on(event: 'createFail' | 'acquireFail', listener: (id: number, error: unknown) => void): void;
-}
+/** Counted from 0, because Prometheus does not see the first increase of a counter that did not exist before. */
+const expectedErrors = {
+  deadlock: '40P01',
+  serializationFailure: '40001',
+  lockTimeout: '55P03',
+  statementTimeout: '57014',
+};
 
-/** `databases` by the name that tells them apart, such as `primary`. */
+/** `databases` by the name that becomes the label `pool`, such as `primary`. */
 export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonly<Record<string, Database>>): void {
-  const pools = Object.entries(databases).map(([name, db]) => [name, db.client.pool as Pool] as const);
+  const pools = Object.entries(databases).map(([name, db]) => [name, poolOf(db)] as const);
   new Gauge({
     name: 'database_pool_connections',
     help: 'Connections of the pool by state, the limit, and the requests that wait for one.',
@@ -32,7 +31,7 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
   });
   const retries = new Counter({
     name: 'database_retries_total',
-    help: 'Work that was done once more, after a lost deadlock or serialization race.',
+    help: 'Transactions that were repeated after a deadlock or a serialization failure.',
     labelNames: ['pool'],
     registers: [registry],
   });
@@ -42,20 +41,16 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
     labelNames: ['pool', 'code'],
     registers: [registry],
   });
-  for (const [name, db] of Object.entries(databases)) {
-    // A rise from nothing at all is none for Prometheus, and these may come all at once.
-    for (const code of ['40P01', '40001', '55P03', '57014']) errors.inc({ pool: name, code }, 0);
-    const count = (error: unknown): void => errors.inc({ pool: name, code: boundedCode(error) });
-    db.on('query-error', count);
+  for (const [name, pool] of pools) {
+    for (const code of Object.values(expectedErrors)) errors.inc({ pool: name, code }, 0);
     retries.inc({ pool: name }, 0);
-    db.client.on('retry', () => retries.inc({ pool: name }));
-    (db.client.pool as Pool).on('createFail', (_id, error) => count(error));
-    (db.client.pool as Pool).on('acquireFail', (_id, error) => count(error));
+    pool.on('failure', (error) => errors.inc({ pool: name, code: errorLabel(error) }));
+    pool.on('retry', () => retries.inc({ pool: name }));
   }
 }
 
-/** SQLSTATEs and errno names are few; whatever else an error carries is not a label. */
-function boundedCode(error: unknown): string {
+/** Only SQLSTATEs and errno names become labels, because their number is limited. */
+function errorLabel(error: unknown): string {
   const code = errorCode(error);
   if (code !== undefined && /^([0-9A-Z]{5}|E[A-Z_]{3,14})$/.test(code)) return code;
   return Error.isError(error) && /time(d ?out|out)/i.test(`${error.name} ${error.message}`) ? 'timeout' : 'other';

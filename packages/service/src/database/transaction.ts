@@ -1,60 +1,79 @@
-// How do several statements succeed or fail as one? A transaction whose statements are known beforehand travels in batches: a third of the
-// round trips of one that asks and waits, and a fraction of what knex's cost in memory.
-import type { Answered } from './batch.ts';
-import { type Client, type Statement, send, statementOf } from './connections.ts';
-import { type Database, query } from './database.ts';
-import { closed } from './pool.ts';
+// Runs several statements in one transaction. `begin` is sent together with the first statements, so that a transaction whose statements
+// are known in advance takes two round trips.
+import type { Result } from './batch.ts';
+import type { Connection, Statement } from './connection.ts';
+import {
+  connectionOf,
+  type Database,
+  findPool,
+  poolOf,
+  type Queryable,
+  ReservedConnection,
+} from './connection-source.ts';
 
-export type { Statement } from './connections.ts';
+export type { Statement } from './connection.ts';
 
-/** Sends statements together and resolves to the rows of each; after one that fails the others are not run. */
-export type Run = <Rows extends readonly object[][]>(...asked: readonly Statement[]) => Promise<Rows>;
+/** Sends the statements together and returns the rows of each. If one fails, the statements after it are not executed. */
+export type Run = <Rows extends readonly object[][]>(...statements: readonly Statement[]) => Promise<Rows>;
 
 /**
- * A transaction of statements that are known beforehand: its begin travels with the first of them, so that it takes two round trips. What
- * `work` throws undoes it; the error of its commit leaves open whether it was done. Within a transaction of knex it is a savepoint.
+ * Runs `work` in a transaction. An error of `work` rolls it back. After an error of the commit itself, it is unknown whether the
+ * transaction was committed. Inside a transaction of knex, the new one is a savepoint.
  */
 export async function inTransaction<T>(db: Database, work: (run: Run) => Promise<T>): Promise<T> {
-  const client: Client = db.client;
-  if (client.transacting) return withinKnex(db, work);
-  const { pool } = client;
-  if (!pool) throw closed();
-  const connection = pool.take() ?? (await pool.acquire().promise);
-  let begun = false;
-  let broken = false;
-  const sendAll = (asked: readonly Statement[]): Promise<readonly Answered[]> =>
-    new Promise((resolve, reject) => {
-      const statements = asked.map((one) => statementOf(client, one));
-      send(client, connection, statements, (error, answers) => (error ? reject(error) : resolve(answers)));
-    });
-  const run = async (...asked: readonly Statement[]): Promise<never> => {
-    const first = !begun;
-    begun = true;
-    const answers = await sendAll(first ? [['begin'], ...asked] : asked);
-    return answers.slice(first ? 1 : 0).map(({ rows }) => rows) as never;
-  };
+  const pool = findPool(db);
+  if (!pool) return db.transaction(async (savepoint) => work(runOn(await connectionOf(savepoint))));
+  const connection = pool.takeIdle() ?? (await pool.acquire().promise);
+  let isBroken = false;
   try {
-    const result = await work(run);
-    const [done] = await sendAll([['commit']]);
-    // What failed and was not thrown on has undone all of it.
-    if (done?.command !== 'COMMIT') throw new Error('the transaction had failed before its end');
+    const result = await work(runOn(connection, 'begin'));
+    const [commit] = await sendAll(connection, [['commit']]);
+    // PostgreSQL answers ROLLBACK to the commit of a transaction in which a statement has failed.
+    if (commit?.command !== 'COMMIT') throw new Error('the transaction had failed before its end');
     return result;
   } catch (error) {
-    await sendAll([['rollback']]).catch(() => {
-      broken = true;
+    await sendAll(connection, [['rollback']]).catch(() => {
+      isBroken = true;
     });
     throw error;
   } finally {
-    pool.release(connection, broken);
+    pool.release(connection, isBroken);
   }
 }
 
-function withinKnex<T>(db: Database, work: (run: Run) => Promise<T>): Promise<T> {
-  return db.transaction((inner) =>
-    work(async (...asked) => {
-      const answers: (readonly object[])[] = [];
-      for (const [sql, values, types] of asked) answers.push(await query(inner, sql, values, types));
-      return answers as never;
-    }),
-  );
+export interface ReadOnlyTransaction {
+  readonly run: Run;
+  /** For functions that take a database: their statements run in this transaction. */
+  readonly db: Queryable;
+  /** Ends the transaction in the background. */
+  readonly close: () => void;
+}
+
+/** Begins a read-only transaction, which reserves a connection until `close`. The first statements must be sent with `run`. */
+export async function beginReadOnly(db: Database): Promise<ReadOnlyTransaction> {
+  const pool = poolOf(db);
+  const connection = pool.takeIdle() ?? (await pool.acquire().promise);
+  const release = (): void => void pool.release(connection);
+  return {
+    run: runOn(connection, 'begin read only'),
+    db: new ReservedConnection(connection),
+    close: () => void sendAll(connection, [['commit']]).then(release, release),
+  };
+}
+
+/** Sends `begin`, if given, together with the first statements. */
+function runOn(connection: Connection, begin?: string): Run {
+  let first: readonly Statement[] = begin === undefined ? [] : [[begin]];
+  return async (...statements) => {
+    const before = first;
+    first = [];
+    const results = await sendAll(connection, [...before, ...statements]);
+    return results.slice(before.length).map(({ rows }) => rows) as never;
+  };
+}
+
+function sendAll(connection: Connection, statements: readonly Statement[]): Promise<readonly Result[]> {
+  return new Promise((resolve, reject) => {
+    connection.send(statements, (error, results) => (error ? reject(error) : resolve(results)));
+  });
 }

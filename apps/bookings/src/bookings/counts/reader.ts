@@ -33,7 +33,7 @@
 // `seek` finds the bin that contains the first booking of a page: among the longest bins first, then among the shorter
 // bins inside that bin, and so on. It returns the segment of the list from the beginning of the last bin to the end of
 // a bin that contains the last booking of the page, and how many bookings of the segment come before the page.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type CachedFlag, createCachedFlag } from '../../database/cached-flag.ts';
 import type { Segment } from '../search/statements.ts';
 import type { Criteria } from '../search/where.ts';
@@ -68,11 +68,11 @@ interface BinRange {
 export type CountReader = ReturnType<typeof createCountReader>;
 
 /** Whether every booking has been counted. The counts are not used before that (docs/operations/upgrade.md). */
-export function createCompleteFlag(db: Database): CachedFlag {
+export function createCompleteFlag(db: Queryable): CachedFlag {
   return createCachedFlag(db, isCountComplete);
 }
 
-export function createCountReader(db: Database, isComplete = createCompleteFlag(db)) {
+export function createCountReader(db: Queryable, isComplete = createCompleteFlag(db)) {
   return {
     /** The exact number of bookings of a list; undefined if the list cannot be counted. */
     count: async (criteria: Criteria): Promise<number | undefined> => {

@@ -1,6 +1,6 @@
 // Searches bookings: reads one page, and counts all the bookings of the search unless the page shows their number.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { PublicBooking } from '../booking.ts';
 import { type CountReader, createCountReader } from '../counts/reader.ts';
 import { isoTimestamps } from '../storage/timestamps.ts';
@@ -20,7 +20,7 @@ export interface SearchOptions {
   readonly maxSkippedRows?: number;
 }
 
-export function createSearchStore(db: Database, options: SearchOptions = {}) {
+export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
   const { counts = createCountReader(db), maxSkippedRows = 12_000 } = options;
 
   async function readPage(criteria: Criteria, pageSize: number, offset: number, segment: Segment | undefined) {

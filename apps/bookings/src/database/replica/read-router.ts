@@ -1,6 +1,6 @@
 // Runs lists on the replica if it has replayed everything that was acknowledged before the request arrived, and on the
 // primary otherwise (docs/decisions/0007-lists-from-a-replica.md).
-import { type Database, errorCode, isUnavailable } from '@bay-booking/service/database/database';
+import { type Database, errorCode, isUnavailable, type Queryable } from '@bay-booking/service/database/database';
 import { withTimeout } from '../with-timeout.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import { createReadBarrier } from './read-barrier.ts';
@@ -20,7 +20,7 @@ export type FallbackReason = UnusableReplicaError['reason'] | 'away' | 'conflict
 
 export interface ReadRouter {
   /** `read` must not write. It may run twice: on the replica, and then on the primary. */
-  run<T>(read: (db: Database) => Promise<T>): Promise<T>;
+  run<T>(read: (db: Queryable) => Promise<T>): Promise<T>;
 }
 
 export interface ReadRouterOptions {

@@ -1,7 +1,8 @@
 // Compares the positions of the primary and the replica in the write-ahead log, and opens sessions on the replica
 // (docs/decisions/0007-lists-from-a-replica.md).
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Database, query, queryAll, takeConnection } from '@bay-booking/service/database/database';
+import { type Database, query } from '@bay-booking/service/database/database';
+import { beginReadOnly, type ReadOnlyTransaction } from '@bay-booking/service/database/transaction';
 
 /** A position in the write-ahead log. Everything that was acknowledged before the look-up is before this position. */
 export interface Position {
@@ -14,10 +15,7 @@ export interface Position {
 }
 
 /** A read-only transaction on the replica that sees everything up to a position. */
-export interface Session {
-  readonly db: Database;
-  readonly close: () => void;
-}
+export type Session = Pick<ReadOnlyTransaction, 'db' | 'close'>;
 
 /** `behind`: the replica has not replayed up to the position. `foreign`: it does not follow this primary. */
 export class UnusableReplicaError extends Error {
@@ -46,10 +44,15 @@ const positionSql = `select (select system_identifier from pg_control_system()):
 
 // Positions of different timelines cannot be compared: after a failover, a replica of the old primary may have replayed
 // WAL that the new primary never had.
-const progressSql = ({ system, timeline, lsn }: Position): string => `select
-  pg_is_in_recovery() and (select system_identifier from pg_control_system()) = ${BigInt(system)}
-    and (select timeline_id from pg_control_checkpoint()) = ${Number.parseInt(timeline, 16)} as "followsPrimary",
-  pg_wal_lsn_diff('${lsn.replace(/[^0-9A-F/]/g, '')}', pg_last_wal_replay_lsn())::float8 as "bytesBehind"`;
+const progressSql = `select
+  pg_is_in_recovery() and (select system_identifier from pg_control_system()) = $1::bigint
+    and (select timeline_id from pg_control_checkpoint()) = $2::int as "followsPrimary",
+  pg_wal_lsn_diff($3::pg_lsn, pg_last_wal_replay_lsn())::float8 as "bytesBehind"`;
+
+const progressTowards = ({ system, timeline, lsn }: Position): [sql: string, values: unknown[]] => [
+  progressSql,
+  [system, Number.parseInt(timeline, 16), lsn],
+];
 
 export function createReplicaStore({ primary, replica }: { readonly primary: Database; readonly replica: Database }) {
   return {
@@ -61,20 +64,16 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
      * @throws {UnusableReplicaError} if the replica is still behind at the deadline, or does not follow the primary
      */
     open: async (position: Position, deadline: number): Promise<Session> => {
-      const { db, release } = await takeConnection(replica);
-      const close = (): void => void query(db, 'commit').then(release, release);
+      // The check and the list share a transaction, because a pooler may send the next transaction to another replica.
+      const { run, db, close } = await beginReadOnly(replica);
       try {
-        const sql = progressSql(position);
-        // The check and the list share a transaction, because a pooler may send the next transaction to another
-        // replica. Both statements travel in one message to save a round trip.
-        let [progress] = await queryAll<Progress>(db, ['begin read only', sql]);
         for (let step = 1; ; step *= 2) {
+          const [[progress]] = await run<[Progress[]]>(progressTowards(position));
           if (!progress?.followsPrimary) throw new UnusableReplicaError('foreign');
           if (progress.bytesBehind <= 0) return { db, close };
           const remaining = deadline - performance.now();
           if (remaining <= 0) throw new UnusableReplicaError('behind');
           await pause(Math.min(step, remaining));
-          [progress] = await query<Progress>(db, sql);
         }
       } catch (error) {
         close();
@@ -84,7 +83,7 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
 
     /** Bytes of WAL up to `position` that the replica has yet to replay. */
     lag: async (position: Position): Promise<number> => {
-      const [progress] = await query<Progress>(replica, progressSql(position));
+      const [progress] = await query<Progress>(replica, ...progressTowards(position));
       if (!progress?.followsPrimary) throw new UnusableReplicaError('foreign');
       return Math.max(0, progress.bytesBehind);
     },

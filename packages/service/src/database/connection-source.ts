@@ -1,0 +1,71 @@
+// Finds the connections for the statements of a database or of a transaction.
+import type { Knex } from 'knex';
+import type { Connection } from './connection.ts';
+import type { Pool } from './pool.ts';
+
+/** Queries built by knex, and `transaction` of knex. `query` and `inTransaction` run SQL faster. */
+export type Database = Knex;
+
+/** Lends connections. A pool is one. */
+export interface ConnectionSource {
+  takeIdle(): Connection | undefined;
+  acquire(): { readonly promise: Promise<Connection> };
+  release(connection: Connection): void;
+}
+
+/** One connection of a transaction, which its owner releases at the end. */
+export class ReservedConnection implements ConnectionSource {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  takeIdle(): Connection {
+    return this.#connection;
+  }
+
+  acquire(): { readonly promise: Promise<Connection> } {
+    return { promise: Promise.resolve(this.#connection) };
+  }
+
+  release(): void {}
+}
+
+/** Everything that `query` accepts: a database, a transaction of knex, and the `db` of a read-only transaction. */
+export type Queryable = Database | ReservedConnection;
+
+const pools = new WeakMap<Database, Pool<Connection>>();
+
+export function setPool(db: Database, pool: Pool<Connection>): void {
+  pools.set(db, pool);
+}
+
+/** Returns undefined if `db` is a transaction of knex. */
+export function findPool(db: Database): Pool<Connection> | undefined {
+  return pools.get(db);
+}
+
+/** @throws {Error} if `db` is a transaction of knex */
+export function poolOf(db: Database): Pool<Connection> {
+  const pool = pools.get(db);
+  if (!pool) throw new Error('a database is needed here, not a transaction');
+  return pool;
+}
+
+/** @throws {Error} if the transaction has ended: its connection may already be used by another one */
+export async function connectionOf(transaction: Database): Promise<Connection> {
+  if ((transaction as Knex.Transaction).isCompleted()) throw new Error('the transaction has already ended');
+  return transaction.client.acquireConnection();
+}
+
+export function connectionSourceOf(db: Queryable): ConnectionSource {
+  if (db instanceof ReservedConnection) return db;
+  return (
+    pools.get(db) ?? {
+      takeIdle: () => undefined,
+      acquire: () => ({ promise: connectionOf(db) }),
+      release: () => {},
+    }
+  );
+}

@@ -1,0 +1,118 @@
+// A connection to PostgreSQL: a client of pg that prepares statements and whose statements have a time limit.
+import pg from 'pg';
+import { Batch, type BatchCallback, type PreparedStatements, type TypeParsers } from './batch.ts';
+import type { PooledConnection } from './pool.ts';
+
+/** SQL with the placeholders $1, $2 …, its values and, unless pg's default conversions are right, the conversions of its columns. */
+export type Statement = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
+
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly applicationName: string;
+  readonly prepared: boolean;
+  /** In ms. */
+  readonly queryTimeout: number;
+  readonly onFailure: (error: unknown) => void;
+}
+
+interface KnexStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+type KnexCallback = (error: Error | null, result: pg.QueryResult) => void;
+
+export class Connection implements PooledConnection {
+  inUse = false;
+  idleSince = 0;
+  readonly #client: pg.Client;
+  readonly #options: ConnectionOptions;
+  readonly #preparedStatements: PreparedStatements = new Map();
+  /** When the current statement was sent, in ms of the monotonic clock. 0 while no statement is running. */
+  #sentAt = 0;
+  #lost = false;
+
+  static async open(options: ConnectionOptions): Promise<Connection> {
+    const client = new pg.Client({
+      connectionString: options.url,
+      application_name: options.applicationName,
+      connectionTimeoutMillis: 2_000,
+      keepAlive: true,
+    });
+    const connection = new Connection(client, options);
+    await client.connect();
+    return connection;
+  }
+
+  private constructor(client: pg.Client, options: ConnectionOptions) {
+    this.#client = client;
+    this.#options = options;
+    const onLost = (): void => {
+      this.#lost = true;
+    };
+    client.on('error', onLost);
+    client.once('end', onLost);
+  }
+
+  get isUsable(): boolean {
+    return !this.#lost;
+  }
+
+  /** Sends the statements together. After a statement that fails, PostgreSQL skips the others. */
+  send(statements: readonly Statement[], callback: BatchCallback): void {
+    this.#sentAt = performance.now();
+    const batch = new Batch(
+      statements.map(([sql, values = [], types]) => ({ sql, values, types, name: this.#nameOf(sql, values) })),
+      this.#preparedStatements,
+      (error, results) => {
+        this.#sentAt = 0;
+        if (error) this.#options.onFailure(error);
+        callback(error, results);
+      },
+    );
+    void this.#client.query(batch as unknown as pg.Submittable);
+  }
+
+  /** Runs a statement of knex, which calls this method as that of a pg client. */
+  query({ text, values }: KnexStatement, callback: KnexCallback): void {
+    const name = this.#nameOf(text, values);
+    // pg and a batch do not know which names the other one has prepared, so the prefix keeps them apart.
+    const config = { text, values: values as unknown[], ...(name !== undefined && { name: `knex_${name}` }) };
+    this.#sentAt = performance.now();
+    void this.#client.query(config, (error, result) => {
+      this.#sentAt = 0;
+      if (error) this.#options.onFailure(error);
+      callback(error, result);
+    });
+  }
+
+  /**
+   * An overdue response may still arrive and must not be taken for the response to the next statement. Therefore the connection is
+   * closed, which fails the statement. `query_timeout` of pg keeps the connection open. It also needs a timer for every statement, whose
+   * closure keeps the objects of the request alive for so long that the heap doubles (235 instead of 119 MB).
+   */
+  closeIfOverdue(now: number): void {
+    if (this.#sentAt > 0 && now - this.#sentAt > this.#options.queryTimeout) void this.close();
+  }
+
+  /** Fails the statement that is running, if any. */
+  close(): Promise<void> {
+    return this.#client.end();
+  }
+
+  /** SQL without values is not prepared, because it may be composed for a single use. */
+  #nameOf(sql: string, values: readonly unknown[]): string | undefined {
+    return this.#options.prepared && values.length > 0 ? statementName(sql) : undefined;
+  }
+}
+
+/** PostgreSQL keeps a prepared statement as long as the connection, so SQL with endless variants must not get endless names. */
+const maxNames = 500;
+const names = new Map<string, string>();
+
+function statementName(sql: string): string | undefined {
+  const known = names.get(sql);
+  if (known !== undefined || names.size >= maxNames) return known;
+  const name = `s${names.size + 1}`;
+  names.set(sql, name);
+  return name;
+}

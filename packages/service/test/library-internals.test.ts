@@ -1,0 +1,173 @@
+// Checks the behaviour of knex and pg that src/database relies on and that their documentation does not promise
+// (docs/decisions/0011-internals-of-knex-and-pg.md). Without it, an upgrade could fail in ways that are hard to explain.
+import { createRequire } from 'node:module';
+import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+
+const require = createRequire(import.meta.url);
+
+/** A failing check names the library, its version, the changed behaviour and the module that has to be adapted. */
+function reliesOn(library: 'knex' | 'pg', behaviour: string, module: string, check: () => Promise<void>): void {
+  test(`${library}: ${behaviour}`, async () => {
+    try {
+      await check();
+    } catch (cause) {
+      const { version } = require(`${library}/package.json`) as { version: string };
+      const message = `${library} ${version} changed "${behaviour}", which src/database/${module} relies on`;
+      throw new Error(`${message} (docs/decisions/0011-internals-of-knex-and-pg.md): ${cause}`, { cause });
+    }
+  });
+}
+
+type KnexCallback = (error: unknown, response: object) => void;
+
+/** knex over one connection that records the statements it gets. */
+function recordingKnex() {
+  const statements: unknown[] = [];
+  const calls: string[] = [];
+  const connection = {
+    query(...[statement, callback]: [object, KnexCallback]): void {
+      statements.push(statement);
+      callback(null, { rows: [{ one: 1 }], rowCount: 1, command: 'SELECT' });
+    },
+  };
+  const pool = {
+    acquire: () => {
+      calls.push('acquire');
+      return { promise: Promise.resolve(connection) };
+    },
+    release: (released: unknown): boolean => {
+      calls.push(released === connection ? 'release' : 'release of something else');
+      return true;
+    },
+    destroy: async (): Promise<void> => void calls.push('destroy'),
+    numUsed: () => 0,
+    numFree: () => 0,
+    numPendingAcquires: () => 0,
+  };
+  return { db: knex({ client: 'pg', connectionPool: pool }), pool, connection, statements, calls };
+}
+
+reliesOn('knex', 'connectionPool takes an object with the methods of tarn as it is', 'pool.ts', async () => {
+  const { db, pool } = recordingKnex();
+  expect(db.client.pool).toBe(pool);
+});
+
+reliesOn(
+  'knex',
+  'a statement is one acquire, query({ text, values }, callback) and release',
+  'connection.ts',
+  async () => {
+    const { db, statements, calls } = recordingKnex();
+    const response = await db.raw('select ?::int as one', [1]);
+    expect(statements).toEqual([{ text: 'select $1::int as one', values: [1] }]);
+    expect(response.rows).toEqual([{ one: 1 }]);
+    expect(calls).toEqual(['acquire', 'release']);
+  },
+);
+
+reliesOn('knex', 'a transaction runs all its statements on one connection', 'connection-source.ts', async () => {
+  const { db, connection, statements, calls } = recordingKnex();
+  let transaction: Knex.Transaction | undefined;
+  await db.transaction(async (tx) => {
+    transaction = tx;
+    expect(await tx.client.acquireConnection()).toBe(connection);
+    expect(tx.isCompleted()).toBe(false);
+    await tx.raw('select 1');
+  });
+  expect(transaction?.isCompleted()).toBe(true);
+  expect(statements).toEqual(['BEGIN;', 'select 1', 'COMMIT;'].map((text) => ({ text, values: [] })));
+  expect(calls).toEqual(['acquire', 'release']);
+});
+
+reliesOn('knex', 'destroy leaves a connectionPool open', 'database.ts', async () => {
+  const { db, calls } = recordingKnex();
+  await db.destroy();
+  expect(calls).toEqual([]);
+});
+
+let database: TestDatabase;
+let client: pg.Client;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  client.on('error', () => {});
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+interface Message {
+  readonly method: string;
+  readonly message: unknown;
+}
+
+/** Sends one statement as a query object and records the calls of pg until the response is complete. */
+async function messagesFor(sql: string, values: readonly unknown[]): Promise<readonly Message[]> {
+  const messages: Message[] = [];
+  await new Promise<void>((resolve) => {
+    const record = (method: string) => (message: unknown) => {
+      messages.push({ method, message });
+      if (method === 'handleReadyForQuery' || method === 'handleError') resolve();
+    };
+    const query = {
+      submit(connection: Record<string, (message?: object) => void> & { stream: { cork(): void; uncork(): void } }) {
+        connection.stream.cork();
+        connection.close?.({ type: 'S', name: 'unknown' });
+        connection.parse?.({ text: sql, name: 'statement' });
+        connection.bind?.({ statement: 'statement', values, valueMapper: (value: unknown) => `${value}0` });
+        connection.describe?.({ type: 'P' });
+        connection.execute?.({});
+        connection.close?.({ type: 'S', name: 'statement' });
+        connection.sync?.();
+        connection.stream.uncork();
+      },
+    };
+    const handlers = new Proxy(query, {
+      get: (target, name) =>
+        typeof name === 'string' && name.startsWith('handle') ? record(name) : Reflect.get(target, name),
+    });
+    client.query(handlers as unknown as pg.Submittable);
+  });
+  return messages;
+}
+
+reliesOn('pg', 'a query object sends its messages itself and gets one call per response', 'batch.ts', async () => {
+  const messages = await messagesFor('select $1::int as one', [1]);
+  expect(messages).toMatchObject([
+    { method: 'handleRowDescription', message: { fields: [{ name: 'one', dataTypeID: pg.types.builtins.INT4 }] } },
+    { method: 'handleDataRow', message: { fields: ['10'] } },
+    { method: 'handleCommandComplete', message: { text: 'SELECT 1' } },
+    { method: 'handleReadyForQuery' },
+  ]);
+});
+
+reliesOn('pg', 'a query object gets a failure as handleError and nothing after it', 'batch.ts', async () => {
+  expect(await messagesFor('select 1 / (random() * $1::int)::int', [0])).toMatchObject([
+    { method: 'handleRowDescription' },
+    { method: 'handleError', message: { code: '22012' } },
+  ]);
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+});
+
+reliesOn('pg', 'utils.prepareValue converts values to the text that PostgreSQL reads', 'batch.ts', async () => {
+  const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
+  expect(prepareValue(['a', null])).toBe('{"a",NULL}');
+  expect(prepareValue({ a: 1 })).toBe('{"a":1}');
+  expect(prepareValue(undefined)).toBeNull();
+  expect(Date.parse(String(prepareValue(new Date(0))))).toBe(0);
+});
+
+reliesOn('pg', 'end() fails the running statement', 'connection.ts', async () => {
+  const other = new pg.Client({ connectionString: database.url });
+  other.on('error', () => {});
+  await other.connect();
+  const sleeping = other.query('select pg_sleep(20)').catch((error: Error) => error.message);
+  await other.end();
+  expect(await sleeping).toBe('Connection terminated');
+  await expect(other.query('select 1')).rejects.toThrow('is not queryable');
+});
