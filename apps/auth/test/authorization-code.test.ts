@@ -1,4 +1,4 @@
-// Specification, "Authorization code flow", "Scopes" and "Refresh"; contract section 6.
+// Tests the authorization code flow and refreshing (specification, "Authorization code flow", "Scopes" and "Refresh").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
@@ -54,7 +54,7 @@ const userinfo = async (token: unknown) =>
   fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${token}` } });
 
 describe('the redirect', () => {
-  test('carries query code and scope', async () => {
+  test('has code and scope in the query', async () => {
     const found = await authorize(server, request());
     expect(found).toEqual({
       code: expect.any(String),
@@ -64,7 +64,7 @@ describe('the redirect', () => {
     });
   });
 
-  test('carries an error instead of a code, with the state', async () => {
+  test('has an error and the state instead of a code', async () => {
     const browser = openBrowser(server);
     const { url } = await browser.open(authorizeUrl(server, request({ prompt: 'none' })));
     expect(url.href).toMatch(/^http:\/\/localhost:4010\/callback\?/);
@@ -76,16 +76,16 @@ describe('the redirect', () => {
     ['no scope', { scope: '' }, 'invalid_scope'],
     ['profile without openid', { scope: `profile ${scopes.play}` }, 'invalid_scope'],
     ['email and roles without openid', { scope: `email roles ${scopes.play}` }, 'invalid_scope'],
-    ['offline_access to nothing', { scope: 'offline_access' }, 'invalid_scope'],
+    ['offline_access alone', { scope: 'offline_access' }, 'invalid_scope'],
     ['an unknown response type', { response_type: 'magic' }, 'unsupported_response_type'],
-    ['a response type of other clients', { response_type: 'token' }, 'unauthorized_client'],
+    ['a response type that the client is not registered for', { response_type: 'token' }, 'unauthorized_client'],
     ['a signed request object', { request: 'e30.e30.' }, 'request_not_supported'],
-    ['a request object elsewhere', { request_uri: 'https://evil.example/r' }, 'request_uri_not_supported'],
-    ['a social provider that is not known', { acr_values: 'idp:nobody' }, 'invalid_request'],
-    ['a resource that is not ours', { resource: 'https://other.example' }, 'invalid_target'],
+    ['a request object at another address', { request_uri: 'https://evil.example/r' }, 'request_uri_not_supported'],
+    ['an unknown social provider', { acr_values: 'idp:nobody' }, 'invalid_request'],
+    ['an unknown resource', { resource: 'https://other.example' }, 'invalid_target'],
     ['an unknown prompt', { prompt: 'dance' }, 'invalid_request'],
-    ['PKCE by the plain method', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }, 'invalid_request'],
-  ])('of a request with %s carries the error', async (_title, more, error) => {
+    ['the PKCE method plain', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }, 'invalid_request'],
+  ])('has the error for a request with %s', async (_title, more, error) => {
     const { url } = await openBrowser(server).open(authorizeUrl(server, request(more)));
     expect(url.href.startsWith(webCallback)).toBe(true);
     expect(redirectParameters({ url } as never)).toMatchObject({ error, state: 'af0ifjsldkj' });
@@ -95,7 +95,7 @@ describe('the redirect', () => {
     ['an unknown client', { client_id: 'nobody' }],
     ['a redirect URI that is not registered', { redirect_uri: 'http://localhost:4010/callback/more' }],
     ['a redirect URI with another query', { redirect_uri: `${webCallback}?next=1` }],
-  ])('of a request with %s goes nowhere: a page says so', async (_title, more) => {
+  ])('does not happen for a request with %s; a page shows the error', async (_title, more) => {
     const page = await openBrowser(server).open(authorizeUrl(server, request(more)));
     expect(page.status).toBe(400);
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
@@ -103,10 +103,10 @@ describe('the redirect', () => {
     expect(page.html).not.toMatch(/(src|href)="(https?:)?\/\/(?!localhost|127)/);
   });
 
-  test('is the same for its path in other letters and with a slash at its end', async () => {
+  test('is the same for a path in another case or with a trailing slash', async () => {
     for (const path of ['/connect/authorize/', '/Connect/Authorize']) {
-      const asked = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
-      const { url } = await openBrowser(server).open(`${server.origin}${path}?${asked}`);
+      const parameters = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
+      const { url } = await openBrowser(server).open(`${server.origin}${path}?${parameters}`);
       expect(redirectParameters({ url } as never)).toMatchObject({
         error: 'invalid_request',
         error_description: expect.stringContaining('identity provider'),
@@ -122,7 +122,7 @@ describe('the redirect', () => {
     expect(redirectParameters(await signInAndConsent(browser, page))).toMatchObject({ code: expect.any(String) });
   });
 
-  test('can be a form_post', async () => {
+  test('can be a form with response_mode=form_post', async () => {
     const browser = openBrowser(server);
     const page = await signInAndConsent(
       browser,
@@ -170,7 +170,7 @@ describe('the exchange', () => {
     expect(again.refresh_token).not.toBe(tokens.refresh_token);
   });
 
-  test('of openid and custom scopes returns an id_token with the claims of the granted scopes and a JWT access token', async () => {
+  test('of openid and custom scopes returns an id_token with the granted claims and a JWT access token', async () => {
     const all = `openid profile email roles ${scopes.play} ${scopes.bookings}`;
     const found = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { who: owner });
     const tokens = await redeem({ code: String(found.code) });
@@ -194,7 +194,7 @@ describe('the exchange', () => {
     expect(access.payload).toMatchObject({ sub: 'acc-owner-north', facilities: ['fac-north'] });
   });
 
-  test('of openid alone returns an id_token of its claims alone', async () => {
+  test('of openid alone returns an id_token without the claims of other scopes', async () => {
     const tokens = await redeem({ code: await code({ scope: 'openid' }) });
     const claims = decodeJwt(String(tokens.id_token));
     expect(claims).not.toHaveProperty('name');
@@ -203,34 +203,37 @@ describe('the exchange', () => {
     expect(await (await userinfo(tokens.access_token)).json()).toEqual({ sub: 'acc-player' });
   });
 
-  test('{scope_base}/golf/bookings carries no facility for a user without a role', async () => {
+  test('{scope_base}/golf/bookings lists no facility for a user without a role', async () => {
     const tokens = await redeem({ code: await code({ scope: scopes.bookings }) });
     expect(decodeJwt(String(tokens.access_token)).facilities).toEqual([]);
   });
 
-  test('with a facility where the subject has no role is invalid_request, and leaves the code as it was', async () => {
+  test('with a facility where the subject has no role is invalid_request, and the code stays usable', async () => {
     const form = { code: await code({ scope: scopes.bookings }) };
     expect(await redeem({ ...form, facility: 'fac-north' })).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(await redeem(form)).toMatchObject({ status: 200, scope: scopes.bookings });
   });
 
   test.each<[string, () => Promise<Record<string, string>>]>([
-    ['a made-up code', async () => ({ code: 'made-up' })],
+    ['an unknown code', async () => ({ code: 'made-up' })],
     ['another redirect_uri', async () => ({ code: await code(), redirect_uri: 'http://localhost:4010/other' })],
-    ['PKCE’s verifier missing', async () => ({ code: await code(pkce.challenge) })],
-    ['PKCE’s verifier wrong', async () => ({ code: await code(pkce.challenge), code_verifier: 'x'.repeat(43) })],
-    ['a verifier where no challenge was', async () => ({ code: await code(), code_verifier: pkce.verifier })],
+    ['a missing PKCE verifier', async () => ({ code: await code(pkce.challenge) })],
+    ['a wrong PKCE verifier', async () => ({ code: await code(pkce.challenge), code_verifier: 'x'.repeat(43) })],
+    [
+      'a PKCE verifier without a challenge in the request',
+      async () => ({ code: await code(), code_verifier: pkce.verifier }),
+    ],
   ])('with %s is invalid_grant', async (_title, form) => {
     expect(await redeem(await form())).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test('of another client’s code is invalid_grant', async () => {
-    const answer = await redeem({ code: await code() }, basic('demo-range', 'demo-range-secret'));
-    expect(answer).toMatchObject({ status: 400, error: 'invalid_grant' });
+    const response = await redeem({ code: await code() }, basic('demo-range', 'demo-range-secret'));
+    expect(response).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test.each([-60, 60])(
-    'of a code by an instance whose clock is %s s off the issuing one’s succeeds',
+    'of a code succeeds on an instance whose clock differs by %s s from the issuing instance',
     async (seconds) => {
       const fresh = await code();
       const { rowCount } = await server.db.raw(
@@ -247,8 +250,10 @@ describe('the exchange', () => {
   test('of a code after 60 s is invalid_grant', async () => {
     const old = await code();
     const { rows } = await server.db.raw(
-      `update oidc_artifact set payload = payload || jsonb_build_object('exp', (payload ->> 'exp')::int - 60), expires_at = expires_at - interval '60 s'
-        where model = 'AuthorizationCode' and consumed_at is null and expires_at - created_at <= interval '60 s' returning expires_at > now() as live`,
+      `update oidc_artifact set expires_at = expires_at - interval '60 s',
+              payload = payload || jsonb_build_object('exp', (payload ->> 'exp')::int - 60)
+        where model = 'AuthorizationCode' and consumed_at is null and expires_at - created_at <= interval '60 s'
+        returning expires_at > now() as live`,
     );
     expect(rows).toContainEqual({ live: false });
     expect(await redeem({ code: old })).toMatchObject({ status: 400, error: 'invalid_grant' });
@@ -263,19 +268,19 @@ describe('the exchange', () => {
     expect((await userinfo(tokens.access_token)).status).toBe(401);
   });
 
-  test('of 32 parallel redemptions of one code exactly one wins, 20 rounds', async () => {
+  test('of one code in 32 parallel requests succeeds exactly once, in 20 rounds', async () => {
     const browser = openBrowser(server);
     for (let round = 0; round < 20; round += 1) {
       const { code: one } = await authorize(server, request(), { browser });
-      const answers = await Promise.all(Array.from({ length: 32 }, () => redeem({ code: String(one) })));
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-      expect(answers.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
+      const responses = await Promise.all(Array.from({ length: 32 }, () => redeem({ code: String(one) })));
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+      expect(responses.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
     }
   });
 });
 
 describe('refresh', () => {
-  test('narrowed to openid yields an access token for userinfo alone, narrowed to a custom scope one without openid', async () => {
+  test('narrowed to openid gives a token for userinfo, narrowed to a custom scope a token without openid', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
     const narrow = await refresh(tokens.refresh_token, web, { scope: scopes.play });
     expect(decodeJwt(String(narrow.access_token)).scope).toBe(scopes.play);
@@ -290,14 +295,14 @@ describe('refresh', () => {
     });
   });
 
-  test('narrowed to a scope of the openid family without openid is invalid_scope, and uses nothing up', async () => {
+  test('narrowed to profile or email without openid is invalid_scope, and the token stays usable', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
     const narrow = await refresh(tokens.refresh_token, web, { scope: `email ${scopes.play}` });
     expect(narrow).toMatchObject({ status: 400, error: 'invalid_scope', scope: 'email' });
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('gives no scope that was taken from the client since, and none at all without offline_access', async () => {
+  test('gives no scope that the client has lost since, and fails without offline_access', async () => {
     const client = {
       client_id: 'shrinking',
       client_secret: 'shrinking-secret',
@@ -330,7 +335,7 @@ describe('refresh', () => {
     expect(await refresh(after.refresh_token, headers)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('a replayed refresh token closes userinfo to the JWTs of its grant at once', async () => {
+  test('a replayed refresh token makes userinfo refuse the JWTs of its grant at once', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid offline_access ${scopes.play}` }) });
     const next = await refresh(tokens.refresh_token);
     expect((await userinfo(next.access_token)).status).toBe(200);
@@ -351,7 +356,7 @@ describe('public clients', () => {
     expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer' });
   });
 
-  test('unless registered pkce: "optional", as the specification shows it', async () => {
+  test('may leave out PKCE if they are registered with pkce: "optional"', async () => {
     for (const redirect_uri of [
       'http://localhost:4010/native',
       'com.example.demo:/callback',
@@ -372,7 +377,7 @@ describe('public clients', () => {
     }
   });
 
-  test('a challenge that was sent must be answered, optional or not', async () => {
+  test('must send the verifier if they sent a challenge, also with pkce: "optional"', async () => {
     const native = { client_id: 'demo-native', redirect_uri: 'http://localhost:4010/native' };
     const { code: found } = await authorize(server, request({ ...native, ...pkce.challenge }));
     expect(await redeem({ ...native, code: String(found) }, {})).toMatchObject({ error: 'invalid_grant' });
@@ -380,7 +385,7 @@ describe('public clients', () => {
 });
 
 describe('OpenID Connect', () => {
-  test('openid-client drives the flow: PKCE, state, nonce, iss, id_token, userinfo, refresh', async () => {
+  test('openid-client completes the flow: PKCE, state, nonce, iss, id_token, userinfo, refresh', async () => {
     const config = await openid.discovery(
       new URL(server.origin),
       'demo-web',
@@ -413,7 +418,7 @@ describe('OpenID Connect', () => {
     expect(again.claims()?.sub).toBe('acc-player');
   });
 
-  test('prompt=login asks again, max_age tells when, login_hint and ui_locales and unknown parameters do no harm', async () => {
+  test('prompt=login shows the sign-in page, max_age adds auth_time, unknown parameters have no effect', async () => {
     const browser = openBrowser(server);
     await authorize(server, request({ scope: 'openid' }), { browser });
     const again = await browser.open(authorizeUrl(server, request({ scope: 'openid', prompt: 'login' })));
@@ -425,7 +430,7 @@ describe('OpenID Connect', () => {
     );
     const tokens = await redeem({ code: String(found) });
     expect(decodeJwt(String(tokens.id_token)).auth_time).toEqual(expect.any(Number));
-    // An id_token_hint of the same user is answered at once.
+    // With an id_token_hint of the same user, no page is shown.
     const hinted = await authorize(
       server,
       request({ scope: 'openid', prompt: 'none', id_token_hint: String(tokens.id_token) }),
@@ -434,7 +439,7 @@ describe('OpenID Connect', () => {
     expect(hinted).toMatchObject({ code: expect.any(String) });
   });
 
-  test('login_required when somebody else than the user of id_token_hint signs in', async () => {
+  test('login_required if another user than that of id_token_hint signs in', async () => {
     const tokens = await redeem({ code: await code({ scope: 'openid' }) });
     const hinted = request({ scope: 'openid', prompt: 'login', id_token_hint: String(tokens.id_token) });
     expect(await authorize(server, hinted, { who: owner })).toMatchObject({ error: 'login_required' });
@@ -445,7 +450,7 @@ describe('OpenID Connect', () => {
     expect(await authorize(server, request({ scope: 'openid', acr_values: '1 2' }))).toHaveProperty('code');
   });
 
-  test('a client may have its id_tokens signed ES256', async () => {
+  test('a client can be registered for id_tokens that are signed with ES256', async () => {
     await server.load({
       clients: [
         {

@@ -1,16 +1,17 @@
+// Tests the configuration that is read from environment variables.
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '@bay-booking/service/config';
 import { describe, expect, test } from '@jest/globals';
 import { readAuthConfig } from '../src/config.ts';
 
 const key = Buffer.alloc(32, 1).toString('base64');
-const least = {
+const mandatory = {
   DATABASE_URL: 'postgres://auth@localhost/auth',
   ISSUER: 'http://localhost:4000',
   COOKIE_KEYS: 'a-cookie-key-of-32-characters-or-more',
   KEY_ENCRYPTION_KEY: key,
 };
-const faultsOf = (environment: Record<string, string | undefined>): readonly string[] => {
+const errorsOf = (environment: Record<string, string | undefined>): readonly string[] => {
   try {
     readAuthConfig(environment);
   } catch (error) {
@@ -21,8 +22,8 @@ const faultsOf = (environment: Record<string, string | undefined>): readonly str
 };
 
 describe('the configuration', () => {
-  test('needs DATABASE_URL, ISSUER, COOKIE_KEYS and KEY_ENCRYPTION_KEY, and has defaults for the rest', () => {
-    expect(readAuthConfig(least)).toMatchObject({
+  test('needs four variables and has defaults for all others', () => {
+    expect(readAuthConfig(mandatory)).toMatchObject({
       port: 4000,
       scopeBase: 'https://bay-booking.example',
       bookingsAudience: 'http://localhost:4001',
@@ -33,8 +34,8 @@ describe('the configuration', () => {
     });
   });
 
-  test('tells every fault at once, by variable name, and repeats no secret', () => {
-    const faults = faultsOf({
+  test('lists all errors at once by variable name, and repeats no secret', () => {
+    const errors = errorsOf({
       ISSUER: 'ftp://id',
       COOKIE_KEYS: 'too-short-and-secret',
       KEY_ENCRYPTION_KEY: 'short-and-secret',
@@ -42,8 +43,8 @@ describe('the configuration', () => {
       ACCESS_TOKEN_TTL: 'soon',
       NODE_ENV: 'production',
     });
-    const named = faults.map((fault) => fault.split(' ')[0]);
-    expect(named.sort()).toEqual([
+    const variables = errors.map((error) => error.split(' ')[0]);
+    expect(variables.sort()).toEqual([
       'ACCESS_TOKEN_TTL',
       'COOKIE_KEYS',
       'DATABASE_URL',
@@ -52,33 +53,41 @@ describe('the configuration', () => {
       'PORT',
       'SMTP_URL',
     ]);
-    expect(faults.join()).not.toContain('secret');
+    expect(errors.join()).not.toContain('secret');
   });
 
   test.each<[string, Record<string, string>, string]>([
-    ['one of several COOKIE_KEYS too short', { COOKIE_KEYS: `${least.COOKIE_KEYS},short` }, 'COOKIE_KEYS'],
-    ['31 bytes', { KEY_ENCRYPTION_KEY: Buffer.alloc(31).toString('base64') }, 'KEY_ENCRYPTION_KEY'],
-    ['33 bytes', { KEY_ENCRYPTION_KEY: Buffer.alloc(33).toString('base64') }, 'KEY_ENCRYPTION_KEY'],
-    ['no base64', { KEY_ENCRYPTION_KEY: '!'.repeat(44) }, 'KEY_ENCRYPTION_KEY'],
+    ['one of several COOKIE_KEYS that is too short', { COOKIE_KEYS: `${mandatory.COOKIE_KEYS},short` }, 'COOKIE_KEYS'],
+    [
+      'an encryption key of 31 bytes',
+      { KEY_ENCRYPTION_KEY: Buffer.alloc(31).toString('base64') },
+      'KEY_ENCRYPTION_KEY',
+    ],
+    [
+      'an encryption key of 33 bytes',
+      { KEY_ENCRYPTION_KEY: Buffer.alloc(33).toString('base64') },
+      'KEY_ENCRYPTION_KEY',
+    ],
+    ['an encryption key that is not base64', { KEY_ENCRYPTION_KEY: '!'.repeat(44) }, 'KEY_ENCRYPTION_KEY'],
     ['an issuer with a path', { ISSUER: 'https://id.example.com/auth' }, 'ISSUER'],
     ['an issuer with a query', { ISSUER: 'https://id.example.com/?x' }, 'ISSUER'],
     ['a scope base with a space', { SCOPE_BASE: 'https://a b' }, 'SCOPE_BASE'],
     ['a sender without an address', { MAIL_FROM: 'Bay Booking' }, 'MAIL_FROM'],
     ['a negative limit', { RATE_LIMIT_PER_MINUTE: '-1' }, 'RATE_LIMIT_PER_MINUTE'],
-  ])('refuses %s', (_title, environment, variable) => {
-    expect(faultsOf({ ...least, ...environment })).toEqual([expect.stringMatching(new RegExp(`^${variable} `))]);
+  ])('rejects %s', (_title, environment, variable) => {
+    expect(errorsOf({ ...mandatory, ...environment })).toEqual([expect.stringMatching(new RegExp(`^${variable} `))]);
   });
 
-  test('with NODE_ENV=production refuses to start without SMTP_URL unless MAIL=off', () => {
-    const production = { ...least, ISSUER: 'https://id.example.com', NODE_ENV: 'production' };
-    expect(faultsOf(production)).toEqual([expect.stringMatching(/^SMTP_URL /)]);
-    expect(faultsOf({ ...production, MAIL: 'off' })).toEqual([]);
-    expect(faultsOf({ ...production, SMTP_URL: 'smtp://mail.example.com' })).toEqual([]);
+  test('NODE_ENV=production needs SMTP_URL, unless MAIL=off', () => {
+    const production = { ...mandatory, ISSUER: 'https://id.example.com', NODE_ENV: 'production' };
+    expect(errorsOf(production)).toEqual([expect.stringMatching(/^SMTP_URL /)]);
+    expect(errorsOf({ ...production, MAIL: 'off' })).toEqual([]);
+    expect(errorsOf({ ...production, SMTP_URL: 'smtp://mail.example.com' })).toEqual([]);
   });
 
-  test('takes an issuer with or without a slash at its end, and several cookie keys', () => {
+  test('accepts an issuer with a trailing slash, and several cookie keys', () => {
     const { issuer, cookieKeys, development, bookingsAudience } = readAuthConfig({
-      ...least,
+      ...mandatory,
       ISSUER: 'https://id.example.com/',
       COOKIE_KEYS: `${'n'.repeat(32)}, ${'o'.repeat(40)}`,
     });
@@ -89,7 +98,7 @@ describe('the configuration', () => {
   });
 });
 
-test('README.md and .env.example name every variable that is read', () => {
+test('README.md and .env.example contain every variable', () => {
   const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
   const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
     ([, name]) => name,

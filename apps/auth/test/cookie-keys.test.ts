@@ -1,5 +1,5 @@
-// Does COOKIE_KEYS rotate unnoticed, as docs/operations/configure.md ("Rotation of secrets") has it, while instances with the keys before and after a
-// step serve the same browser?
+// Tests the rotation of COOKIE_KEYS in the steps of docs/operations/configure.md, "Rotation of secrets".
+// At each step, instances with the old and with the new value of COOKIE_KEYS serve the same browser.
 
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -24,8 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Shown the form by one instance, sends it to another, is signed in there, and goes on at the first. */
-async function useBoth(first: Step, second: Step) {
+/** Loads the sign-in form from the first instance, sends it to the second, and opens a page of the first. */
+async function signInAcross(first: Step, second: Step) {
   const browser = openFormBrowser(Object.values(origins));
   const page = await browser.open(`${origins[first]}/sign-in`);
   const headers = () => ({
@@ -60,13 +60,10 @@ test.each([
   ['signing', 'known'],
   ['signing', 'after'],
   ['after', 'signing'],
-] as const)(
-  'a form of an instance with the keys "%s" and a session of one with "%s" are good for both',
-  async (first, second) => {
-    expect(await useBoth(first, second)).toEqual({ form: 303, session: 200 });
-  },
-);
+] as const)('instances with the keys "%s" and "%s" accept each other’s forms and sessions', async (first, second) => {
+  expect(await signInAcross(first, second)).toEqual({ form: 303, session: 200 });
+});
 
-test('a key that not every instance knows yet must not sign', async () => {
-  expect(await useBoth('before', 'signing')).toEqual({ form: 303, session: 303 });
+test('an instance rejects sessions that were signed with a key it does not know', async () => {
+  expect(await signInAcross('before', 'signing')).toEqual({ form: 303, session: 303 });
 });

@@ -1,8 +1,8 @@
-// Contract section 6: endpoints, metadata, keys, CORS, and errors that are RFC 6749 whatever the client says it accepts.
+// Tests the discovery document, the public keys, CORS, the errors of the token endpoint, health and the rate limit.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
 import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorize } from './flows.ts';
+import { authorize, authorizeUrl, webCallback } from './flows.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ const pat = {
 
 describe('discovery', () => {
   test.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
-    '%s names the endpoints and what is supported, and nothing that is off',
+    '%s lists the endpoints and features, and nothing that is switched off',
     async (path) => {
       const response = await get(path);
       expect(response.status).toBe(200);
@@ -61,7 +61,7 @@ describe('discovery', () => {
     },
   );
 
-  test('openid-client discovers it under both algorithms', async () => {
+  test('openid-client reads it with both discovery algorithms', async () => {
     for (const algorithm of ['oidc', 'oauth2'] as const) {
       const config = await openid.discovery(new URL(server.origin), 'demo-web', undefined, openid.None(), {
         algorithm,
@@ -71,7 +71,7 @@ describe('discovery', () => {
     }
   });
 
-  test('addresses follow ISSUER, whatever Host or forwarding headers a request carries', async () => {
+  test('addresses follow ISSUER and ignore Host and forwarding headers of a request', async () => {
     const response = await get('/.well-known/openid-configuration', {
       'X-Forwarded-Host': 'evil.example',
       'X-Forwarded-Proto': 'https',
@@ -79,7 +79,7 @@ describe('discovery', () => {
     expect(JSON.stringify(await response.json())).not.toContain('evil.example');
   });
 
-  test('the keys may be cached for a short while', async () => {
+  test('the public keys may be cached for a short time', async () => {
     const response = await get('/connect/jwks');
     expect(response.headers.get('cache-control')).toMatch(/max-age=\d+/);
     const { keys } = (await response.json()) as { keys: Record<string, string>[] };
@@ -90,7 +90,7 @@ describe('discovery', () => {
 
 describe('CORS', () => {
   test.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/connect/jwks'])(
-    '%s answers any origin, without credentials',
+    '%s allows every origin, without credentials',
     async (path) => {
       const response = await get(path, { Origin: 'https://anything.example' });
       expect(response.headers.get('access-control-allow-origin')).toBe('*');
@@ -99,7 +99,7 @@ describe('CORS', () => {
     },
   );
 
-  test('userinfo answers any origin, preflight included', async () => {
+  test('userinfo allows every origin, also in a preflight request', async () => {
     const response = await get('/connect/userinfo', { Origin: 'https://anything.example' });
     expect(response.status).toBe(401);
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
@@ -116,7 +116,7 @@ describe('CORS', () => {
   });
 
   test.each(['/connect/token', '/connect/revocation'])(
-    '%s answers the origins of the client’s registered redirect URIs, and no other',
+    '%s allows the origins of the client’s registered redirect URIs, and no other',
     async (path) => {
       const form = { grant_type: 'authorization_code', code: 'x', token: 'x', client_id: 'demo-spa' };
       const own = await server.post(path, form, { Origin: 'http://localhost:4010' });
@@ -135,8 +135,8 @@ describe('CORS', () => {
   );
 });
 
-describe('errors of the token endpoint are RFC 6749', () => {
-  test('JSON, never cached, also where the client would rather have HTML', async () => {
+describe('errors of the token endpoint follow RFC 6749', () => {
+  test('as JSON that is not cached, also for a client that prefers HTML', async () => {
     const response = await server.post('/connect/token', { ...pat, scope: 'x' }, { Accept: 'text/html' });
     expect(response.status).toBe(400);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -167,7 +167,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
       'invalid_grant',
     ],
     ['a public client with a secret', { ...pat, client_id: 'demo-spa' }, 401, 'invalid_client'],
-    ['a confidential client without one', { ...pat, client_secret: '' }, 401, 'invalid_client'],
+    ['a confidential client without a secret', { ...pat, client_secret: '' }, 401, 'invalid_client'],
     ['a NUL in the client id', { ...pat, client_id: `${pat.client_id}\0` }, 401, 'invalid_client'],
     [
       'a NUL in the client id of a refresh',
@@ -188,12 +188,12 @@ describe('errors of the token endpoint are RFC 6749', () => {
   });
 
   test.each([
-    ['no Basic scheme', 'Bearer x'],
+    ['another scheme than Basic', 'Bearer x'],
     ['no base64', 'Basic %%%'],
     ['no colon', `Basic ${btoa('demo-web')}`],
     ['no secret', `Basic ${btoa('demo-web:')}`],
-    ['an escape that is none', `Basic ${btoa('demo-web:%ZZ')}`],
-  ])('an Authorization header of %s is a failed client authentication: 401', async (_title, Authorization) => {
+    ['an invalid escape sequence', `Basic ${btoa('demo-web:%ZZ')}`],
+  ])('an Authorization header with %s is a failed client authentication: 401', async (_title, Authorization) => {
     for (const path of ['/connect/token', '/connect/introspect', '/connect/revocation']) {
       const response = await server.post(path, { grant_type: 'client_credentials', token: 'x' }, { Authorization });
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
@@ -201,7 +201,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
     }
   });
 
-  test('hold for the endpoint’s path in other letters and with a slash at its end', async () => {
+  test('also for a path in another case or with a trailing slash', async () => {
     for (const path of ['/connect/token/', '/Connect/TOKEN']) {
       const response = await server.post(path, { ...pat, client_secret: 'no' }, { Accept: 'text/html' });
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
@@ -210,7 +210,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
     }
   });
 
-  test('a body that is no form, or too long, is invalid_request', async () => {
+  test('a body that is not a form, or too long, is invalid_request', async () => {
     const url = `${server.origin}/connect/token`;
     const json = await fetch(url, {
       method: 'POST',
@@ -232,13 +232,13 @@ describe('errors of the token endpoint are RFC 6749', () => {
     ['/connect/userinfo', 'PATCH', 'GET, HEAD, POST, OPTIONS'],
     ['/connect/jwks', 'POST', 'GET, HEAD, OPTIONS'],
     ['/.well-known/openid-configuration', 'POST', 'GET, HEAD, OPTIONS'],
-  ])('%s by %s is 405 with Allow: %s', async (path, method, allow) => {
+  ])('%s with the method %s returns 405 with Allow: %s', async (path, method, allow) => {
     const response = await fetch(server.origin + path, { method });
     expect(response.headers.get('allow')).toBe(allow);
     expect(await statusAndBody(response)).toMatchObject({ status: 405, error: 'invalid_request' });
   });
 
-  test('an unknown path is a page that loads nothing from elsewhere', async () => {
+  test('an unknown path shows a page that loads nothing from other origins', async () => {
     const response = await get('/nowhere', { Accept: 'text/html' });
     expect(response.status).toBe(404);
     const html = await response.text();
@@ -248,7 +248,7 @@ describe('errors of the token endpoint are RFC 6749', () => {
 });
 
 describe('health', () => {
-  test('live and ready', async () => {
+  test('is live and ready', async () => {
     expect((await get('/health/live')).status).toBe(200);
     const ready = await get('/health/ready');
     expect(await ready.json()).toEqual({ status: 'ready', checks: { database: 'ok', signingKeys: 'ok' } });
@@ -262,15 +262,15 @@ describe('health', () => {
   });
 });
 
-test('RATE_LIMIT_PER_MINUTE holds one client back with 429 and Retry-After, and no other', async () => {
+test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-After', async () => {
   const limited = await startAuthServer({ RATE_LIMIT_PER_MINUTE: '3' });
   const statuses: number[] = [];
   for (let request = 0; request < 8; request += 1) statuses.push((await limited.post('/connect/token', pat)).status);
   expect(statuses.slice(0, 3)).toEqual([200, 200, 200]);
   expect(statuses).toContain(429);
-  // Guessing at a client's secret does not use up what the client may ask.
-  const refused = await limited.post('/connect/token', { ...pat, client_secret: 'wrong' });
-  expect(refused.status).toBe(401);
+  // Requests with a wrong secret do not count, so an attacker cannot use up the limit of a client.
+  const wrongSecret = await limited.post('/connect/token', { ...pat, client_secret: 'wrong' });
+  expect(wrongSecret.status).toBe(401);
   const last = await limited.post('/connect/token', pat);
   if (last.status === 429) expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
   const other = await limited.post('/connect/token', {
@@ -284,18 +284,18 @@ test('RATE_LIMIT_PER_MINUTE holds one client back with 429 and Retry-After, and 
   await limited.close();
 });
 
-describe('while the database is away', () => {
-  test('the token endpoint answers 503 temporarily_unavailable with Retry-After, keys and metadata go on, and nothing inner is told', async () => {
-    const away = await startAuthServer();
-    const { access_token: before } = await authorize(away, {
+describe('while the database is unavailable', () => {
+  test('requests return 503 without internal details, but keys and metadata are served', async () => {
+    const offline = await startAuthServer();
+    const { access_token: before } = await authorize(offline, {
       response_type: 'id_token token',
       client_id: 'demo-spa',
       redirect_uri: 'http://localhost:4010/spa',
       scope: `openid ${scopes.play}`,
       nonce: 'n',
     });
-    await away.disconnectDatabase();
-    const response = await away.post('/connect/token', pat);
+    await offline.disconnectDatabase();
+    const response = await offline.post('/connect/token', pat);
     const text = await response.text();
     expect({ status: response.status, body: JSON.parse(text) }).toEqual({
       status: 503,
@@ -304,35 +304,37 @@ describe('while the database is away', () => {
     expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(text).not.toMatch(/select|connect|knex|at .*\(/i);
     const others = await Promise.all([
-      away.post('/connect/token', { ...pat, grant_type: 'refresh_token', refresh_token: 'x' }),
-      away.post('/connect/token', {
+      offline.post('/connect/token', { ...pat, grant_type: 'refresh_token', refresh_token: 'x' }),
+      offline.post('/connect/token', {
         grant_type: 'password',
         client_id: 'demo-native',
         username: 'player@example.com',
         password: 'demo-player-pass',
         scope: scopes.play,
       }),
-      away.post('/connect/introspect', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
-      away.post('/connect/revocation', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
-      fetch(`${away.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${before}` } }),
+      offline.post('/connect/introspect', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
+      offline.post('/connect/revocation', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
+      fetch(`${offline.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${before}` } }),
     ]);
     for (const other of others) {
-      const told = { url: other.url, retryAfter: other.headers.get('retry-after'), ...(await statusAndBody(other)) };
-      expect(told).toMatchObject({ status: 503, error: 'temporarily_unavailable', retryAfter: '2' });
+      const received = {
+        url: other.url,
+        retryAfter: other.headers.get('retry-after'),
+        ...(await statusAndBody(other)),
+      };
+      expect(received).toMatchObject({ status: 503, error: 'temporarily_unavailable', retryAfter: '2' });
     }
-    const page = await fetch(
-      `${away.origin}/connect/authorize?response_type=code&client_id=demo-web&scope=openid&redirect_uri=http%3A%2F%2Flocalhost%3A4010%2Fcallback`,
-      { redirect: 'manual', headers: { Accept: 'text/html' } },
-    );
+    const request = { response_type: 'code', client_id: 'demo-web', scope: 'openid', redirect_uri: webCallback };
+    const page = await fetch(authorizeUrl(offline, request), { redirect: 'manual', headers: { Accept: 'text/html' } });
     expect(page.status).toBe(503);
     expect(page.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(await page.text()).not.toMatch(/select|ECONNREFUSED|knex/i);
-    expect((await fetch(`${away.origin}/connect/jwks`)).status).toBe(200);
-    expect((await fetch(`${away.origin}/.well-known/openid-configuration`)).status).toBe(200);
-    expect((await fetch(`${away.origin}/health/live`)).status).toBe(200);
-    expect((await fetch(`${away.origin}/health/ready`)).status).toBe(503);
-    await away.reconnectDatabase();
-    expect((await away.post('/connect/token', pat)).status).toBe(200);
-    await away.close();
+    expect((await fetch(`${offline.origin}/connect/jwks`)).status).toBe(200);
+    expect((await fetch(`${offline.origin}/.well-known/openid-configuration`)).status).toBe(200);
+    expect((await fetch(`${offline.origin}/health/live`)).status).toBe(200);
+    expect((await fetch(`${offline.origin}/health/ready`)).status).toBe(503);
+    await offline.reconnectDatabase();
+    expect((await offline.post('/connect/token', pat)).status).toBe(200);
+    await offline.close();
   });
 });

@@ -1,4 +1,4 @@
-// Specification, "Implicit flow" and "Scopes" rule 2; contract section 6.
+// Tests the implicit flow (specification, "Implicit flow" and "Scopes" rule 2).
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
@@ -21,12 +21,12 @@ const request = (more: Record<string, string> = {}) => ({
   state: 'st-1',
   ...more,
 });
-const landing = async (more: Record<string, string>, browser = openBrowser(server)) =>
+const redirectOf = async (more: Record<string, string>, browser = openBrowser(server)) =>
   (await signInAndConsent(browser, await browser.open(authorizeUrl(server, request(more))))).url;
 
 describe('response_type=token', () => {
   test('redirects with the fragment access_token, token_type Bearer, expires_in and scope', async () => {
-    const url = await landing({});
+    const url = await redirectOf({});
     expect(url.search).toBe('');
     const found = redirectParameters({ url } as never);
     expect(found).toEqual({
@@ -42,20 +42,20 @@ describe('response_type=token', () => {
     expect(payload).toMatchObject({ sub: 'acc-player', client_id: 'demo-spa', scope: scopes.play });
   });
 
-  test('leaves no code behind, in the answer or in the database', async () => {
+  test('leaves no code in the response or in the database', async () => {
     const { rows: before } = await server.db.raw(`select id from oidc_artifact where model = 'AuthorizationCode'`);
-    const url = await landing({ scope: scopes.bookings });
+    const url = await redirectOf({ scope: scopes.bookings });
     expect(url.href).not.toContain('code=');
     const { rows: after } = await server.db.raw(`select id from oidc_artifact where model = 'AuthorizationCode'`);
     expect(after).toEqual(before);
   });
 
-  test('asked as `code token` gives exactly what `token` gives', async () => {
-    const found = redirectParameters({ url: await landing({ response_type: 'code token' }) } as never);
+  test('gives the same result if the client requests `code token`', async () => {
+    const found = redirectParameters({ url: await redirectOf({ response_type: 'code token' }) } as never);
     expect(Object.keys(found).sort()).toEqual(['access_token', 'expires_in', 'iss', 'scope', 'state', 'token_type']);
   });
 
-  test('yields no refresh token: offline_access is not granted', async () => {
+  test('issues no refresh token: offline_access is not granted', async () => {
     for (const prompt of ['', 'consent']) {
       const found = await authorize(
         server,
@@ -67,59 +67,59 @@ describe('response_type=token', () => {
   });
 
   test.each<[string, Record<string, string>, string]>([
-    ['openid, since no id_token is issued', { scope: `openid ${scopes.play}` }, 'invalid_scope'],
+    ['openid, because no id_token is issued', { scope: `openid ${scopes.play}` }, 'invalid_scope'],
     ['profile', { scope: `profile ${scopes.play}` }, 'invalid_scope'],
     ['openid alone', { scope: 'openid' }, 'invalid_scope'],
     ['an unknown scope', { scope: 'phone' }, 'invalid_scope'],
     ['no scope', { scope: '' }, 'invalid_scope'],
     [
-      'response_mode=query, where a token would end in logs',
+      'response_mode=query, which would put a token into logs',
       { response_mode: 'query', scope: 'phone' },
       'invalid_scope',
     ],
-    ['a social provider that is not known', { acr_values: 'idp:nobody' }, 'invalid_request'],
-    ['prompt=none and nobody signed in', { prompt: 'none' }, 'login_required'],
-  ])('with %s: the error is in the fragment', async (_title, more, error) => {
-    const url = await landing(more);
+    ['an unknown social provider', { acr_values: 'idp:nobody' }, 'invalid_request'],
+    ['prompt=none while nobody is signed in', { prompt: 'none' }, 'login_required'],
+  ])('with %s, the error is in the fragment', async (_title, more, error) => {
+    const url = await redirectOf(more);
     expect(url.search).toBe('');
     expect(redirectParameters({ url } as never)).toMatchObject({ error, state: 'st-1' });
   });
 
-  test('denied by the user: access_denied in the fragment', async () => {
+  test('gives access_denied in the fragment if the user denies access', async () => {
     const browser = openBrowser(server);
     const { url } = await browser.send(await browser.open(authorizeUrl(server, request())), {}, 'Cancel');
     expect(url.search).toBe('');
     expect(redirectParameters({ url } as never)).toMatchObject({ error: 'access_denied', state: 'st-1' });
   });
 
-  test('of a client that is not registered for it is refused', async () => {
-    const url = await landing({ client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback' });
+  test('gives unauthorized_client for a client that is not registered for it', async () => {
+    const url = await redirectOf({ client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback' });
     expect(redirectParameters({ url } as never)).toMatchObject({ error: 'unauthorized_client' });
   });
 
-  test('a nonce does no harm', async () => {
-    expect(redirectParameters({ url: await landing({ nonce: 'n' }) } as never)).toHaveProperty('access_token');
+  test('ignores a nonce', async () => {
+    expect(redirectParameters({ url: await redirectOf({ nonce: 'n' }) } as never)).toHaveProperty('access_token');
   });
 
-  test('needs no PKCE, although the same client’s code does', async () => {
-    expect(redirectParameters({ url: await landing({ response_type: 'code' }) } as never)).toMatchObject({
+  test('needs no PKCE, although the code flow of the same client does', async () => {
+    expect(redirectParameters({ url: await redirectOf({ response_type: 'code' }) } as never)).toMatchObject({
       error: 'invalid_request',
       error_description: expect.stringContaining('PKCE'),
     });
-    expect(redirectParameters({ url: await landing({}) } as never)).toHaveProperty('access_token');
+    expect(redirectParameters({ url: await redirectOf({}) } as never)).toHaveProperty('access_token');
   });
 
-  test('openid-client’s peer for it: the fragment reads as RFC 6749 section 4.2.2', async () => {
-    const found = redirectParameters({ url: await landing({}) } as never);
+  test('returns a fragment as RFC 6749 section 4.2.2 describes it', async () => {
+    const found = redirectParameters({ url: await redirectOf({}) } as never);
     expect(found.token_type?.toLowerCase()).toBe('bearer');
     expect(Number(found.expires_in)).toBe(3600);
   });
 });
 
 describe('response_type=id_token token', () => {
-  test('answers both, the id_token with the claims of the granted scopes, nonce and at_hash', async () => {
+  test('returns both, the id_token with the claims of the granted scopes, nonce and at_hash', async () => {
     const all = `openid profile roles ${scopes.play}`;
-    const url = await landing({ response_type: 'id_token token', scope: all, nonce: 'n-1' });
+    const url = await redirectOf({ response_type: 'id_token token', scope: all, nonce: 'n-1' });
     const found = redirectParameters({ url } as never);
     expect(found).toMatchObject({
       scope: all,
@@ -145,9 +145,9 @@ describe('response_type=id_token token', () => {
     expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player' });
   });
 
-  test('without nonce, or without openid, is refused in the fragment', async () => {
+  test('without nonce or without openid gives an error in the fragment', async () => {
     for (const more of [{ scope: `openid ${scopes.play}` }, { scope: scopes.play, nonce: 'n' }]) {
-      const url = await landing({ response_type: 'id_token token', ...more });
+      const url = await redirectOf({ response_type: 'id_token token', ...more });
       expect(url.search).toBe('');
       expect(redirectParameters({ url } as never)).toMatchObject({
         error: expect.stringMatching(/^invalid_/),
@@ -156,8 +156,8 @@ describe('response_type=id_token token', () => {
     }
   });
 
-  test('with scopes of the openid family but without openid is invalid_scope', async () => {
-    const url = await landing({ response_type: 'id_token token', scope: `profile ${scopes.play}`, nonce: 'n' });
+  test('with scopes of the openid family but without openid gives invalid_scope', async () => {
+    const url = await redirectOf({ response_type: 'id_token token', scope: `profile ${scopes.play}`, nonce: 'n' });
     expect(redirectParameters({ url } as never)).toMatchObject({
       error: 'invalid_scope',
       scope: 'profile',
@@ -165,7 +165,7 @@ describe('response_type=id_token token', () => {
     });
   });
 
-  test('openid-client takes it', async () => {
+  test('openid-client accepts the response', async () => {
     const config = await openid.discovery(new URL(server.origin), 'demo-spa', undefined, openid.None(), {
       execute: [openid.allowInsecureRequests, openid.useIdTokenResponseType],
     });
@@ -199,16 +199,16 @@ describe('response_type=id_token token', () => {
 });
 
 describe('redirect URIs of implicit clients', () => {
-  test('on http and localhost are for development alone', async () => {
+  test('may use http and localhost only in development', async () => {
     const production = await startAuthServer({ ISSUER: 'https://id.example.com' });
     const page = await fetch(`${production.origin}/connect/authorize?${new URLSearchParams(request())}`, {
       redirect: 'manual',
     });
     expect(page.status).toBe(400);
-    const refused = await statusAndBody(
+    const tokenResponse = await statusAndBody(
       await production.post('/connect/token', { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' }),
     );
-    expect(refused.status).toBeGreaterThanOrEqual(400);
+    expect(tokenResponse.status).toBeGreaterThanOrEqual(400);
     await production.close();
   });
 });

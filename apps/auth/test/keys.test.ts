@@ -101,7 +101,7 @@ describe('encryption', () => {
 });
 
 describe('rotation', () => {
-  test('the next key is published before it signs, and the old key stays until its last token has expired', async () => {
+  test('a key is published before it signs, and stays until its last token has expired', async () => {
     const other = await server.startInstance();
     const before = kidOf(await token());
     await schedule.rotate(3600);
@@ -192,7 +192,7 @@ describe('COOKIE_KEYS', () => {
   const openAuthorizeUrl = async (browser: FormBrowser, origin: string) =>
     (await browser.open(authorizeUrl(server, request).replace(server.origin, origin))).url.origin;
 
-  test('a session of the old key stays valid while the old key is listed second, and ends when it is removed', async () => {
+  test('a session stays valid while its key is listed second, and ends when the key is removed', async () => {
     const overlapping = await server.startInstance({ COOKIE_KEYS: `${'n'.repeat(32)},${old}` });
     const renewed = await server.startInstance({ COOKIE_KEYS: 'n'.repeat(32) });
     const sites = [server.origin, overlapping.origin, renewed.origin];

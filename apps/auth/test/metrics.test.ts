@@ -1,4 +1,4 @@
-// Contract section 2, `GET /metrics`: what an operator sees of tokens, keys and the database.
+// Tests the metrics of tokens, signing keys and the database (docs/behaviour.md, "Health, metrics and logs").
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, basic, scopes, startAuthServer } from './auth-server.ts';
 
@@ -11,14 +11,14 @@ afterAll(async () => {
 });
 
 const metrics = async (): Promise<string> => (await fetch(`${server.origin}/metrics`)).text();
-const ask = (form: Record<string, string>, secret = 'demo-pat-north-secret') =>
+const requestToken = (form: Record<string, string>, secret = 'demo-pat-north-secret') =>
   server.post('/connect/token', { scope: scopes.bookings, ...form }, basic('demo-pat-north', secret));
 
 test('tokens are counted by grant and outcome', async () => {
-  expect((await ask({ grant_type: 'client_credentials' })).status).toBe(200);
-  expect((await ask({ grant_type: 'client_credentials', scope: 'openid' })).status).toBe(400);
-  expect((await ask({ grant_type: 'client_credentials' }, 'wrong')).status).toBe(401);
-  expect((await ask({ grant_type: 'made-up-by-a-client' })).status).toBe(400);
+  expect((await requestToken({ grant_type: 'client_credentials' })).status).toBe(200);
+  expect((await requestToken({ grant_type: 'client_credentials', scope: 'openid' })).status).toBe(400);
+  expect((await requestToken({ grant_type: 'client_credentials' }, 'wrong')).status).toBe(401);
+  expect((await requestToken({ grant_type: 'made-up-by-a-client' })).status).toBe(400);
   const text = await metrics();
   expect(text).toMatch(/auth_tokens_total\{grant_type="client_credentials",outcome="issued",service="auth"\} 1/);
   expect(text).toMatch(/auth_tokens_total\{grant_type="client_credentials",outcome="invalid_scope",service="auth"\} 1/);
@@ -30,9 +30,9 @@ test('tokens are counted by grant and outcome', async () => {
   expect(text).not.toContain('made-up-by-a-client');
 });
 
-test('the line that a request’s id finds says why it was refused, and it is counted', async () => {
-  const { headers } = await ask({ grant_type: 'client_credentials' }, 'wrong');
-  await ask({ grant_type: 'made-up-by-a-client' });
+test('a refused request has its error code in the access log and in the metrics', async () => {
+  const { headers } = await requestToken({ grant_type: 'client_credentials' }, 'wrong');
+  await requestToken({ grant_type: 'made-up-by-a-client' });
   const requestId = headers.get('x-request-id');
   const line = server.log.map((text) => JSON.parse(text)).find((entry) => entry.requestId === requestId);
   expect(line).toMatchObject({ route: '/connect/token', status: 401, problems: ['invalid_client'] });
@@ -43,7 +43,7 @@ test('the line that a request’s id finds says why it was refused, and it is co
   expect(text).not.toContain('made-up-by-a-client');
 });
 
-test('the signing keys tell their age, the pool its connections', async () => {
+test('metrics contain the age of the signing keys and the connections of the pool', async () => {
   const text = await metrics();
   for (const alg of ['ES256', 'RS256']) {
     expect(text).toMatch(new RegExp(`signing_key_age_seconds\\{alg="${alg}",state="current",service="auth"\\} \\d`));

@@ -1,4 +1,4 @@
-// Contract section 2: the service and its commands as processes, from an empty database to SIGTERM.
+// Tests the service and its commands as processes, from an empty database to SIGTERM.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ function start(file: string, args: readonly string[] = [], env: Record<string, s
 const run = (file: string, args: readonly string[] = [], env = environment) => start(file, args, env).ended;
 
 describe('from an empty database', () => {
-  test('the service runs unready until the schema is there, and then gets ready by itself', async () => {
+  test('the service starts without a schema, is not ready, and becomes ready after the migration', async () => {
     const { child, output, ended } = start('main.ts');
     await eventually(async () => (await health('live').catch(() => undefined)) === 200);
     expect(await health('ready')).toBe(503);
@@ -95,7 +95,7 @@ describe('from an empty database', () => {
 });
 
 describe('a command', () => {
-  test('import: bad input names the path of each fault, exit code 1', async () => {
+  test('import: names the path of each error and exits with code 1', async () => {
     const { child, ended } = start('commands/import.ts', ['-']);
     child.stdin?.end('{"facilities":[{"id":7}]}');
     const { code, err } = await ended;
@@ -104,7 +104,7 @@ describe('a command', () => {
     expect(err).toContain('/facilities/0/name: is missing');
   });
 
-  test('import: a byte order mark is no fault, bytes that are no UTF-8 are', async () => {
+  test('import: accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'import-'));
     const file = join(folder, 'marked.json');
     writeFileSync(file, '\ufeff{"facilities":[]}');
@@ -120,13 +120,13 @@ describe('a command', () => {
     ['keys.ts', []],
     ['keys.ts', ['turn']],
     ['import.ts', []],
-  ] as const)('%s %j: says how it is used, exit code 1', async (file, args) => {
+  ] as const)('%s %j: prints its usage and exits with code 1', async (file, args) => {
     const { code, err } = await run(`commands/${file}`, args);
     expect(code).toBe(1);
     expect(err).toMatch(/^usage: npm run /);
   });
 
-  test('the service: every configuration fault at once, exit code 1', async () => {
+  test('the service: lists all configuration errors at once and exits with code 1', async () => {
     const { code, err } = await run('main.ts', [], { PATH: environment.PATH as string, PORT: 'x' });
     expect(code).toBe(1);
     for (const variable of ['DATABASE_URL', 'ISSUER', 'COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'PORT']) {
@@ -134,7 +134,7 @@ describe('a command', () => {
     }
   });
 
-  test('the service: another KEY_ENCRYPTION_KEY than the database’s is told by name, exit code 1', async () => {
+  test('the service: names KEY_ENCRYPTION_KEY if it does not fit the database, and exits with code 1', async () => {
     const { code, err } = await run('main.ts', [], {
       ...environment,
       KEY_ENCRYPTION_KEY: Buffer.alloc(32, 9).toString('base64'),

@@ -1,11 +1,12 @@
-// The authorization server attacked from outside, in the browser: framing, scripts, cookies, forged forms, sessions that outlive their end,
-// redirects to elsewhere, and what an answer tells about an account. RFC 9700 sections 4.11 and 4.16; OWASP ASVS 5 chapters V3, V6, V7.
+// Tests attacks in the browser: framing, scripts, cookies, forged forms, stolen sessions, open redirects, and
+// responses that reveal whether an account exists (RFC 9700 sections 4.11 and 4.16; OWASP ASVS 5 chapters V3, V6 and
+// V7).
 
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, player, webCallback } from '../flows.ts';
-import { startForRelyingParty } from './relying-party.ts';
+import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -18,14 +19,14 @@ const markup = '"><script>alert(1)</script>';
 const isSignedIn = async (browser: FormBrowser): Promise<boolean> =>
   'code' in (await authorize(server, { ...web, prompt: 'none' }, { browser }));
 const cookiesOf = (browser: FormBrowser): string[] => browser.cookies().map((entry) => entry.split(';')[0] ?? '');
-const signedIn = async () => {
+const openSignedInBrowser = async () => {
   const browser = openBrowser(server);
   await authorize(server, web, { browser });
   expect(await isSignedIn(browser)).toBe(true);
   return browser;
 };
 
-describe('every document forbids frames, scripts and caches (clickjacking: RFC 9700 section 4.16)', () => {
+describe('every page forbids frames, scripts and caching (clickjacking: RFC 9700 section 4.16)', () => {
   const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa', scope: 'openid', nonce: 'n' };
   const endSession = () => `${server.origin}/connect/endsession`;
   test.each<[string, () => Promise<Page>]>([
@@ -40,12 +41,12 @@ describe('every document forbids frames, scripts and caches (clickjacking: RFC 9
     ['sign-in at our own pages', () => openBrowser(server).open(`${server.origin}/sign-in`)],
     ['registration', () => openBrowser(server).open(`${server.origin}/register`)],
     ['password reset', () => openBrowser(server).open(`${server.origin}/reset-password`)],
-    ['a bad link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
+    ['an invalid link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
     ['an expired interaction', () => openBrowser(server).open(`${server.origin}/interaction/x`)],
     ['an error of an application', () => openBrowser(server).open(authorizeUrl(server, { ...web, client_id: 'x' }))],
     ['an unknown path', () => openBrowser(server).open(`${server.origin}/nowhere`)],
-    ['sign-out', async () => (await signedIn()).open(endSession())],
-    ['sign-out of nobody', () => openBrowser(server).open(endSession())],
+    ['sign-out', async () => (await openSignedInBrowser()).open(endSession())],
+    ['sign-out while nobody is signed in', () => openBrowser(server).open(endSession())],
     ['signed out', () => openBrowser(server).open(`${endSession()}/success`)],
     [
       'form_post',
@@ -64,11 +65,11 @@ describe('every document forbids frames, scripts and caches (clickjacking: RFC 9
     expect(headers.get('x-frame-options')).toBe('DENY');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('cache-control')).toMatch(/no-store/);
-    // The library's own pages send themselves on by one script each, of which the policy has the hash.
+    // Pages of the library submit their form with one script, and the policy contains its hash.
     expect((html.match(/<script/g) ?? []).length).toBe((policy.match(/'sha256-/g) ?? []).length);
   });
 
-  test('an application that opened the sign-in in a window of its own keeps its hold of that window', async () => {
+  test('an application that opened the sign-in page as a popup can still access the popup', async () => {
     const page = await openBrowser(server).open(authorizeUrl(server, { ...web, display: 'popup' }));
     expect(page.headers.get('cross-origin-opener-policy')).toBeNull();
     const own = await openBrowser(server).open(`${server.origin}/sign-in`);
@@ -82,7 +83,7 @@ describe('every document forbids frames, scripts and caches (clickjacking: RFC 9
     ['login_hint', { ...web, login_hint: markup }],
     ['state in a form_post', { ...web, response_mode: 'form_post', prompt: 'none', state: markup }],
     ['error of a form_post', { ...web, response_mode: 'form_post', scope: `openid ${markup}` }],
-  ])('markup in %s is shown as text', async (_title, params) => {
+  ])('markup in %s is displayed as text', async (_title, params) => {
     const { html } = await openBrowser(server).open(authorizeUrl(server, params));
     expect(html).toContain('<html');
     expect(html).not.toContain('<script>alert');
@@ -112,7 +113,7 @@ describe('cookies', () => {
       return location ? go(location.replace(issuer, '')) : response.text();
     };
     const html = await go(
-      `/connect/authorize?${new URLSearchParams({ ...web, client_id: 'rp-code', redirect_uri: 'https://rp.example/callback' })}`,
+      authorizeUrl(secure, { ...web, client_id: codeClient.id, redirect_uri: redirectUri }).replace(secure.origin, ''),
     );
     const action = /action="([^"]+sign-in)"/.exec(html)?.[1] ?? '';
     const csrf = /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '';
@@ -138,7 +139,7 @@ describe('cookies', () => {
     },
   );
 
-  test('an https issuer tells browsers to stay with https', async () => {
+  test('an https issuer sends Strict-Transport-Security', async () => {
     const secure = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example' });
     for (const path of ['/sign-in', '/connect/authorize', '/.well-known/openid-configuration', '/nowhere']) {
       const { headers } = await fetch(secure.origin + path);
@@ -147,10 +148,10 @@ describe('cookies', () => {
     await secure.close();
   });
 
-  test('a session’s id is a new one after every signing in, and the old one is nobody (session fixation)', async () => {
+  test('every sign-in gives the session a new id, and the old id is no longer valid (session fixation)', async () => {
     const browser = openBrowser(server);
     const sessionOf = () => cookiesOf(browser).filter((cookie) => cookie.startsWith('_session'));
-    const ask = async (cookies: readonly string[]) => {
+    const authorizeWith = async (cookies: readonly string[]) => {
       const url = authorizeUrl(server, { ...web, prompt: 'none' });
       const response = await fetch(url, { redirect: 'manual', headers: { Cookie: cookies.join('; ') } });
       return response.headers.get('location');
@@ -160,28 +161,28 @@ describe('cookies', () => {
     expect(planted).toHaveLength(2);
     await authorize(server, web, { browser });
     const first = sessionOf();
-    expect(await ask(first)).toContain('code=');
+    expect(await authorizeWith(first)).toContain('code=');
     await authorize(server, { ...web, prompt: 'login' }, { browser });
     const second = sessionOf();
-    expect(await ask(second)).toContain('code=');
+    expect(await authorizeWith(second)).toContain('code=');
     for (const old of [planted, first]) {
       expect(second).not.toEqual(old);
-      expect(await ask(old)).toContain('error=login_required');
+      expect(await authorizeWith(old)).toContain('error=login_required');
     }
   });
 
-  test('a session cookie that was copied is worth nothing after its owner signed out', async () => {
-    const browser = await signedIn();
+  test('a copied session cookie is invalid after the user signed out', async () => {
+    const browser = await openSignedInBrowser();
     const cookie = cookiesOf(browser).join('; ');
-    const ask = () =>
+    const authorizeWithCookie = () =>
       fetch(authorizeUrl(server, { ...web, prompt: 'none' }), { redirect: 'manual', headers: { Cookie: cookie } });
-    expect((await ask()).headers.get('location')).toContain('code=');
+    expect((await authorizeWithCookie()).headers.get('location')).toContain('code=');
     await browser.send(await browser.open(`${server.origin}/connect/endsession`), {}, 'Sign out');
-    expect((await ask()).headers.get('location')).toContain('error=login_required');
+    expect((await authorizeWithCookie()).headers.get('location')).toContain('error=login_required');
   });
 });
 
-describe('what is sent many times at once is done or refused, and never a fault of the server', () => {
+describe('the same request sent many times at once succeeds or is rejected, without a server error', () => {
   const cookiesAt = (browser: FormBrowser, path: string): string =>
     browser
       .cookies()
@@ -189,13 +190,13 @@ describe('what is sent many times at once is done or refused, and never a fault 
       .map((cookie) => cookie.split(';')[0])
       .join('; ');
   const eightTimes = async (send: () => Promise<Response>): Promise<URL> => {
-    const answers = await Promise.all(Array.from({ length: 8 }, send));
-    for (const { status } of answers) expect([303, 400]).toContain(status);
-    const done = answers.find(({ status }) => status === 303);
-    return new URL(done?.headers.get('location') ?? '', server.origin);
+    const responses = await Promise.all(Array.from({ length: 8 }, send));
+    for (const { status } of responses) expect([303, 400]).toContain(status);
+    const success = responses.find(({ status }) => status === 303);
+    return new URL(success?.headers.get('location') ?? '', server.origin);
   };
 
-  test('when consenting and on the way back', async () => {
+  test('when consenting and when returning to the authorization endpoint', async () => {
     const browser = openBrowser(server);
     const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
     const { pathname } = consent.url;
@@ -208,8 +209,8 @@ describe('what is sent many times at once is done or refused, and never a fault 
     expect((await server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers)).status).toBe(400);
   });
 
-  test('when signing in once more', async () => {
-    const browser = await signedIn();
+  test('when signing in again', async () => {
+    const browser = await openSignedInBrowser();
     const page = await browser.open(`${server.origin}/sign-in?again=1`);
     const csrf = page.forms.find(({ action }) => action.includes('/sign-in'))?.fields[0]?.value ?? '';
     const headers = { Cookie: cookiesAt(browser, '/sign-in') };
@@ -217,9 +218,9 @@ describe('what is sent many times at once is done or refused, and never a fault 
   });
 });
 
-describe('another site cannot act for somebody (CSRF)', () => {
-  test('nor sign them out', async () => {
-    const browser = await signedIn();
+describe('another site cannot act for the user (CSRF)', () => {
+  test('signing out', async () => {
+    const browser = await openSignedInBrowser();
     await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams({ logout: 'yes', state: 'x' })}`);
     const cookie = cookiesOf(browser).join('; ');
     for (const [path, form] of [
@@ -234,7 +235,7 @@ describe('another site cannot act for somebody (CSRF)', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test('nor sign them in as somebody else, nor consent', async () => {
+  test('signing in and consenting', async () => {
     const browser = openBrowser(server);
     const page = await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' }));
     const cookie = cookiesOf(browser).join('; ');
@@ -263,7 +264,7 @@ describe('another site cannot act for somebody (CSRF)', () => {
   });
 });
 
-describe('after signing in at our own pages nobody is sent elsewhere (open redirect: RFC 9700 section 4.11)', () => {
+describe('after signing in at our own pages, the user stays here (open redirect: RFC 9700 section 4.11)', () => {
   test.each([
     'https://evil.example/',
     '//evil.example/',
@@ -288,36 +289,36 @@ describe('after signing in at our own pages nobody is sent elsewhere (open redir
   });
 });
 
-describe('an answer tells nothing about whether an account exists', () => {
+describe('a response does not reveal whether an account exists', () => {
   const plain = ({ html }: Page, ...typed: string[]): string =>
     typed.reduce((text, value) => text.replaceAll(value, '…'), html.replace(/name="csrf" value="[^"]*"/g, ''));
 
   test('when signing in', async () => {
-    const ask = async (username: string) => {
+    const submit = async (username: string) => {
       const browser = openBrowser(server);
       const page = await browser.send(await browser.open(`${server.origin}/sign-in`), { username, password: 'wrong' });
       return { status: page.status, html: plain(page, username) };
     };
     await server.db('account').where({ id: 'acc-owner-north' }).update({ disabled_at: new Date() });
-    const unknown = await ask('nobody@example.com');
+    const unknown = await submit('nobody@example.com');
     expect(unknown.status).toBe(400);
     for (const name of ['player@example.com', 'PLAYER@example.com', 'owner@north.example', 'bot@north.example']) {
-      expect(await ask(name)).toEqual(unknown);
+      expect(await submit(name)).toEqual(unknown);
     }
     await server.db('account').where({ id: 'acc-owner-north' }).update({ disabled_at: null });
   });
 
-  test('when asking for a new password', async () => {
-    const ask = async (username: string) => {
+  test('when requesting a password reset', async () => {
+    const submit = async (username: string) => {
       const browser = openBrowser(server);
       const page = await browser.send(await browser.open(`${server.origin}/reset-password`), { username });
       return { status: page.status, html: plain(page, username) };
     };
-    expect(await ask('player@example.com')).toEqual(await ask('nobody@example.com'));
+    expect(await submit('player@example.com')).toEqual(await submit('nobody@example.com'));
   });
 });
 
-test('a mailed link that a scanner looks at by HEAD is not used up', async () => {
+test('a HEAD request, as mail scanners send it, does not use up a mailed link', async () => {
   const browser = openBrowser(server);
   const form = { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' };
   await browser.send(await browser.open(`${server.origin}/register`), form);

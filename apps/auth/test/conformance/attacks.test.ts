@@ -1,5 +1,6 @@
-// The authorization server attacked from outside, at the protocol: RFC 9700 (OAuth 2.0 Security Best Current Practice) sections 2 and 4,
-// RFC 6749 section 10. docs/security.md says which item each test proves; attacks on pages and sessions are in attacks-pages.test.ts.
+// Tests attacks on the protocol: RFC 9700 (Best Current Practice for OAuth 2.0 Security) sections 2 and 4, RFC 6749
+// section 10. docs/security.md lists which item each test covers. attacks-pages.test.ts tests attacks on pages and
+// sessions.
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
@@ -29,9 +30,9 @@ const token = async (form: Record<string, string | readonly string[]>, headers: 
   statusAndBody(await server.post('/connect/token', form, headers));
 const redeem = (code: string | undefined, more: Record<string, string> = {}, headers = webSecret) =>
   token({ grant_type: 'authorization_code', code: String(code), redirect_uri: web.redirect_uri, ...more }, headers);
-const refusedGrant = { status: 400, error: 'invalid_grant' };
+const invalidGrant = { status: 400, error: 'invalid_grant' };
 
-describe('a redirect URI is compared as it is, character by character (RFC 9700 sections 2.1 and 4.1)', () => {
+describe('a redirect URI is compared character by character (RFC 9700 sections 2.1 and 4.1)', () => {
   const { host } = new URL(webCallback);
   test.each([
     'https://evil.example/callback',
@@ -60,7 +61,7 @@ describe('a redirect URI is compared as it is, character by character (RFC 9700 
     '//localhost:4010/callback',
     '/callback',
     '',
-  ])('%j shows an error and redirects to nowhere', async (redirectUri) => {
+  ])('%j shows an error page and does not redirect', async (redirectUri) => {
     for (const params of [web, { ...web, prompt: 'none' }, { ...web, scope: 'unknown' }]) {
       const response = await visit({ ...params, redirect_uri: redirectUri });
       expect({ status: response.status, location: response.headers.get('location') }).toEqual({
@@ -82,21 +83,24 @@ describe('a redirect URI is compared as it is, character by character (RFC 9700 
     ['https://127.0.0.1:51234/callback', false],
     ['com.example.demo://evil.example/callback', false],
     ['com.example.demo.evil:/callback', false],
-  ])('of a native application %s: %s (RFC 8252 section 7.3)', async (redirectUri, allowed) => {
-    expect((await visit({ ...native, redirect_uri: redirectUri })).status).toBe(allowed ? 303 : 400);
-  });
+  ])(
+    'the redirect URI %s of a native application is accepted: %s (RFC 8252 section 7.3)',
+    async (redirectUri, allowed) => {
+      expect((await visit({ ...native, redirect_uri: redirectUri })).status).toBe(allowed ? 303 : 400);
+    },
+  );
 
-  test('and again when the code is redeemed', async () => {
+  test('also when the code is redeemed', async () => {
     const { code } = await authorize(server, web);
     for (const redirect_uri of [`${webCallback}/`, webCallback.toUpperCase(), 'https://evil.example/']) {
-      expect(await redeem(code, { redirect_uri })).toMatchObject(refusedGrant);
+      expect(await redeem(code, { redirect_uri })).toMatchObject(invalidGrant);
     }
     const without = { grant_type: 'authorization_code', code: String(code) };
     expect(await token(without, webSecret)).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(await redeem(code)).toMatchObject({ status: 200 });
   });
 
-  test('parameters sent twice are refused, and never sent on to either of two redirect URIs', async () => {
+  test('repeated parameters are rejected, and the user is not sent to a second redirect URI', async () => {
     for (const name of ['client_id', 'redirect_uri', 'response_type', 'scope', 'state', 'code_challenge', 'prompt']) {
       const query = new URLSearchParams(web);
       query.append(name, name === 'redirect_uri' ? 'https://evil.example/' : 'other');
@@ -109,61 +113,61 @@ describe('a redirect URI is compared as it is, character by character (RFC 9700 
   });
 });
 
-describe('PKCE cannot be taken away (RFC 9700 sections 2.1.1 and 4.8)', () => {
+describe('PKCE cannot be removed by an attacker (RFC 9700 sections 2.1.1 and 4.8)', () => {
   const withChallenge = { ...web, ...pkce.challenge };
 
-  test('a challenge that was sent must be answered, by confidential clients too', async () => {
+  test('a request with a challenge needs the verifier, also from confidential clients', async () => {
     const { code } = await authorize(server, withChallenge);
-    expect(await redeem(code)).toMatchObject(refusedGrant);
-    expect(await redeem(code, { code_verifier: `${pkce.verifier.slice(0, -1)}_` })).toMatchObject(refusedGrant);
-    expect(await redeem(code, { code_verifier: pkce.challenge.code_challenge })).toMatchObject(refusedGrant);
+    expect(await redeem(code)).toMatchObject(invalidGrant);
+    expect(await redeem(code, { code_verifier: `${pkce.verifier.slice(0, -1)}_` })).toMatchObject(invalidGrant);
+    expect(await redeem(code, { code_verifier: pkce.challenge.code_challenge })).toMatchObject(invalidGrant);
     expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject({ status: 200 });
   });
 
-  test('a verifier without a challenge in the request is refused', async () => {
+  test('a verifier without a challenge in the request is rejected', async () => {
     const { code } = await authorize(server, web);
-    expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject(refusedGrant);
+    expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject(invalidGrant);
     const { code: optional } = await authorize(server, native);
     const form = { code_verifier: pkce.verifier, client_id: 'demo-native', redirect_uri: native.redirect_uri };
-    expect(await redeem(optional, form, {})).toMatchObject(refusedGrant);
+    expect(await redeem(optional, form, {})).toMatchObject(invalidGrant);
   });
 
   test.each([
     ['the method plain', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }],
     ['no method, which means plain', { code_challenge: pkce.challenge.code_challenge }],
     ['a method without a challenge', { code_challenge_method: 'S256' }],
-    ['a challenge that is none', { code_challenge: 'short', code_challenge_method: 'S256' }],
+    ['an invalid challenge', { code_challenge: 'short', code_challenge_method: 'S256' }],
   ])('%s is invalid_request', async (_title, params) => {
     const location = new URL((await visit({ ...web, ...params })).headers.get('location') ?? '');
     expect(location.searchParams.get('error')).toBe('invalid_request');
   });
 
-  test('a code of one challenge put into another’s redirect is worth nothing (code injection)', async () => {
+  test('a code cannot be redeemed with the verifier of another request (code injection)', async () => {
     const { code } = await authorize(server, { ...spa, ...pkce.challenge });
     const form = { client_id: 'demo-spa', redirect_uri: spa.redirect_uri };
-    expect(await redeem(code, { ...form, code_verifier: 'v'.repeat(43) }, {})).toMatchObject(refusedGrant);
+    expect(await redeem(code, { ...form, code_verifier: 'v'.repeat(43) }, {})).toMatchObject(invalidGrant);
   });
 });
 
-describe('who answers, and for whom, is never in doubt', () => {
+describe('responses and credentials cannot be mixed up', () => {
   test.each([
     ['a code', web],
     ['an error', { ...web, prompt: 'none' }],
     ['a token', { ...spa, response_type: 'token', scope: scopes.play }],
     ['an error in the fragment', { ...spa, response_type: 'token', scope: scopes.play, prompt: 'none' }],
-  ])('%s names its issuer (mix-up: RFC 9700 section 4.4, RFC 9207)', async (_title, params) => {
+  ])('the response with %s names its issuer (RFC 9700 section 4.4, RFC 9207)', async (_title, params) => {
     expect(await authorize(server, params)).toMatchObject({ iss: server.origin, state: 'st' });
   });
 
-  test('a code is bound to its client, and asking with another does not use it up', async () => {
+  test('a code is bound to its client, and an attempt by another client leaves it usable', async () => {
     const { code } = await authorize(server, web);
     const range = basic('demo-range', 'demo-range-secret');
-    expect(await redeem(code, {}, range)).toMatchObject(refusedGrant);
-    expect(await redeem(code, { client_id: 'demo-native' }, {})).toMatchObject(refusedGrant);
+    expect(await redeem(code, {}, range)).toMatchObject(invalidGrant);
+    expect(await redeem(code, { client_id: 'demo-native' }, {})).toMatchObject(invalidGrant);
     expect(await redeem(code)).toMatchObject({ status: 200 });
   });
 
-  test('a token or a code in a query is not taken (RFC 9700 section 4.3.2)', async () => {
+  test('credentials in the query are not accepted (RFC 9700 section 4.3.2)', async () => {
     const query = new URLSearchParams({
       grant_type: 'client_credentials',
       client_id: 'demo-pat-north',
@@ -179,23 +183,27 @@ describe('who answers, and for whom, is never in doubt', () => {
   const pat = { grant_type: 'client_credentials', scope: scopes.bookings };
   const [id, secret] = ['demo-pat-north', 'demo-pat-north-secret'];
   test.each<[string, Record<string, string | readonly string[]>, Record<string, string>]>([
-    ['both ways at once', { client_id: id, client_secret: secret }, basic(id, secret)],
-    ['Basic of one and client_id of another', { client_id: 'demo-pat-south' }, basic(id, secret)],
+    ['Basic and body together', { client_id: id, client_secret: secret }, basic(id, secret)],
+    ['Basic of one client and client_id of another', { client_id: 'demo-pat-south' }, basic(id, secret)],
     ['an id without its secret', { client_id: id }, {}],
     ['an empty secret', { client_id: id, client_secret: '' }, {}],
-    ['the secret of another', { client_id: id, client_secret: 'demo-web-secret' }, {}],
-    ['the hash that is kept instead of a secret', { client_id: id, client_secret: 'kept-as-a-hash' }, {}],
+    ['the secret of another client', { client_id: id, client_secret: 'demo-web-secret' }, {}],
+    [
+      'the placeholder that the library gets instead of the secret',
+      { client_id: id, client_secret: 'kept-as-a-hash' },
+      {},
+    ],
     ['a public client with a secret', { client_id: 'demo-spa', client_secret: 'x' }, {}],
     ['two ids', { client_id: [id, 'demo-web'], client_secret: secret }, {}],
     ['two secrets', { client_id: id, client_secret: ['x', secret] }, {}],
     ['an unsigned assertion', { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }, {}],
-  ])('client authentication by %s fails', async (_title, form, headers) => {
-    const answer = await token({ ...pat, ...form }, headers);
-    expect([400, 401]).toContain(answer.status);
-    expect(String(answer.error)).toMatch(/^invalid_(request|client)$/);
+  ])('client authentication with %s fails', async (_title, form, headers) => {
+    const response = await token({ ...pat, ...form }, headers);
+    expect([400, 401]).toContain(response.status);
+    expect(String(response.error)).toMatch(/^invalid_(request|client)$/);
   });
 
-  test('parameters of the token endpoint sent twice are invalid_request', async () => {
+  test('repeated parameters of the token endpoint are invalid_request', async () => {
     const form = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
     for (const name of Object.keys(form) as (keyof typeof form)[]) {
       expect(await token({ ...form, [name]: [form[name], form[name]] })).toMatchObject({
@@ -206,7 +214,7 @@ describe('who answers, and for whom, is never in doubt', () => {
   });
 });
 
-describe('a forged token is no token (RFC 8725)', () => {
+describe('forged tokens are rejected (RFC 8725)', () => {
   const userinfo = (jwt: string) =>
     fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${jwt}` } });
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -220,7 +228,7 @@ describe('a forged token is no token (RFC 8725)', () => {
   const publicKeys = async (): Promise<JWK[]> =>
     ((await (await fetch(`${server.origin}/connect/jwks`)).json()) as { keys: JWK[] }).keys;
 
-  test('by algorithm, by key or by kind', async () => {
+  test('with another algorithm, key or type', async () => {
     const { jwt, idToken, header, claims } = await goodToken();
     expect((await userinfo(jwt)).status).toBe(200);
     const own = (await publicKeys()).find(({ alg }) => alg === 'ES256') as JWK;
@@ -236,9 +244,9 @@ describe('a forged token is no token (RFC 8725)', () => {
       'no signature': `${jwt.split('.').slice(0, 2).join('.')}.`,
       'the public key as HMAC key': hmac(spki),
       'the JWK as HMAC key': hmac(JSON.stringify(own)),
-      'another key under our kid': await signed({}),
-      'a key that it brings along': await signed({ jwk: { ...own, ...(await exportJWK(publicKey)) } }),
-      'a key set that it points to': await signed({ jku: 'https://evil.example/jwks', kid: 'evil' }),
+      'another key with our kid': await signed({}),
+      'a key in its own header': await signed({ jwk: { ...own, ...(await exportJWK(publicKey)) } }),
+      'the address of a key set in its header': await signed({ jku: 'https://evil.example/jwks', kid: 'evil' }),
       'changed claims': [jwt.split('.')[0], part({ ...claims, sub: 'acc-owner-north' }), jwt.split('.')[2]].join('.'),
       'a signature of zeros': `${jwt.split('.').slice(0, 2).join('.')}.${Buffer.alloc(64).toString('base64url')}`,
       'an id_token': idToken,
@@ -251,15 +259,15 @@ describe('a forged token is no token (RFC 8725)', () => {
     }
   });
 
-  test('an access token is no id_token_hint, and somebody else’s hint opens no session', async () => {
+  test('an access token is no valid id_token_hint, and the hint of another user gives login_required', async () => {
     const { jwt, idToken } = await goodToken();
     const owner = openBrowser(server);
     const who = { username: 'owner@north.example', password: 'demo-owner-pass' };
     await authorize(server, web, { browser: owner, who });
-    const ask = (hint: string) =>
+    const authorizeWithHint = (hint: string) =>
       authorize(server, { ...web, prompt: 'none', id_token_hint: hint }, { browser: owner, who });
-    expect(await ask(idToken)).toMatchObject({ error: 'login_required' });
-    expect(await ask(jwt)).toMatchObject({ error: 'invalid_request' });
-    expect(await ask('made.up.hint')).toMatchObject({ error: 'invalid_request' });
+    expect(await authorizeWithHint(idToken)).toMatchObject({ error: 'login_required' });
+    expect(await authorizeWithHint(jwt)).toMatchObject({ error: 'invalid_request' });
+    expect(await authorizeWithHint('made.up.hint')).toMatchObject({ error: 'invalid_request' });
   });
 });

@@ -1,5 +1,6 @@
-// The OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3) and "RP-initiated logout" (OpenID Connect RP-Initiated
-// Logout 1.0), module by module under the suite's names; docs/conformance.md is the table.
+// Runs the OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3) and "RP-initiated logout"
+// (OpenID Connect RP-Initiated Logout 1.0). Each test has the name of a module of the suite; docs/conformance.md
+// lists the results.
 
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -77,7 +78,7 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
   const confirm = (browser: FormBrowser, page: Page): Promise<Page> => browser.send(page, {}, 'Sign out');
   const isSignedOut = async ({ rp, browser }: Awaited<ReturnType<typeof signIn>>): Promise<void> =>
-    rp.refused(await rp.authorize({ prompt: 'none' }, { browser }), /^login_required$/);
+    rp.reject(await rp.authorize({ prompt: 'none' }, { browser }), /^login_required$/);
 
   test('oidcc-rp-initiated-logout-discovery-endpoint-verification', async () => {
     expect(await metadataOf(server)).toMatchObject({ end_session_endpoint: `${server.origin}/connect/endsession` });
@@ -86,14 +87,14 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
   test.each([
     ['oidcc-rp-initiated-logout', { state: 's'.repeat(128) }],
     ['oidcc-rp-initiated-logout-no-state', {}],
-  ])('%s: back at the relying party with its state, signed out', async (_name, state) => {
+  ])('%s: the user is signed out and returns to the relying party with its state', async (_name, state) => {
     const visit = await signIn();
-    const asked = await end(visit.browser, {
+    const confirmation = await end(visit.browser, {
       id_token_hint: visit.hint,
       post_logout_redirect_uri: postLogoutRedirectUri,
       ...state,
     });
-    const back = await confirm(visit.browser, asked);
+    const back = await confirm(visit.browser, confirmation);
     expect(back.url.href).toBe(`${postLogoutRedirectUri}${'state' in state ? `?state=${state.state}` : ''}`);
     await isSignedOut(visit);
   });
@@ -102,7 +103,7 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     ['oidcc-rp-initiated-logout-no-params', () => ({})],
     ['oidcc-rp-initiated-logout-no-post-logout-redirect-uri', (hint: string) => ({ id_token_hint: hint, state: 'st' })],
     ['oidcc-rp-initiated-logout-only-state', () => ({ state: 'st' })],
-  ])('%s: signed out, on a page that says so', async (_name, params) => {
+  ])('%s: the user is signed out and sees a page that says so', async (_name, params) => {
     const visit = await signIn();
     const page = await confirm(visit.browser, await end(visit.browser, params(visit.hint)));
     expect({ status: page.status, title: page.title, origin: page.url.origin }).toEqual({
@@ -115,7 +116,7 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
 
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
   const withoutSignature = async (hint: string): Promise<string> => `${encode({ alg: 'none' })}.${hint.split('.')[1]}.`;
-  const signedBySomebodyElse = async (hint: string): Promise<string> => {
+  const signedWithAnotherKey = async (hint: string): Promise<string> => {
     const { privateKey } = await generateKeyPair('RS256');
     const claims = JSON.parse(Buffer.from(hint.split('.')[1] ?? '', 'base64url').toString());
     const { kid } = JSON.parse(Buffer.from(hint.split('.')[0] ?? '', 'base64url').toString());
@@ -130,8 +131,8 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
       `${postLogoutRedirectUri}?foo=bar`,
     ],
     ['oidcc-rp-initiated-logout-modified-id-token-hint', withoutSignature, postLogoutRedirectUri],
-    ['oidcc-rp-initiated-logout-bad-id-token-hint', signedBySomebodyElse, postLogoutRedirectUri],
-  ])('%s: an error page, nobody is sent back or signed out', async (_name, hintOf, uri) => {
+    ['oidcc-rp-initiated-logout-bad-id-token-hint', signedWithAnotherKey, postLogoutRedirectUri],
+  ])('%s: the user sees an error page and stays signed in', async (_name, hintOf, uri) => {
     const { rp, browser, hint } = await signIn();
     const params = { id_token_hint: await hintOf(hint), post_logout_redirect_uri: uri, state: 'st' };
     const page = await end(browser, params);
@@ -139,10 +140,10 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     await rp.accept(await rp.authorize({ prompt: 'none' }, { browser }));
   });
 
-  test('oidcc-rp-initiated-logout-no-id-token-hint: the end user is asked, and nobody is sent back', async () => {
+  test('oidcc-rp-initiated-logout-no-id-token-hint: the user must confirm, and stays on this server', async () => {
     const visit = await signIn();
-    const asked = await end(visit.browser, { post_logout_redirect_uri: postLogoutRedirectUri, state: 'st' });
-    expect(asked).toMatchObject({ status: 200, title: expect.stringMatching(/sign out/i) });
-    expect((await confirm(visit.browser, asked)).url.origin).toBe(server.origin);
+    const confirmation = await end(visit.browser, { post_logout_redirect_uri: postLogoutRedirectUri, state: 'st' });
+    expect(confirmation).toMatchObject({ status: 200, title: expect.stringMatching(/sign out/i) });
+    expect((await confirm(visit.browser, confirmation)).url.origin).toBe(server.origin);
   });
 });

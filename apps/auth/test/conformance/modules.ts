@@ -1,21 +1,31 @@
-// The modules of the OpenID conformance plans "basic", "implicit" and "form post", by the suite's own names: each is what the suite's
-// public description of that name demands. docs/conformance.md says which plan runs which, and with what result.
+// Implements the modules of the OpenID conformance plans "basic", "implicit" and "form post", under the names of the
+// suite and by its public descriptions. docs/conformance.md lists which plan runs which module, and the results.
 
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
-import { type Answer, newBrowser, type RelyingParty, redirectUri, secondClient, type Tokens } from './relying-party.ts';
+import {
+  type AuthorizationResponse,
+  newBrowser,
+  type RelyingParty,
+  redirectUri,
+  secondClient,
+  type Tokens,
+} from './relying-party.ts';
 
 type Module = (rp: RelyingParty) => Promise<void>;
 
-/** An authorization request that has to succeed whatever parameter it carries. */
+/** An authorization request with these parameters must succeed. */
 const succeeds =
   (params: Record<string, string>, options: { post?: boolean } = {}): Module =>
   async (rp) => {
     await rp.accept(await rp.authorize(params, options));
   };
 
-/** Scope claims are in the id_token and, where there is an access token, at userinfo (OpenID Connect Core section 5.4). */
+/**
+ * Scope claims are in the id_token and, where there is an access token, at userinfo (OpenID Connect Core section
+ * 5.4).
+ */
 const returnsClaims =
   (params: Record<string, string>, claims: Record<string, unknown>): Module =>
   async (rp) => {
@@ -28,37 +38,34 @@ const returnsClaims =
 const profile = { name: 'Pat Player', preferred_username: 'player@example.com' };
 const email = { email: 'player@example.com', email_verified: true };
 
-/** What waiting would do, without waiting: everything in the database is `seconds` older. */
+/** Makes every record in the database older, instead of waiting. */
 async function age(server: AuthServer, seconds: number): Promise<void> {
   await server.db.raw(
-    `update oidc_artifact set expires_at = expires_at - make_interval(secs => ?),
-       consumed_at = consumed_at - make_interval(secs => ?),
-       payload = case when payload ? 'loginTs'
-         then jsonb_set(payload, '{loginTs}', to_jsonb((payload ->> 'loginTs')::int - ?::int)) else payload end`.replace(
-      "payload ? '",
-      "payload \\? '",
-    ),
-    [seconds, seconds, seconds],
+    `update oidc_artifact set expires_at = expires_at - make_interval(secs => :seconds),
+       consumed_at = consumed_at - make_interval(secs => :seconds),
+       payload = payload || case when payload ->> 'loginTs' is null then '{}'
+         else jsonb_build_object('loginTs', (payload ->> 'loginTs')::int - :seconds::int) end`,
+    { seconds },
   );
 }
 
-/** Signs in, lets time go by, and asks again in the same browser. */
-async function twice(
+/** Signs in, makes the session older, and sends a second request in the same browser. */
+async function requestTwice(
   rp: RelyingParty,
   first: Record<string, string>,
   second: Record<string, string> | ((tokens: Tokens) => Record<string, string>),
   between = 2,
-): Promise<{ before: Tokens; answer: Answer }> {
+): Promise<{ before: Tokens; response: AuthorizationResponse }> {
   const browser: FormBrowser = newBrowser(rp.server);
   const before = await rp.accept(await rp.authorize(first, { browser }));
   if (between > 0) await age(rp.server, between);
   const params = typeof second === 'function' ? second(before) : second;
-  return { before, answer: await rp.authorize(params, { browser }) };
+  return { before, response: await rp.authorize(params, { browser }) };
 }
 
-async function sameEndUser(rp: RelyingParty, before: Tokens, answer: Answer): Promise<Tokens> {
-  expect(answer.seen).toEqual([]);
-  const after = await rp.accept(answer);
+async function sameEndUser(rp: RelyingParty, before: Tokens, response: AuthorizationResponse): Promise<Tokens> {
+  expect(response.seen).toEqual([]);
+  const after = await rp.accept(response);
   expect(after.claims.sub).toBe(before.claims.sub);
   return after;
 }
@@ -66,7 +73,7 @@ async function sameEndUser(rp: RelyingParty, before: Tokens, answer: Answer): Pr
 const requestObject = (claims: object): string =>
   `${[{ alg: 'none' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
 
-const userinfoAnswers =
+const userinfoReturnsClaims =
   (init: (accessToken: string) => RequestInit): Module =>
   async (rp) => {
     const { accessToken = '', claims } = await rp.accept(await rp.authorize({ scope: 'openid profile' }));
@@ -76,19 +83,19 @@ const userinfoAnswers =
 const codeReuse =
   (seconds: number): Module =>
   async (rp) => {
-    const answer = await rp.authorize();
-    const { accessToken } = await rp.accept(answer);
+    const response = await rp.authorize();
+    const { accessToken } = await rp.accept(response);
     if (seconds > 0) await age(rp.server, seconds);
-    const again = await rp.redeem(answer.params.get('code') ?? '');
+    const again = await rp.redeem(response.params.get('code') ?? '');
     expect(again).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect(await rp.userinfo(accessToken)).toMatchObject({ status: 401, error: 'invalid_token' });
   };
 
 export const modules = {
   'oidcc-server': async (rp) => {
-    const answer = await rp.authorize();
-    expect(answer.seen[0]).toBe('sign-in');
-    const { accessToken, claims } = await rp.accept(answer);
+    const response = await rp.authorize();
+    expect(response.seen[0]).toBe('sign-in');
+    const { accessToken, claims } = await rp.accept(response);
     if (accessToken) expect(await rp.userinfo(accessToken)).toEqual({ status: 200, sub: claims.sub });
   },
   'oidcc-server-client-secret-post': succeeds({}),
@@ -100,12 +107,12 @@ export const modules = {
     expect(page.status === 0 ? page.url.searchParams.get('error') : page.html).toContain('invalid_request');
   },
   'oidcc-idtoken-signature': succeeds({}),
-  'oidcc-userinfo-get': userinfoAnswers((token) => ({ headers: { Authorization: `Bearer ${token}` } })),
-  'oidcc-userinfo-post-header': userinfoAnswers((token) => ({
+  'oidcc-userinfo-get': userinfoReturnsClaims((token) => ({ headers: { Authorization: `Bearer ${token}` } })),
+  'oidcc-userinfo-post-header': userinfoReturnsClaims((token) => ({
     method: 'POST',
     headers: { Authorization: `Bearer ${token}` },
   })),
-  'oidcc-userinfo-post-body': userinfoAnswers((token) => ({
+  'oidcc-userinfo-post-body': userinfoReturnsClaims((token) => ({
     method: 'POST',
     headers: {},
     body: new URLSearchParams({ access_token: token }),
@@ -114,14 +121,14 @@ export const modules = {
     await rp.accept(await rp.authorize({ nonce: undefined }));
   },
   'oidcc-ensure-request-without-nonce-fails': async (rp) =>
-    rp.refused(await rp.authorize({ nonce: undefined }), 'invalid_request'),
+    rp.reject(await rp.authorize({ nonce: undefined }), 'invalid_request'),
   'oidcc-scope-profile': returnsClaims({ scope: 'openid profile' }, profile),
   'oidcc-scope-email': returnsClaims({ scope: 'openid email' }, email),
-  'oidcc-scope-address': async (rp) => rp.refused(await rp.authorize({ scope: 'openid address' }), 'invalid_scope'),
-  'oidcc-scope-phone': async (rp) => rp.refused(await rp.authorize({ scope: 'openid phone' }), 'invalid_scope'),
+  'oidcc-scope-address': async (rp) => rp.reject(await rp.authorize({ scope: 'openid address' }), 'invalid_scope'),
+  'oidcc-scope-phone': async (rp) => rp.reject(await rp.authorize({ scope: 'openid phone' }), 'invalid_scope'),
   'oidcc-scope-all': async (rp) => {
     await returnsClaims({ scope: 'openid profile email roles' }, { ...profile, ...email, roles: ['player'] })(rp);
-    rp.refused(await rp.authorize({ scope: 'openid profile email address phone' }), 'invalid_scope');
+    rp.reject(await rp.authorize({ scope: 'openid profile email address phone' }), 'invalid_scope');
   },
   'oidcc-alternate-happy-flow': async (rp) => {
     const reversed = Object.entries(rp.requestOf({ scope: 'email openid' })).reverse();
@@ -138,38 +145,41 @@ export const modules = {
   'oidcc-display-page': succeeds({ display: 'page' }),
   'oidcc-display-popup': succeeds({ display: 'popup' }),
   'oidcc-prompt-login': async (rp) => {
-    const { before, answer } = await twice(rp, { max_age: '15000' }, { prompt: 'login', max_age: '15000' });
-    expect(answer.seen).toEqual(['sign-in']);
-    const { claims } = await rp.accept(answer);
+    const { before, response } = await requestTwice(rp, { max_age: '15000' }, { prompt: 'login', max_age: '15000' });
+    expect(response.seen).toEqual(['sign-in']);
+    const { claims } = await rp.accept(response);
     expect(claims.sub).toBe(before.claims.sub);
-    // The session was made two seconds older than the first id_token says: only a new sign-in is later than that.
+    // The session was made two seconds older than the first id_token, so a greater auth_time proves a new sign-in.
     expect(Number(claims.auth_time)).toBeGreaterThan(Number(before.claims.auth_time) - 2);
   },
   'oidcc-prompt-none-not-logged-in': async (rp) => {
-    const answer = await rp.authorize({ prompt: 'none', state: 's'.repeat(128) });
-    rp.refused(answer, /^(login|interaction|consent|account_selection)_required$/);
+    const response = await rp.authorize({ prompt: 'none', state: 's'.repeat(128) });
+    rp.reject(response, /^(login|interaction|consent|account_selection)_required$/);
   },
   'oidcc-prompt-none-logged-in': async (rp) => {
-    const { before, answer } = await twice(rp, {}, { prompt: 'none' });
-    await sameEndUser(rp, before, answer);
+    const { before, response } = await requestTwice(rp, {}, { prompt: 'none' });
+    await sameEndUser(rp, before, response);
   },
   'oidcc-max-age-1': async (rp) => {
-    const { before, answer } = await twice(rp, {}, { max_age: '1' });
-    expect(answer.seen).toEqual(['sign-in']);
-    const { claims } = await rp.accept(answer);
+    const { before, response } = await requestTwice(rp, {}, { max_age: '1' });
+    expect(response.seen).toEqual(['sign-in']);
+    const { claims } = await rp.accept(response);
     expect(claims.sub).toBe(before.claims.sub);
     expect(Number(claims.auth_time)).toBeGreaterThan(Date.now() / 1000 - 60);
   },
   'oidcc-max-age-10000': async (rp) => {
-    const { before, answer } = await twice(rp, { max_age: '15000' }, { max_age: '10000' }, 0);
-    const after = await sameEndUser(rp, before, answer);
+    const { before, response } = await requestTwice(rp, { max_age: '15000' }, { max_age: '10000' }, 0);
+    const after = await sameEndUser(rp, before, response);
     expect(after.claims.auth_time).toEqual(expect.any(Number));
     expect(after.claims.auth_time).toBe(before.claims.auth_time);
   },
   'oidcc-ensure-request-with-unknown-parameter-succeeds': succeeds({ extra: 'foobar' }),
   'oidcc-id-token-hint': async (rp) => {
-    const { before, answer } = await twice(rp, {}, ({ idToken }) => ({ prompt: 'none', id_token_hint: idToken }));
-    await sameEndUser(rp, before, answer);
+    const { before, response } = await requestTwice(rp, {}, ({ idToken }) => ({
+      prompt: 'none',
+      id_token_hint: idToken,
+    }));
+    await sameEndUser(rp, before, response);
   },
   'oidcc-login-hint': succeeds({ login_hint: 'buffy@rp.example' }),
   'oidcc-ui-locales': succeeds({ ui_locales: 'se' }),
@@ -184,9 +194,9 @@ export const modules = {
   },
   'oidcc-ensure-post-request-succeeds': succeeds({}, { post: true }),
   'oidcc-request-uri-unsigned-supported-correctly-or-rejected-as-unsupported': async (rp) =>
-    rp.refused(await rp.authorize({ request_uri: 'https://rp.example/request.jwt' }), 'request_uri_not_supported'),
+    rp.reject(await rp.authorize({ request_uri: 'https://rp.example/request.jwt' }), 'request_uri_not_supported'),
   'oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported': async (rp) =>
-    rp.refused(await rp.authorize({ request: requestObject(rp.requestOf()) }), 'request_not_supported'),
+    rp.reject(await rp.authorize({ request: requestObject(rp.requestOf()) }), 'request_not_supported'),
   'oidcc-ensure-request-object-with-redirect-uri': async (rp) => {
     const request = requestObject(rp.requestOf());
     const { page, via } = await rp.authorize({ request, redirect_uri: `${redirectUri}/other` });
@@ -194,8 +204,8 @@ export const modules = {
     expect(page.html).toContain('redirect_uri');
   },
   'oidcc-claims-essential': async (rp) => {
-    const place = rp.variant.responseType === 'id_token' ? 'id_token' : 'userinfo';
-    await succeeds({ claims: JSON.stringify({ [place]: { name: { essential: true } } }) })(rp);
+    const target = rp.variant.responseType === 'id_token' ? 'id_token' : 'userinfo';
+    await succeeds({ claims: JSON.stringify({ [target]: { name: { essential: true } } }) })(rp);
   },
   'oidcc-refresh-token': async (rp) => {
     const scope = 'openid offline_access';
@@ -204,7 +214,7 @@ export const modules = {
     const second = await rp.refresh(String(first.refreshToken));
     expect(second).toMatchObject({ status: 200, access_token: expect.any(String), refresh_token: expect.any(String) });
     expect(second.access_token).not.toBe(first.accessToken);
-    const claims = await rp.judgeIdToken(String(second.id_token), { nonce: first.claims.nonce as string });
+    const claims = await rp.checkIdToken(String(second.id_token), { nonce: first.claims.nonce as string });
     for (const claim of ['iss', 'sub', 'aud', 'auth_time']) expect(claims[claim]).toEqual(first.claims[claim]);
     expect(await rp.userinfo(String(second.access_token))).toMatchObject({ status: 200, sub: claims.sub });
     expect(await rp.refresh(String(second.refresh_token), secondClient)).toMatchObject({
@@ -213,11 +223,11 @@ export const modules = {
     });
   },
   'oidcc-ensure-request-with-valid-pkce-succeeds': async (rp) => {
-    const answer = await rp.authorize({
+    const response = await rp.authorize({
       code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
       code_challenge_method: 'S256',
     });
-    await rp.accept(answer, { code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' });
+    await rp.accept(response, { code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' });
   },
 } satisfies Record<string, Module>;
 

@@ -1,5 +1,5 @@
-// openid-client, the certified relying party that applications use, drives what the other files' openid-client tests do not: a public
-// client with PKCE, the answer by form_post, id_token alone, both social flows, and sign-out. docs/conformance.md lists the rest.
+// Tests with openid-client, a certified relying party library, what other files do not test with it: a public client
+// with PKCE, form_post, id_token alone, both social flows, and sign-out. docs/conformance.md lists the other tests.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ const newChecks = () => ({
   expectedNonce: openid.randomNonce(),
   pkceCodeVerifier: openid.randomPKCECodeVerifier(),
 });
-const visit = async (config: openid.Configuration, params: Record<string, string>) => {
+const signInWith = async (config: openid.Configuration, params: Record<string, string>) => {
   const browser = openBrowser(server);
   return signInAndConsent(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));
 };
@@ -39,7 +39,7 @@ const visit = async (config: openid.Configuration, params: Record<string, string
 test('a public client: code with PKCE, refresh, userinfo', async () => {
   const config = await discover('demo-spa', openid.None());
   const checks = newChecks();
-  const back = await visit(config, {
+  const back = await signInWith(config, {
     redirect_uri: 'http://localhost:4010/spa',
     scope: 'openid profile offline_access',
     state: checks.expectedState,
@@ -53,10 +53,10 @@ test('a public client: code with PKCE, refresh, userinfo', async () => {
   expect(await openid.fetchUserInfo(config, again.access_token, sub)).toMatchObject({ sub, name: 'Pat Player' });
 });
 
-test('the answer by form_post', async () => {
+test('the response with form_post', async () => {
   const config = await discover(codeClient.id, openid.ClientSecretPost(codeClient.secret));
   const checks = newChecks();
-  const page = await visit(config, {
+  const page = await signInWith(config, {
     redirect_uri: redirectUri,
     scope: 'openid',
     response_mode: 'form_post',
@@ -66,8 +66,8 @@ test('the answer by form_post', async () => {
     code_challenge_method: 'S256',
   });
   const fields = page.forms[0]?.fields.map(({ name, value }) => [name, value] as [string, string]) ?? [];
-  const arrived = new Request(redirectUri, { method: 'POST', body: new URLSearchParams(fields) });
-  const tokens = await openid.authorizationCodeGrant(config, arrived, { ...checks, idTokenExpected: true });
+  const formPost = new Request(redirectUri, { method: 'POST', body: new URLSearchParams(fields) });
+  const tokens = await openid.authorizationCodeGrant(config, formPost, { ...checks, idTokenExpected: true });
   expect(tokens.claims()).toMatchObject({ sub: 'acc-player', aud: codeClient.id });
 });
 
@@ -76,7 +76,7 @@ test('an id_token alone', async () => {
   openid.useIdTokenResponseType(config);
   const { expectedState, expectedNonce } = newChecks();
   const params = { redirect_uri: redirectUri, scope: 'openid email', state: expectedState, nonce: expectedNonce };
-  const back = await visit(config, params);
+  const back = await signInWith(config, params);
   const claims = await openid.implicitAuthentication(config, back.url, expectedNonce, { expectedState });
   expect(claims).toMatchObject({ sub: 'acc-player', email: 'player@example.com' });
 });

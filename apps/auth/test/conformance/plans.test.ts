@@ -1,5 +1,6 @@
-// The OpenID conformance plans "basic", "implicit", "form post basic" and "form post implicit" for a provider with discovery and static
-// clients, module by module under the suite's names; docs/conformance.md is the table. OpenID Connect Core 1.0 section 15.1.
+// Runs the OpenID conformance plans "basic", "implicit", "form post basic" and "form post implicit", for a provider
+// with discovery and static clients (OpenID Connect Core section 15.1). Each test has the name of a module of the
+// suite; docs/conformance.md lists the results.
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
 import { type ModuleName, modules } from './modules.ts';
@@ -39,13 +40,13 @@ const forEveryResponseType: readonly ModuleName[] = [
   'oidcc-ensure-request-object-with-redirect-uri',
   'oidcc-claims-essential',
 ];
-const ofUserinfo: readonly ModuleName[] = [
+const userinfoModules: readonly ModuleName[] = [
   'oidcc-userinfo-get',
   'oidcc-userinfo-post-header',
   'oidcc-userinfo-post-body',
   'oidcc-response-type-missing',
 ];
-const ofCode: readonly ModuleName[] = [
+const codeModules: readonly ModuleName[] = [
   'oidcc-ensure-request-without-nonce-succeeds-for-code-flow',
   'oidcc-codereuse',
   'oidcc-codereuse-30seconds',
@@ -55,14 +56,14 @@ const ofCode: readonly ModuleName[] = [
 ];
 
 const basicPlan: [Variant, readonly ModuleName[]][] = [
-  [{ responseType: 'code' }, [...forEveryResponseType, ...ofUserinfo, ...ofCode]],
+  [{ responseType: 'code' }, [...forEveryResponseType, ...userinfoModules, ...codeModules]],
   [{ responseType: 'code', clientAuth: 'post' }, ['oidcc-server-client-secret-post']],
 ];
 const implicitPlan: [Variant, readonly ModuleName[]][] = [
   [{ responseType: 'id_token' }, [...forEveryResponseType, 'oidcc-ensure-request-without-nonce-fails']],
   [
     { responseType: 'id_token token' },
-    [...forEveryResponseType, 'oidcc-ensure-request-without-nonce-fails', ...ofUserinfo],
+    [...forEveryResponseType, 'oidcc-ensure-request-without-nonce-fails', ...userinfoModules],
   ],
 ];
 const plans = {

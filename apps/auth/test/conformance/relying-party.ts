@@ -1,5 +1,6 @@
-// The relying party of the OpenID conformance plans, re-implemented from their public descriptions: registered as static clients, it
-// sends an end user in a browser through the authorization endpoint and judges every answer as OpenID Connect Core asks it to.
+// Implements the relying party of the OpenID conformance plans, from their public descriptions. It is registered as
+// static clients, sends an end user in a test browser through the authorization endpoint, and checks every response
+// by the rules of OpenID Connect Core.
 import { createHash, randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
@@ -44,8 +45,9 @@ export async function startForRelyingParty(environment: Record<string, string> =
   return server;
 }
 
-/** What came back to the redirect URI, and which pages the end user saw on the way; `page` where it ended at the provider. */
-export interface Answer {
+/** The parameters at the redirect URI, the pages that the end user saw before, and the last page. */
+export interface AuthorizationResponse {
+  /** Undefined if the end user did not return to the redirect URI. */
   readonly via?: 'query' | 'fragment' | 'form_post';
   readonly params: URLSearchParams;
   readonly seen: readonly ('sign-in' | 'consent')[];
@@ -87,7 +89,11 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<string, string>;
   };
 
-  const finish = async (browser: FormBrowser, first: Page, sent: Record<string, string>): Promise<Answer> => {
+  const finish = async (
+    browser: FormBrowser,
+    first: Page,
+    sent: Record<string, string>,
+  ): Promise<AuthorizationResponse> => {
     const seen: ('sign-in' | 'consent')[] = [];
     let page = first;
     for (let step = 0; step < 4; step += 1) {
@@ -116,7 +122,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   const authorize = async (
     params: Record<string, string | undefined> = {},
     { browser = newBrowser(server), post = false }: { browser?: FormBrowser; post?: boolean } = {},
-  ): Promise<Answer> => {
+  ): Promise<AuthorizationResponse> => {
     const sent = requestOf(params);
     const address = `${server.origin}/connect/authorize`;
     if (!post) return finish(browser, await browser.open(`${address}?${new URLSearchParams(sent)}`), sent);
@@ -144,8 +150,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
     );
 
-  /** OpenID Connect Core section 3.1.3.7; the algorithm is RS256 where none was registered. */
-  const judgeIdToken = async (
+  /** OpenID Connect Core section 3.1.3.7. The algorithm is RS256, because the clients are registered without one. */
+  const checkIdToken = async (
     idToken: string,
     { nonce, accessToken }: { nonce?: string | undefined; accessToken?: string | undefined },
   ): Promise<JWTPayload> => {
@@ -166,42 +172,42 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     return payload;
   };
 
-  const isFrom = ({ params, sent, via }: Answer): void => {
+  const checkOrigin = ({ params, sent, via }: AuthorizationResponse): void => {
     expect(via).toBe(responseMode ?? (isCode ? 'query' : 'fragment'));
     expect(params.get('state')).toBe(sent.state ?? null);
     if (params.has('iss')) expect(params.get('iss')).toBe(server.origin);
   };
 
-  /** A successful answer, its tokens fetched and judged. */
-  const accept = async (answer: Answer, more: Record<string, string> = {}): Promise<Tokens> => {
-    isFrom(answer);
-    expect(Object.fromEntries(answer.params)).not.toHaveProperty('error');
-    const { params, sent } = answer;
-    const response: Record<string, unknown> = isCode
+  /** Checks a successful response, redeems the code and checks the tokens. */
+  const accept = async (response: AuthorizationResponse, more: Record<string, string> = {}): Promise<Tokens> => {
+    checkOrigin(response);
+    expect(Object.fromEntries(response.params)).not.toHaveProperty('error');
+    const { params, sent } = response;
+    const tokenResponse: Record<string, unknown> = isCode
       ? await redeem(params.get('code') ?? '', codeClient, more)
       : { status: 200, ...Object.fromEntries(params) };
-    expect(response).toMatchObject({ status: 200, id_token: expect.any(String) });
+    expect(tokenResponse).toMatchObject({ status: 200, id_token: expect.any(String) });
     if (responseType !== 'id_token') {
-      expect(String(response.token_type)).toMatch(/^bearer$/i);
-      expect(Number(response.expires_in)).toBeGreaterThan(0);
-    } else expect(response).not.toHaveProperty('access_token');
-    const accessToken = response.access_token as string | undefined;
-    const idToken = String(response.id_token);
+      expect(String(tokenResponse.token_type)).toMatch(/^bearer$/i);
+      expect(Number(tokenResponse.expires_in)).toBeGreaterThan(0);
+    } else expect(tokenResponse).not.toHaveProperty('access_token');
+    const accessToken = tokenResponse.access_token as string | undefined;
+    const idToken = String(tokenResponse.id_token);
     return {
-      claims: await judgeIdToken(idToken, { nonce: sent.nonce, accessToken }),
+      claims: await checkIdToken(idToken, { nonce: sent.nonce, accessToken }),
       idToken,
       accessToken,
-      refreshToken: response.refresh_token as string | undefined,
-      scope: response.scope as string | undefined,
+      refreshToken: tokenResponse.refresh_token as string | undefined,
+      scope: tokenResponse.scope as string | undefined,
     };
   };
 
-  /** An error that came back to the redirect URI as RFC 6749 section 4.1.2.1 has it, without a code or a token. */
-  const refused = (answer: Answer, code: string | RegExp): void => {
-    isFrom(answer);
-    expect(answer.params.get('error')).toMatch(code);
-    expect(answer.params.get('error_description') ?? '').toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/);
-    for (const name of ['code', 'access_token', 'id_token']) expect(answer.params.has(name)).toBe(false);
+  /** Checks an error response at the redirect URI (RFC 6749 section 4.1.2.1). It has no code and no token. */
+  const reject = (response: AuthorizationResponse, code: string | RegExp): void => {
+    checkOrigin(response);
+    expect(response.params.get('error')).toMatch(code);
+    expect(response.params.get('error_description') ?? '').toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/);
+    for (const name of ['code', 'access_token', 'id_token']) expect(response.params.has(name)).toBe(false);
   };
 
   const userinfo = async (accessToken: string | undefined, init: RequestInit = {}): Promise<Record<string, unknown>> =>
@@ -212,7 +218,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       }),
     );
 
-  return { server, variant, client, requestOf, authorize, accept, refused, redeem, refresh, userinfo, judgeIdToken };
+  return { server, variant, client, requestOf, authorize, accept, reject, redeem, refresh, userinfo, checkIdToken };
 }
 
 function withoutSubmit(params: URLSearchParams): URLSearchParams {
