@@ -1,4 +1,4 @@
-// POST /api/bookings. Specification, "POST /api/bookings" and "Errors"; contract section 7.
+// Tests POST /api/bookings (specification, "POST /api/bookings" and "Errors").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -13,7 +13,7 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
   system.call('POST', '/api/bookings', { body, headers });
 
 describe('201', () => {
-  test('answers the booking with its links, its Location and its ETag', async () => {
+  test('returns the booking with its links, Location and ETag', async () => {
     const body = { ...bookingBody(), bayId: 'bay-n1-01', externalBookingId: 'ext-1', correlationId: 'session-1' };
     const response = await post(body);
     expect(response.status).toBe(201);
@@ -38,7 +38,7 @@ describe('201', () => {
     expect(got.headers.etag).toBe(response.headers.etag);
   });
 
-  test('without externalBookingId and correlationId, which are then left out', async () => {
+  test('leaves out externalBookingId and correlationId if the request has none', async () => {
     for (const fields of [{}, { externalBookingId: null, correlationId: null }]) {
       const { status, body } = await post(bookingBody(fields));
       expect(status).toBe(201);
@@ -47,7 +47,7 @@ describe('201', () => {
     }
   });
 
-  test('takes any zone and any number of digits, and answers UTC with milliseconds', async () => {
+  test('accepts every zone and any number of digits, and returns UTC with milliseconds', async () => {
     const { status, body } = await post(
       bookingBody({ startDate: '2041-03-01T10:00:00.123987654321+02:00', endDate: '2041-03-01T03:30:00-05:30' }),
     );
@@ -56,7 +56,7 @@ describe('201', () => {
     expect(body.endDate).toBe('2041-03-01T09:00:00.000Z');
   });
 
-  test('a startDate in the past is fine as long as endDate is not', async () => {
+  test('a startDate in the past is allowed if endDate is not in the past', async () => {
     const { status } = await post(
       bookingBody({
         bayId: 'bay-n1-09',
@@ -67,33 +67,33 @@ describe('201', () => {
     expect(status).toBe(201);
   });
 
-  test('an instant, startDate = endDate', async () => {
+  test('startDate and endDate may be equal', async () => {
     const { startDate } = bookingBody();
     expect((await post(bookingBody({ startDate, endDate: startDate }))).status).toBe(201);
   });
 
-  test('back to back is no overlap', async () => {
+  test('a booking may start when another one ends', async () => {
     const one = bookingBody({ bayId: 'bay-n2-05' });
     const next = new Date(Date.parse(one.endDate) + 3_600_000).toISOString();
     expect((await post(one)).status).toBe(201);
     expect((await post({ ...one, startDate: one.endDate, endDate: next })).status).toBe(201);
   });
 
-  test('fields that are not known are ignored', async () => {
+  test('unknown fields are ignored', async () => {
     const { status, body } = await post(bookingBody({ id: 'mine', version: 7, price: { amount: 1 } }));
     expect(status).toBe(201);
     expect(body.id).not.toBe('mine');
     expect(body).not.toHaveProperty('price');
   });
 
-  test('strings of 256 characters, whatever their alphabet', async () => {
+  test('strings may have 256 characters of any alphabet', async () => {
     const userAlias = '⛳'.repeat(256);
     const { status, body } = await post(bookingBody({ userAlias, externalBookingId: `é'";--${'x'.repeat(250)}` }));
     expect(status).toBe(201);
     expect(body.userAlias).toBe(userAlias);
   });
 
-  test('a body of JSON in application/something+json with a charset', async () => {
+  test('the content type may be application/vnd.x+json with a charset', async () => {
     const { status } = await post(JSON.stringify(bookingBody()), {
       'Content-Type': 'application/vnd.x+json; charset="UTF-8"',
     });
@@ -119,7 +119,7 @@ describe('400', () => {
     }
   });
 
-  test('ERR00001 once for each field of an empty object, with externalBookingId ""', async () => {
+  test('ERR00001 for each mandatory field of an empty object, with externalBookingId ""', async () => {
     const { status, body } = await post({});
     expect(status).toBe(400);
     expect(body.errors.map(({ description }: { description: string }) => description)).toEqual([
@@ -169,13 +169,13 @@ describe('400', () => {
   });
 
   test.each([
-    ['no JSON', '{"bayId":'],
+    ['not JSON', '{"bayId":'],
     ['an array', '[]'],
     ['a string', '"bay"'],
     ['null', 'null'],
-    ['nothing', ''],
-    ['no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])],
-  ])('ERR00003 when the body is %s', async (_what, body) => {
+    ['empty', ''],
+    ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])],
+  ])('ERR00003 when the body is %s', async (_title, body) => {
     const response = await post(body);
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['ERR00003']);
@@ -190,7 +190,7 @@ describe('400', () => {
     expect(response.body.errors[0].description).toBe('EndDate cannot be before StartDate.');
   });
 
-  test('ERR00011 when endDate lies in the past', async () => {
+  test('ERR00011 when endDate is in the past', async () => {
     const endDate = new Date(Date.now() - 1_000).toISOString();
     const response = await post(bookingBody({ startDate: '2020-01-01T00:00:00Z', endDate }));
     expect(errorCodes(response)).toEqual(['ERR00011']);
@@ -198,7 +198,7 @@ describe('400', () => {
   });
 
   test.each(['bay-nowhere', 'bay-e1-01', "bay' or ''='"])(
-    'ERR00012 when bayId matches no bay that the token reaches: %s',
+    "ERR00012 when bayId is not the id of a bay of the token's facilities: %s",
     async (bayId) => {
       const response = await post(bookingBody({ bayId }));
       expect(response.status).toBe(400);
@@ -221,7 +221,7 @@ describe('400', () => {
     ]);
   });
 
-  test('BOOK00001 over the whole service: also for a booking of a facility that the token does not reach', async () => {
+  test('BOOK00001 also if the other booking belongs to a facility that the token does not name', async () => {
     const east = await system.token(['fac-east']);
     const body = bookingBody({ bayId: 'bay-e1-01', externalBookingId: 'ext-east' });
     expect((await system.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
@@ -256,7 +256,7 @@ describe('400', () => {
     expect(response.body.errors[0].description).toBe('The bay is not available for booking.');
   });
 
-  test('all faults that can be found are reported together, one entry each', async () => {
+  test('all errors that can be found are reported together, with one entry for each', async () => {
     expect(
       errorCodes(
         await post({ bayId: 'bay-nowhere', startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z' }),
@@ -272,7 +272,7 @@ describe('400', () => {
     ]);
   });
 
-  test('BOOK00001 before BOOK00002 when both hold, as in a repeated request', async () => {
+  test('BOOK00001 comes before BOOK00002 when both apply, as for a repeated request', async () => {
     const body = bookingBody({ externalBookingId: 'ext-twice' });
     expect((await post(body)).status).toBe(201);
     expect(errorCodes(await post(body))).toEqual(['BOOK00001', 'BOOK00002']);
@@ -307,7 +307,7 @@ describe('415', () => {
     expect(errorCodes(response)).toEqual(['ERR00415']);
   });
 
-  test('a body in an encoding that is not known', async () => {
+  test('a body with an unknown Content-Encoding', async () => {
     const response = await post(JSON.stringify(bookingBody()), { 'Content-Encoding': 'zstd-ish' });
     expect(response.status).toBe(415);
   });

@@ -1,4 +1,4 @@
-// DELETE /api/bookings/{id}. Specification, "DELETE /api/bookings/{id}"; contract section 7.
+// Tests DELETE /api/bookings/{id} (specification, "DELETE /api/bookings/{id}").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -15,7 +15,7 @@ const remove = (id: string, headers: Record<string, string> = {}) =>
   system.call('DELETE', `/api/bookings/${id}`, { headers });
 
 describe('204', () => {
-  test('no body, and the booking is gone', async () => {
+  test('deletes the booking and returns no body', async () => {
     const { body } = await create();
     const response = await remove(body.id);
     expect(response.status).toBe(204);
@@ -23,19 +23,19 @@ describe('204', () => {
     expect((await system.call('GET', `/api/bookings/${body.id}`)).status).toBe(404);
   });
 
-  test('frees the slot and the externalBookingId', async () => {
+  test('the time slot and the externalBookingId can be used again', async () => {
     const fields = bookingBody({ externalBookingId: 'ext-again' });
     const { body } = await system.call('POST', '/api/bookings', { body: fields });
     expect((await remove(body.id)).status).toBe(204);
     expect((await system.call('POST', '/api/bookings', { body: fields })).status).toBe(201);
   });
 
-  test('If-Match with the current ETag', async () => {
+  test('If-Match may be the current ETag', async () => {
     const { body, headers } = await create();
     expect((await remove(body.id, { 'If-Match': headers.etag as string })).status).toBe(204);
   });
 
-  test('a body is not looked at', async () => {
+  test('a body is ignored', async () => {
     const { body } = await create();
     const response = await system.call('DELETE', `/api/bookings/${body.id}`, { body: '{broken' });
     expect(response.status).toBe(204);
@@ -43,13 +43,13 @@ describe('204', () => {
 });
 
 describe('404', () => {
-  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid'])('a booking that is not there: %s', async (id) => {
+  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid'])('a booking that does not exist: %s', async (id) => {
     const response = await remove(id);
     expect(response.status).toBe(404);
     expect(errorCodes(response)).toEqual(['ERR00404']);
   });
 
-  test('a second time', async () => {
+  test('a booking that was deleted before', async () => {
     const { body } = await create({ externalBookingId: 'ext-second' });
     expect((await remove(body.id)).status).toBe(204);
     expect((await remove(body.id)).status).toBe(404);
@@ -57,7 +57,7 @@ describe('404', () => {
 });
 
 describe('412', () => {
-  test('If-Match names another version: the booking and its externalBookingId stay', async () => {
+  test('If-Match has an old ETag: the booking and its externalBookingId stay', async () => {
     const { body, headers } = await create({ externalBookingId: 'ext-stays' });
     expect((await system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody() })).status).toBe(200);
     expect(errorCodes(await remove(body.id, { 'If-Match': headers.etag as string }))).toEqual(['ERR00412']);

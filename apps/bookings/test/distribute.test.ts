@@ -1,5 +1,4 @@
-// npm run distribute -w apps/bookings: does every table have its place, is a plain PostgreSQL left as it is, and what is refused? On a
-// cluster the command is tried by tests/citus.test.ts.
+// Tests `npm run distribute -w apps/bookings` on a plain PostgreSQL. tests/citus.test.ts tests it on a Citus cluster.
 import { query } from '@bay-booking/service/database/database';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
@@ -15,26 +14,26 @@ beforeAll(async () => {
 });
 afterAll(() => system.close());
 
-const keyed = [...distribution.colocated, ...distribution.independent];
+const distributedTables = [...distribution.colocated, ...distribution.independent];
 
-test('every table is spread by a column of its own, or stays on the coordinator', async () => {
+test('every table is distributed by one of its columns or stays on the coordinator', async () => {
   const tables = await query<{ name: string }>(
     system.db,
     "select tablename as name from pg_tables where schemaname = 'public' order by 1",
   );
-  const listed = [...keyed.map(({ table }) => table), ...distribution.local];
+  const listed = [...distributedTables.map(({ table }) => table), ...distribution.local];
   expect(listed.toSorted()).toEqual(tables.map(({ name }) => name));
-  for (const { table, column } of keyed) {
-    const found = await query(
+  for (const { table, column } of distributedTables) {
+    const columns = await query(
       system.db,
       'select from pg_attribute where attrelid = $1::regclass and attname = $2 and attnotnull',
       [table, column],
     );
-    expect(found).toHaveLength(1);
+    expect(columns).toHaveLength(1);
   }
 });
 
-test('a table comes after those that it refers to', async () => {
+test('a table is distributed after the tables that it references', async () => {
   const order = distribution.colocated.map(({ table }) => table);
   const references = await query<{ from: string; to: string }>(
     system.db,
@@ -45,12 +44,12 @@ test('a table comes after those that it refers to', async () => {
     expect(order.indexOf(to)).toBeLessThan(order.indexOf(from));
 });
 
-test('once more, or where there is no Citus: nothing happens', async () => {
+test('a second run, or a database without Citus, changes nothing', async () => {
   const options = { url: system.databaseUrl, directory: migrationsDirectory, distribution };
   expect(await distribute(options)).toEqual((await isDistributed(system.db)) ? [] : undefined);
 });
 
-test('without Citus not even the schema is looked at', async () => {
+test('without Citus, the command does not need the schema', async () => {
   const empty = await createTestDatabase();
   try {
     expect(await distribute({ url: empty.url, directory: migrationsDirectory, distribution })).toBeUndefined();

@@ -48,7 +48,7 @@ async function expectStatements(used: readonly string[], unused: string): Promis
   expect(texts).not.toContain(unused);
 }
 
-test('a create inserts the booking and counts it, with or without external booking id and Idempotency-Key', async () => {
+test('a create inserts and counts the booking, with or without external booking id and Idempotency-Key', async () => {
   const before = await expectConsistentCount();
   expect((await create(bodyAt(1))).status).toBe(201);
   expect((await create(bodyAt(2, { externalBookingId: 'ext-1' }))).status).toBe(201);

@@ -1,4 +1,4 @@
-// GET and HEAD /api/bookings/{id}. Specification, "GET /api/bookings/{id}"; contract section 7.
+// Tests GET and HEAD /api/bookings/{id} (specification, "GET /api/bookings/{id}").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -15,7 +15,7 @@ const create = async () => {
 };
 
 describe('200', () => {
-  test('the booking, private and to be revalidated', async () => {
+  test('returns the booking, with Cache-Control: private, no-cache', async () => {
     const { booking, path, etag } = await create();
     const response = await system.call('GET', path);
     expect(response.status).toBe(200);
@@ -24,12 +24,12 @@ describe('200', () => {
     expect(response.headers['cache-control']).toBe('private, no-cache');
   });
 
-  test('the id in capitals, as UUIDs may be written', async () => {
+  test('accepts an id in upper case', async () => {
     const { booking } = await create();
     expect((await system.call('GET', `/api/bookings/${booking.id.toUpperCase()}`)).body).toEqual(booking);
   });
 
-  test('HEAD: the same headers, no body', async () => {
+  test('HEAD returns the same headers and no body', async () => {
     const { path, etag } = await create();
     const [got, head] = [await system.call('GET', path), await system.call('HEAD', path)];
     expect(head.status).toBe(200);
@@ -38,14 +38,14 @@ describe('200', () => {
     expect(head.headers['content-length']).toBe(got.headers['content-length']);
   });
 
-  test('If-None-Match that names other versions', async () => {
+  test('If-None-Match has only other ETags', async () => {
     const { path } = await create();
     expect((await system.call('GET', path, { headers: { 'If-None-Match': '"x", W/"y"' } })).status).toBe(200);
   });
 });
 
 describe('304', () => {
-  test('If-None-Match names the version: strong, weak, in a list, or *', async () => {
+  test('If-None-Match is the ETag, strong or weak, a list that contains it, or *', async () => {
     const { path, etag } = await create();
     for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       for (const method of ['GET', 'HEAD']) {
@@ -57,7 +57,7 @@ describe('304', () => {
     }
   });
 
-  test('no longer, once the booking was updated', async () => {
+  test('not after an update of the booking', async () => {
     const { path, etag } = await create();
     await system.call('PUT', path, { body: bookingBody() });
     expect((await system.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);
@@ -74,7 +74,7 @@ describe('404', () => {
   });
 });
 
-test('401 without a token where the address is no valid percent-encoding too', async () => {
+test('401 without a token, even if the path is not valid percent-encoding', async () => {
   const response = await system.call('GET', '/api/bookings/%E0%A4%A?x=%', { token: null });
   expect(response.status).toBe(401);
   expect(errorCodes(response)).toEqual(['ERR00401']);

@@ -1,5 +1,4 @@
-// Idempotency-Key on POST /api/bookings. Contract section 7.
-
+// Tests the header Idempotency-Key of POST /api/bookings (docs/behaviour.md, "Idempotency keys").
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createIdempotencyStore } from '../src/bookings/storage/idempotency-store.ts';
@@ -17,35 +16,35 @@ afterAll(() => system.close());
 const post = (body: unknown, key: string, token?: string) =>
   system.call('POST', '/api/bookings', { body, headers: { 'Idempotency-Key': key }, ...(token && { token }) });
 
-test('the same key and body answer the same booking again, also when it has changed or gone since', async () => {
+test('the same key and body get the first response again, even after the booking was changed or deleted', async () => {
   const body = bookingBody({ externalBookingId: 'ext-1' });
   const first = await post(body, 'key-1');
   expect(first.status).toBe(201);
-  const again = async () => {
-    const second = await post(body, 'key-1');
-    expect(second.status).toBe(201);
-    expect(second.body).toEqual(first.body);
-    expect(second.headers.location).toBe(first.headers.location);
-    expect(second.headers.etag).toBe(first.headers.etag);
+  const expectSameResponse = async () => {
+    const repeated = await post(body, 'key-1');
+    expect(repeated.status).toBe(201);
+    expect(repeated.body).toEqual(first.body);
+    expect(repeated.headers.location).toBe(first.headers.location);
+    expect(repeated.headers.etag).toBe(first.headers.etag);
   };
-  await again();
+  await expectSameResponse();
   await system.call('PUT', `/api/bookings/${first.body.id}`, { body: bookingBody() });
-  await again();
+  await expectSameResponse();
   await system.call('DELETE', `/api/bookings/${first.body.id}`);
-  await again();
+  await expectSameResponse();
   expect((await system.call('GET', '/api/bookings?externalBookingIds=ext-1')).body.total).toBe(0);
 });
 
-test('another body is 422 ERR00422, on whatever bay', async () => {
+test('422 ERR00422 for the same key with another body', async () => {
   const body = bookingBody({ externalBookingId: 'ext-2' });
   expect((await post(body, 'key-2')).status).toBe(201);
-  for (const other of [
+  for (const otherBody of [
     { ...body, userAlias: 'Bob' },
     { ...body, bayId: 'bay-s1-01' },
     { ...body, endDate: 'x' },
     { ...body, correlationId: 5 },
   ]) {
-    const response = await post(other, 'key-2');
+    const response = await post(otherBody, 'key-2');
     expect(response.status).toBe(422);
     expect(response.body.errors).toEqual([
       expect.objectContaining({ code: 'ERR00422', contextData: { externalBookingId: 'ext-2' } }),
@@ -55,12 +54,12 @@ test('another body is 422 ERR00422, on whatever bay', async () => {
 
 test('a key belongs to its client', async () => {
   const body = bookingBody();
-  const other = await system.token(['fac-north'], { client_id: 'another-client' });
+  const otherClient = await system.token(['fac-north'], { client_id: 'another-client' });
   expect((await post(body, 'key-3')).status).toBe(201);
-  expect(errorCodes(await post(body, 'key-3', other))).toEqual(['BOOK00002']);
+  expect(errorCodes(await post(body, 'key-3', otherClient))).toEqual(['BOOK00002']);
 });
 
-test('a refusal is not kept: the key may be tried again', async () => {
+test('an error response is not stored: the key can be used again', async () => {
   const body = bookingBody();
   const blocking = await system.call('POST', '/api/bookings', { body });
   expect(errorCodes(await post(body, 'key-4'))).toEqual(['BOOK00002']);
@@ -68,7 +67,7 @@ test('a refusal is not kept: the key may be tried again', async () => {
   expect((await post(body, 'key-4')).status).toBe(201);
 });
 
-test('a repetition is answered even after its endDate has passed, and forgotten after 24 hours', async () => {
+test('a response is repeated even after the endDate has passed, and is forgotten after 24 hours', async () => {
   const start = now.getTime();
   const body = bookingBody({
     bayId: 'bay-n1-08',
@@ -84,21 +83,21 @@ test('a repetition is answered even after its endDate has passed, and forgotten 
   now = new Date(start);
 });
 
-test('old answers are cleared away in batches', async () => {
+test('expired responses are deleted in batches', async () => {
   await query(
     system.db,
-    "insert into idempotency_key select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours' from generate_series(1, 2500) n",
+    `insert into idempotency_key select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours'
+     from generate_series(1, 2500) n`,
   );
   expect(await createIdempotencyStore(system.db).deleteExpired(new Date())).toBeGreaterThanOrEqual(2500);
   expect(await query(system.db, "select from idempotency_key where id like 'old-%'")).toHaveLength(0);
   expect(await query(system.db, 'select from idempotency_key')).not.toHaveLength(0);
 });
 
-test('in flight: 409 ERR00409 with Retry-After', async () => {
+test('409 ERR00409 with Retry-After while the first request is in progress', async () => {
   const body = bookingBody({ bayId: 'bay-n1-07' });
+  // The first request inserts its key and then waits for the lock of the bay, so its transaction does not end.
   const holder = await system.db.transaction();
-  // Another instance is in the midst of its transaction: the bay is locked, and the first request waits for it with its
-  // key kept.
   await query(holder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
   const first = post(body, 'key-6');
   while (!(await isTransactionWaiting(system.db)));
@@ -111,7 +110,7 @@ test('in flight: 409 ERR00409 with Retry-After', async () => {
   expect((await post(body, 'key-6')).body).toEqual((await first).body);
 });
 
-test('a key that is none is reported with all other faults', async () => {
+test('an invalid key is reported together with all other errors', async () => {
   const response = await post({ userAlias: 'Ann' }, 'a b');
   expect(response.status).toBe(400);
   expect(errorCodes(response)).toEqual(['ERR00001', 'ERR00001', 'ERR00001', 'ERR00002']);

@@ -1,4 +1,4 @@
-// npm run import -w apps/bookings -- FILE. Contract section 2: an upsert by id, all or nothing; bad input names the path of each fault.
+// Tests `npm run import -w apps/bookings` (docs/behaviour.md, "Import files").
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { ImportError } from '@bay-booking/common/import-document';
@@ -27,11 +27,11 @@ const bay = (fields: object = {}) => ({
   ...fields,
 });
 const location = (fields: object = {}) => ({ id: 'loc-new', name: 'Location', bays: [bay()], ...fields });
-const load = (facilities: unknown) => importPlaces(system.db, readImport(JSON.stringify({ facilities })));
+const importFacilities = (facilities: unknown) => importPlaces(system.db, readImport(JSON.stringify({ facilities })));
 
-async function faultsOf(facilities: unknown): Promise<readonly string[]> {
+async function errorsOf(facilities: unknown): Promise<readonly string[]> {
   try {
-    await load(facilities);
+    await importFacilities(facilities);
     return [];
   } catch (error) {
     if (error instanceof ImportError) return error.errors;
@@ -39,16 +39,17 @@ async function faultsOf(facilities: unknown): Promise<readonly string[]> {
   }
 }
 
-async function counts(): Promise<unknown> {
+async function countPlaces(): Promise<unknown> {
   const [row] = await query(
     system.db,
-    'select (select count(*) from facility) as facilities, (select count(*) from location) as locations, (select count(*) from bay) as bays',
+    `select (select count(*) from facility) as facilities, (select count(*) from location) as locations,
+       (select count(*) from bay) as bays`,
   );
   return row;
 }
 
 describe('the command', () => {
-  const command = (argument: string, input?: string | Buffer, url = system.databaseUrl) =>
+  const runCommand = (argument: string, input?: string | Buffer, url = system.databaseUrl) =>
     new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
       const child = spawn(process.execPath, [`${import.meta.dirname}/../src/commands/import.ts`, argument], {
         env: { DATABASE_URL: url },
@@ -62,61 +63,67 @@ describe('the command', () => {
       child.stdin.end(input);
     });
 
-  test('reads standard input with -, and says what it did', async () => {
-    const result = await command('-', JSON.stringify(places));
+  test('reads standard input with -, and prints the numbers of imported objects', async () => {
+    const result = await runCommand('-', JSON.stringify(places));
     expect(result).toMatchObject({ code: 0, stdout: 'imported 3 facilities, 4 locations, 24 bays\n' });
   });
 
-  test('a byte order mark is no fault, bytes that are no UTF-8 are', async () => {
-    const marked = await command('-', `\ufeff${JSON.stringify({ facilities: [] })}`);
+  test('accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
+    const marked = await runCommand('-', `\ufeff${JSON.stringify({ facilities: [] })}`);
     expect(marked).toMatchObject({ code: 0 });
-    const latin1 = await command(
+    const latin1 = await runCommand(
       '-',
       Buffer.from(JSON.stringify({ facilities: [facility({ name: 'Café' })] }), 'latin1'),
     );
     expect(latin1).toMatchObject({ code: 1, stderr: expect.stringContaining('is not in UTF-8; nothing was imported') });
   });
 
-  test('bad input: every fault with its path, exit code 1, nothing changed', async () => {
-    const before = await counts();
+  test('with invalid input: prints the path of each error, exits with code 1 and changes nothing', async () => {
+    const before = await countPlaces();
     const bad = {
       facilities: [facility({ timeZone: 'Mars/Olympus', locations: [location({ bays: [bay({ id: 7 })] })] })],
     };
-    const result = await command('-', JSON.stringify(bad));
+    const result = await runCommand('-', JSON.stringify(bad));
     expect(result.code).toBe(1);
     expect(result.stderr).toContain('/facilities/0/locations/0/bays/0/id: must be string');
-    expect(await counts()).toEqual(before);
+    expect(await countPlaces()).toEqual(before);
   });
 
-  test('a file that is not there, or no JSON: one clear line', async () => {
-    expect(await command('/nowhere/places.json')).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
-    expect(await command('-', '{')).toMatchObject({ code: 1, stderr: expect.stringContaining('is not valid JSON') });
+  test('with a missing file, or one that is not JSON: prints a clear message', async () => {
+    expect(await runCommand('/nowhere/places.json')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('ENOENT'),
+    });
+    expect(await runCommand('-', '{')).toMatchObject({ code: 1, stderr: expect.stringContaining('is not valid JSON') });
   });
 
-  test('into a database without the schema: what to run first', async () => {
+  test('with a database without the schema: prints which command to run first', async () => {
     const empty = await createTestDatabase();
-    const result = await command('-', JSON.stringify(places), empty.url);
+    const result = await runCommand('-', JSON.stringify(places), empty.url);
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('is older than') });
     expect(result.stderr).toContain('run migrate');
     await empty.drop();
   });
 
-  test('from two hosts at once', async () => {
-    const results = await Promise.all([command('-', JSON.stringify(places)), command('-', JSON.stringify(places))]);
+  test('runs on two hosts at the same time', async () => {
+    const results = await Promise.all([
+      runCommand('-', JSON.stringify(places)),
+      runCommand('-', JSON.stringify(places)),
+    ]);
     expect(results.map(({ code }) => code)).toEqual([0, 0]);
   });
 });
 
 describe('an upsert by id', () => {
-  test('twice is once', async () => {
-    const before = await counts();
-    await load(places.facilities);
-    expect(await counts()).toEqual(before);
+  test('changes nothing if the same file is imported twice', async () => {
+    const before = await countPlaces();
+    await importFacilities(places.facilities);
+    expect(await countPlaces()).toEqual(before);
   });
 
-  test('changes names, texts and bookable', async () => {
-    await load([facility({ locations: [location()] })]);
-    await load([
+  test('changes the fields of a bay', async () => {
+    await importFacilities([facility({ locations: [location()] })]);
+    await importFacilities([
       facility({
         name: 'Newer',
         locations: [location({ name: 'Other', bays: [bay({ name: 'B', description: 'D', kind: 'K' })] })],
@@ -129,66 +136,69 @@ describe('an upsert by id', () => {
     ]);
   });
 
-  test('what a file leaves out of a bay that is known stays: one that is closed is not opened', async () => {
-    const at = (fields: object) =>
-      load([facility({ id: 'fac-keep', locations: [{ id: 'loc-keep', name: 'L', bays: [fields] }] })]);
+  test('keeps the fields of a known bay that the file leaves out: a bay that is not bookable stays so', async () => {
+    const importBay = (fields: object) =>
+      importFacilities([facility({ id: 'fac-keep', locations: [{ id: 'loc-keep', name: 'L', bays: [fields] }] })]);
     const token = await system.token(['fac-keep']);
     const bays = async () => (await system.call('GET', '/api/booking-bays', { token })).body.items;
-    await at({ id: 'bay-keep', name: 'Bay' });
+    await importBay({ id: 'bay-keep', name: 'Bay' });
     expect(await bays()).toMatchObject([{ name: 'Bay', description: '', kind: 'RangeBay' }]);
-    await at({ id: 'bay-keep', name: 'Bay', description: 'D', kind: 'K', bookable: false });
-    await at({ id: 'bay-keep', name: 'Renamed' });
+    await importBay({ id: 'bay-keep', name: 'Bay', description: 'D', kind: 'K', bookable: false });
+    await importBay({ id: 'bay-keep', name: 'Renamed' });
     expect(await bays()).toMatchObject([{ name: 'Renamed', description: 'D', kind: 'K' }]);
     const refused = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-keep' }) });
     expect(errorCodes(refused)).toEqual(['BOOK00003']);
   });
 
-  test('a bay that changes its location takes its bookings along', async () => {
-    const at = (first: object[], second: object[]) =>
-      load([
+  test('moves the bookings of a bay that changes its location', async () => {
+    const importBays = (first: object[], second: object[]) =>
+      importFacilities([
         facility({
-          id: 'fac-carry',
+          id: 'fac-moved',
           locations: [location({ id: 'loc-a', bays: first }), location({ id: 'loc-b', bays: second })],
         }),
       ]);
-    const totals = () =>
+    const totalsByLocation = () =>
       Promise.all(
         ['loc-a', 'loc-b'].map(
           async (id) => (await system.call('GET', `/api/bookings?locationIds=${id}`, { token })).body.total,
         ),
       );
-    await at([bay({ id: 'bay-carry' })], []);
-    const token = await system.token(['fac-carry']);
-    await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-carry' }) });
-    expect(await totals()).toEqual([1, 0]);
-    await at([], [bay({ id: 'bay-carry' })]);
-    expect(await totals()).toEqual([0, 1]);
+    await importBays([bay({ id: 'bay-moved' })], []);
+    const token = await system.token(['fac-moved']);
+    await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-moved' }) });
+    expect(await totalsByLocation()).toEqual([1, 0]);
+    await importBays([], [bay({ id: 'bay-moved' })]);
+    expect(await totalsByLocation()).toEqual([0, 1]);
   });
 
-  test('beside bookings of the same bays: no deadlock', async () => {
-    const booking = async (index: number) =>
+  test('runs without deadlocks while bookings of the same bays are created', async () => {
+    const createBooking = async (index: number) =>
       system.call('POST', '/api/bookings', { body: bookingBody({ bayId: `bay-n1-0${(index % 9) + 1}` }) });
-    const work = Array.from({ length: 40 }, (_, index) => (index % 8 === 0 ? load(places.facilities) : booking(index)));
+    const work = Array.from({ length: 40 }, (_, index) =>
+      index % 8 === 0 ? importFacilities(places.facilities) : createBooking(index),
+    );
     await Promise.all(work);
-    expect(system.databaseErrors).not.toContain('40P01');
+    const deadlockDetected = '40P01';
+    expect(system.databaseErrors).not.toContain(deadlockDetected);
   });
 });
 
-describe('faults', () => {
+describe('validation errors', () => {
   test.each([
     ['no facilities', {}, '/facilities: is missing'],
     ['an array', [], '/: must be object'],
-  ])('%s', (_what, document, fault) => {
-    expect(() => readImport(JSON.stringify(document))).toThrow(fault);
+  ])('%s', (_title, document, error) => {
+    expect(() => readImport(JSON.stringify(document))).toThrow(error);
   });
 
-  const bad: [string, unknown, string[]][] = [
+  const invalid: [string, unknown, string[]][] = [
     ['a missing name', [{ id: 'f', timeZone: 'UTC' }], ['/facilities/0/name: is missing']],
     ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0/colour: is not known']],
     ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must NOT have fewer than 1 characters']],
     ['a control character', [facility({ name: 'a\nb' })], ['/facilities/0/name: has a character that is not allowed']],
     [
-      'several',
+      'several errors',
       [facility({ locations: [location({ name: 1, bays: [bay({ bookable: 'yes' }), bay({ kind: null })] })] })],
       [
         '/facilities/0/locations/0/name: must be string',
@@ -198,7 +208,7 @@ describe('faults', () => {
       ],
     ],
     [
-      'a time zone that is none',
+      'an unknown time zone',
       [facility({ timeZone: 'Mars/Olympus' })],
       ['/facilities/0/timeZone: Mars/Olympus is not an IANA time zone'],
     ],
@@ -208,7 +218,7 @@ describe('faults', () => {
       ['/facilities/0/timeZone: +01:00 is not an IANA time zone'],
     ],
     [
-      'an id twice',
+      'repeated ids',
       [facility({ locations: [location({ bays: [bay(), bay()] }), location()] }), facility()],
       [
         '/facilities/1/id: is the same as /facilities/0/id',
@@ -218,7 +228,7 @@ describe('faults', () => {
       ],
     ],
     [
-      'faults of every kind at once',
+      'errors of every kind together',
       [
         facility({ name: undefined, timeZone: 'Mars/Olympus' }),
         facility({ locations: [location({ bays: [7, bay({ id: 7 })] }), location({ colour: 'red' })] }),
@@ -234,7 +244,7 @@ describe('faults', () => {
       ],
     ],
     [
-      'ids of another facility',
+      'ids that belong to another facility',
       [facility({ id: 'fac-thief', locations: [location({ id: 'loc-north-1', bays: [bay({ id: 'bay-s1-01' })] })] })],
       [
         '/facilities/0/locations/0/id: loc-north-1 belongs to facility fac-north',
@@ -242,14 +252,14 @@ describe('faults', () => {
       ],
     ],
   ];
-  test.each(bad)('%s', async (_what, facilities, faults) => {
-    const before = await counts();
-    expect([...(await faultsOf(facilities))].sort()).toEqual(faults.toSorted());
-    expect(await counts()).toEqual(before);
+  test.each(invalid)('%s', async (_title, facilities, errors) => {
+    const before = await countPlaces();
+    expect([...(await errorsOf(facilities))].sort()).toEqual(errors.toSorted());
+    expect(await countPlaces()).toEqual(before);
   });
 });
 
-test('npm run migrate: safe twice and from two hosts at once', async () => {
+test('npm run migrate can run twice and on two hosts at the same time', async () => {
   const migrate = () =>
     new Promise<string>((resolve, reject) => {
       const file = `${import.meta.dirname}/../src/commands/migrate.ts`;

@@ -1,4 +1,4 @@
-// GET /api/booking-locations, /api/booking-locations/{id} and /api/booking-bays. Specification, sections of those names; contract section 7.
+// Tests the endpoints for locations and bays (specification, "Booking locations" and "Booking bays").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
@@ -35,7 +35,7 @@ describe('GET /api/booking-locations', () => {
     expect(response.body).toMatchObject({ page: 1, pageSize: 500, pageCount: 1, total: 3 });
   });
 
-  test('200: ids and facilityIds narrow, alone and together', async () => {
+  test('200: ids and facilityIds select locations, alone and together', async () => {
     expect(idsOf(await get('/api/booking-locations?ids=loc-north-2,loc-south-1,loc-east-1'))).toEqual([
       'loc-north-2',
       'loc-south-1',
@@ -47,7 +47,7 @@ describe('GET /api/booking-locations', () => {
     expect(idsOf(await get('/api/booking-locations?facilityIds=fac-south&ids=loc-north-1'))).toEqual([]);
   });
 
-  test('200: pages that keep the filters', async () => {
+  test('200: the links of pages keep the filters', async () => {
     const { body } = await get('/api/booking-locations?facilityIds=fac-north&pageSize=1&page=2');
     expect(body.items.map(({ id }: { id: string }) => id)).toEqual(['loc-north-2']);
     expect(body).toMatchObject({ total: 2, pageCount: 2 });
@@ -92,14 +92,14 @@ describe('GET /api/booking-bays', () => {
     expect(names).toEqual(names.toSorted());
   });
 
-  test('200: without locationId every bay of the token’s facilities', async () => {
+  test('200: without locationId, every bay of the token’s facilities', async () => {
     const { body } = await get('/api/booking-bays');
     expect(body.total).toBe(21);
     expect(body._links.self.href).toBe(`${baseUrl}/api/booking-bays?page=1&pageSize=1000`);
   });
 
   test.each(['loc-nowhere', 'loc-east-1'])(
-    '200: nothing for a location that the token does not reach: %s',
+    "200: no bays for a location that does not exist in the token's facilities: %s",
     async (id) => {
       const { status, body } = await get(`/api/booking-bays?locationId=${id}`);
       expect(status).toBe(200);
@@ -107,7 +107,7 @@ describe('GET /api/booking-bays', () => {
     },
   );
 
-  test('400: ERR00002 for a locationId that is empty or given twice', async () => {
+  test('400: ERR00002 for a locationId that is empty or repeated', async () => {
     for (const query of ['locationId=', 'locationId=a&locationId=b']) {
       expect(errorCodes(await get(`/api/booking-bays?${query}`))).toEqual(['ERR00002']);
     }
@@ -115,11 +115,8 @@ describe('GET /api/booking-bays', () => {
 });
 
 describe('an import in another process', () => {
-  test('is seen within seconds, and a new bay can be booked at once', async () => {
-    expect(errorCodes(await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) }))).toEqual(
-      ['ERR00012'],
-    );
-    const places = (bookable: boolean) => [
+  test('takes effect within seconds, and a new bay can be booked immediately', async () => {
+    const facilities = (bookable: boolean) => [
       {
         id: 'fac-north',
         name: 'North Range',
@@ -127,15 +124,15 @@ describe('an import in another process', () => {
         locations: [{ id: 'loc-new', name: 'Annex', bays: [{ id: 'bay-new', name: 'New', bookable }] }],
       },
     ];
-    const load = (bookable: boolean) =>
-      importPlaces(system.db, readImport(JSON.stringify({ facilities: places(bookable) })));
-    await load(true);
-    expect((await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) })).status).toBe(201);
+    const importBay = (bookable: boolean) =>
+      importPlaces(system.db, readImport(JSON.stringify({ facilities: facilities(bookable) })));
+    const create = () => system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) });
+    expect(errorCodes(await create())).toEqual(['ERR00012']);
+    await importBay(true);
+    expect((await create()).status).toBe(201);
     const searched = await system.call('GET', '/api/bookings?locationIds=loc-new');
     expect(searched.body.total).toBe(1);
-    await load(false);
-    expect(errorCodes(await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) }))).toEqual(
-      ['BOOK00003'],
-    );
+    await importBay(false);
+    expect(errorCodes(await create())).toEqual(['BOOK00003']);
   });
 });

@@ -1,14 +1,14 @@
-// GET /api/bookings. Specification, "GET /api/bookings (list and search)"; contract section 7.
+// Tests GET /api/bookings (specification, "GET /api/bookings (list and search)").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
 const now = new Date('2030-06-15T12:00:00.000Z');
-const made = new Map<string, { id: string; externalBookingId: string }>();
+const idsByName = new Map<string, string>();
 
-/** Name, bay, start and end on the hours and minutes of 15 June 2030, and who. */
-const bookings: [name: string, bayId: string, start: string, end: string, alias: string, correlation: string][] = [
+/** All on 15 June 2030. */
+const bookings: [name: string, bayId: string, start: string, end: string, alias: string, correlationId: string][] = [
   ['past', 'bay-n1-01', '08:00', '09:00', 'Ann', 'session-a'],
   ['ending', 'bay-n1-01', '11:00', '12:00', 'Ann', 'session-a'],
   ['running', 'bay-n1-02', '11:30', '12:30', 'Bob', 'session-b'],
@@ -27,7 +27,7 @@ beforeAll(async () => {
     const body = { bayId, userAlias, correlationId, externalBookingId: `ext-${name}`, ...times };
     const response = await system.call('POST', '/api/bookings', { body });
     expect(response.status).toBe(201);
-    made.set(name, response.body);
+    idsByName.set(name, response.body.id);
   }
   const east = await system.token(['fac-east']);
   const body = {
@@ -46,7 +46,8 @@ afterAll(() => system.close());
 const search = (query: string, options: { body?: unknown; headers?: Record<string, string> } = {}) =>
   system.call('GET', `/api/bookings${query}`, options);
 
-async function found(
+/** The names of the bookings that a search finds. */
+async function findNames(
   query: string,
   options: { body?: unknown; headers?: Record<string, string> } = {},
 ): Promise<string[]> {
@@ -58,15 +59,12 @@ async function found(
   expect(response.body.total).toBe(names.length);
   return names;
 }
-const idOf = (name: string): string => made.get(name)?.id as string;
-const all = ['past', 'ending', 'running', ...simultaneous(), 'later'];
-/** Those that start at 13:00, by id. */
-function simultaneous(): string[] {
-  return ['next', 'instant', 'upstairs', 'south'];
-}
+const idOf = (name: string): string => idsByName.get(name) as string;
+/** These bookings start at the same time. */
+const simultaneous = ['next', 'instant', 'upstairs', 'south'];
 
 describe('200', () => {
-  test('every booking of the token’s facilities, by startDate, then id, with self alone as link', async () => {
+  test('every booking of the token’s facilities, by startDate, then id, with the link self only', async () => {
     const response = await search('');
     const items: { id: string; startDate: string; _links: object }[] = response.body.items;
     expect(items).toHaveLength(bookings.length);
@@ -83,51 +81,51 @@ describe('200', () => {
     );
   });
 
-  test('ids repeated, bracketed or comma-separated; an id that is no UUID matches nothing', async () => {
+  test('ids may be repeated, bracketed or comma-separated; an id that is not a UUID matches nothing', async () => {
     const [a, b] = [idOf('past'), idOf('south')];
     for (const query of [`?ids=${a}&ids=${b}`, `?ids[]=${a}&ids[]=${b}`, `?ids=${a},${b}`, `?ids=${a}%2C${b}`]) {
-      expect(await found(query)).toEqual(['past', 'south']);
+      expect(await findNames(query)).toEqual(['past', 'south']);
     }
-    expect(await found(`?ids=${a},nonsense`)).toEqual(['past']);
-    expect(await found('?ids=nonsense')).toEqual([]);
+    expect(await findNames(`?ids=${a},nonsense`)).toEqual(['past']);
+    expect(await findNames('?ids=nonsense')).toEqual([]);
   });
 
   test('externalBookingIds, correlationIds, bayIds, userAlias', async () => {
-    expect(await found('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
-    expect((await found('?correlationIds=session-a&correlationIds=session-c')).sort()).toEqual(
+    expect(await findNames('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
+    expect((await findNames('?correlationIds=session-a&correlationIds=session-c')).sort()).toEqual(
       ['past', 'ending', 'instant', 'later'].sort(),
     );
-    expect(await found('?bayIds=bay-n1-02,bay-nowhere')).toEqual(['running']);
-    expect((await found('?userAlias=Ann')).sort()).toEqual(['ending', 'next', 'past', 'upstairs']);
-    expect(await found('?userAlias=ann')).toEqual([]);
+    expect(await findNames('?bayIds=bay-n1-02,bay-nowhere')).toEqual(['running']);
+    expect((await findNames('?userAlias=Ann')).sort()).toEqual(['ending', 'next', 'past', 'upstairs']);
+    expect(await findNames('?userAlias=ann')).toEqual([]);
   });
 
-  test('filters narrow each other', async () => {
-    expect(await found('?userAlias=Ann&correlationIds=session-a&isActive=false')).toEqual(['past', 'ending']);
-    expect(await found('?locationIds=loc-north-1&bayIds=bay-n2-01')).toEqual([]);
-    expect(await found('?locationIds=loc-north-2&bayIds=bay-n2-01,bay-n1-01&isActive=true')).toEqual(['upstairs']);
-    expect(await found(`?ids=${idOf('past')}&isActive=true`)).toEqual([]);
+  test('several filters select bookings that match all of them', async () => {
+    expect(await findNames('?userAlias=Ann&correlationIds=session-a&isActive=false')).toEqual(['past', 'ending']);
+    expect(await findNames('?locationIds=loc-north-1&bayIds=bay-n2-01')).toEqual([]);
+    expect(await findNames('?locationIds=loc-north-2&bayIds=bay-n2-01,bay-n1-01&isActive=true')).toEqual(['upstairs']);
+    expect(await findNames(`?ids=${idOf('past')}&isActive=true`)).toEqual([]);
   });
 
-  test('isActive=true: endDate is after now; false: it is not', async () => {
-    const active = ['running', ...simultaneous(), 'later'];
-    expect((await found('?isActive=true')).sort()).toEqual(active.toSorted());
-    expect(await found('?isActive=false')).toEqual(['past', 'ending']);
-    expect((await found('?isActive=true&locationIds=loc-north-1')).sort()).toEqual(
+  test('isActive=true selects bookings whose endDate is after now; false selects the others', async () => {
+    const active = ['running', ...simultaneous, 'later'];
+    expect((await findNames('?isActive=true')).sort()).toEqual(active.toSorted());
+    expect(await findNames('?isActive=false')).toEqual(['past', 'ending']);
+    expect((await findNames('?isActive=true&locationIds=loc-north-1')).sort()).toEqual(
       ['running', 'next', 'instant', 'later'].sort(),
     );
   });
 
-  test('locationIds: the bookings of these locations, 50 a page', async () => {
+  test('locationIds selects the bookings of these locations, with 50 per page', async () => {
     const response = await search('?locationIds=loc-north-2,loc-south-1');
     expect(response.body).toMatchObject({ total: 2, pageSize: 50 });
-    expect(await found('?locationIds=loc-nowhere')).toEqual([]);
-    expect(await found('?locationIds=loc-east-1')).toEqual([]);
+    expect(await findNames('?locationIds=loc-nowhere')).toEqual([]);
+    expect(await findNames('?locationIds=loc-east-1')).toEqual([]);
   });
 
   test('with locationIds the dates select bookings that start and end within the interval', async () => {
     const within = (from: string, to: string) =>
-      found(`?locationIds=loc-north-1&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
+      findNames(`?locationIds=loc-north-1&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await within('11:00', '12:00')).toEqual(['ending']);
     expect(await within('11:00', '12:30')).toEqual(['ending', 'running']);
     expect((await within('13:00', '13:00')).sort()).toEqual(['instant']);
@@ -135,9 +133,9 @@ describe('200', () => {
     expect(await within('13:30', '14:30')).toEqual([]);
   });
 
-  test('without locationIds they select bookings that overlap it; touching ends do not', async () => {
+  test('without locationIds the dates select bookings that overlap the interval; touching ends do not', async () => {
     const overlapping = (from: string, to: string) =>
-      found(`?bayIds=bay-n1-01,bay-n1-03&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
+      findNames(`?bayIds=bay-n1-01,bay-n1-03&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await overlapping('09:00', '11:00')).toEqual([]);
     expect(await overlapping('08:59', '11:01')).toEqual(['past', 'ending']);
     expect((await overlapping('12:00', '13:00')).sort()).toEqual([]);
@@ -147,37 +145,37 @@ describe('200', () => {
   });
 
   test('one date alone leaves the interval open at the other end', async () => {
-    expect(await found('?startDate=2030-06-15T14:00:00Z')).toEqual(['later']);
-    expect(await found('?endDate=2030-06-15T11:00:00Z')).toEqual(['past']);
+    expect(await findNames('?startDate=2030-06-15T14:00:00Z')).toEqual(['later']);
+    expect(await findNames('?endDate=2030-06-15T11:00:00Z')).toEqual(['past']);
   });
 
   test('endDate is read from the query, else from a JSON body', async () => {
     const body = { endDate: '2030-06-15T11:00:00Z', startDate: 'ignored' };
-    expect(await found('?startDate=2030-06-15T08:00:00Z', { body })).toEqual(['past']);
-    expect(await found('?startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T12:00:00Z', { body })).toEqual([
+    expect(await findNames('?startDate=2030-06-15T08:00:00Z', { body })).toEqual(['past']);
+    expect(await findNames('?startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T12:00:00Z', { body })).toEqual([
       'past',
       'ending',
       'running',
     ]);
     const { _links } = (await search('?startDate=2030-06-15T08:00:00Z', { body })).body;
     expect(decodeURIComponent(_links.self.href)).toContain('endDate=2030-06-15T11:00:00Z');
-    expect(await found('', { body: {} })).toHaveLength(all.length);
-    // Of no chunks at all, as a proxy may make it of none.
-    const empty = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
-    expect(await found('', { headers: empty })).toHaveLength(all.length);
+    expect(await findNames('', { body: {} })).toHaveLength(bookings.length);
+    // A proxy can turn a request without a body into one with an empty chunked body.
+    const emptyBody = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
+    expect(await findNames('', { headers: emptyBody })).toHaveLength(bookings.length);
   });
 
-  test('offsets in a query, with + written as %2B', async () => {
-    expect(await found('?startDate=2030-06-15T16:00:00%2B02:00&endDate=2030-06-15T15:00:00Z')).toEqual(['later']);
+  test('dates may have offsets, with + written as %2B', async () => {
+    expect(await findNames('?startDate=2030-06-15T16:00:00%2B02:00&endDate=2030-06-15T15:00:00Z')).toEqual(['later']);
   });
 
-  test('parameters that are not known are ignored, and left out of the links', async () => {
+  test('unknown parameters are ignored and left out of the links', async () => {
     const { body } = await search('?colour=red&userAlias=Bob');
     expect(body.total).toBe(1);
     expect(body._links.self.href).toBe(`${baseUrl}/api/bookings?userAlias=Bob&page=1&pageSize=200`);
   });
 
-  test('500 values in one array', async () => {
+  test('an array may have 500 values', async () => {
     const ids = Array.from({ length: 499 }, () => '01900000-0000-7000-8000-000000000000');
     const response = await search(`?ids=${[...ids, idOf('past')].join('&ids=')}`);
     expect(response.status).toBe(200);
@@ -186,7 +184,7 @@ describe('200', () => {
     expect(response.body._links.self.href.match(/ids=/g)).toHaveLength(500);
   });
 
-  test('a token without facilities finds nothing', async () => {
+  test('a token without facilities finds no bookings', async () => {
     for (const facilities of [[], undefined, 'fac-north', [1]]) {
       const token = await system.token([], { facilities });
       const { body } = await system.call('GET', '/api/bookings', { token });
@@ -196,7 +194,7 @@ describe('200', () => {
 });
 
 describe('pages', () => {
-  test('cover every booking once, whatever their size, with next and prev where those pages exist', async () => {
+  test('contain every booking once for every page size, with next and prev if those pages exist', async () => {
     const whole = (await search('')).body.items.map(({ id }: { id: string }) => id);
     for (const size of [1, 2, 3, 8, 1000]) {
       const ids: string[] = [];
@@ -215,11 +213,14 @@ describe('pages', () => {
   });
 
   test('links keep every filter', async () => {
-    const query =
-      '?ids=a&externalBookingIds=x%26y&externalBookingIds[]=p%2Cq&correlationIds=c&bayIds=b&locationIds=loc-north-1&userAlias=Ann%20%C3%86&isActive=true&startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T18:00:00%2B02:00&page=3&pageSize=7';
-    const { body } = await search(query);
-    const given = new URL(body._links.first.href).searchParams;
-    expect([...given]).toEqual([
+    const query = [
+      'ids=a&externalBookingIds=x%26y&externalBookingIds[]=p%2Cq&correlationIds=c&bayIds=b&locationIds=loc-north-1',
+      'userAlias=Ann%20%C3%86&isActive=true&startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T18:00:00%2B02:00',
+      'page=3&pageSize=7',
+    ].join('&');
+    const { body } = await search(`?${query}`);
+    const parameters = new URL(body._links.first.href).searchParams;
+    expect([...parameters]).toEqual([
       ['ids', 'a'],
       ['externalBookingIds[]', 'x&y'],
       ['externalBookingIds[]', 'p,q'],
@@ -235,7 +236,7 @@ describe('pages', () => {
     ]);
   });
 
-  test('a page past the end is empty and still tells the total', async () => {
+  test('a page past the end is empty and has the total', async () => {
     for (const page of ['3', '99999999999999999999']) {
       const { body, status } = await search(`?pageSize=5&page=${page}`);
       expect(status).toBe(200);
@@ -281,12 +282,12 @@ describe('400', () => {
     });
   });
 
-  test('the hint for a + that arrived as a blank', async () => {
+  test('a date with an unencoded + gets a hint', async () => {
     const { body } = await search('?startDate=2030-06-15T16:00:00+02:00');
     expect(body.errors[0].moreInfo).toContain('%2B');
   });
 
-  test('with locationIds one date without the other', async () => {
+  test('with locationIds, one date without the other', async () => {
     const [start, end] = ['startDate=2030-06-15T08:00:00Z', 'endDate=2030-06-15T18:00:00Z'];
     for (const [query, missing] of [
       [start, 'endDate'],
@@ -306,7 +307,7 @@ describe('400', () => {
     expect(response.body.errors[0].description).toBe("'endDate' is invalid.");
   });
 
-  test('all faults together', async () => {
+  test('all errors are reported together', async () => {
     const response = await search(
       '?page=0&isActive=2&startDate=x&locationIds=loc-north-1&endDate=2030-06-15T08:00:00Z',
     );
@@ -317,7 +318,7 @@ describe('400', () => {
     ]);
   });
 
-  test('a JSON body whose endDate is invalid, and one that is no object', async () => {
+  test('a JSON body with an invalid endDate, and a JSON body that is not an object', async () => {
     expect(errorCodes(await search('', { body: { endDate: 5 } }))).toEqual(['ERR00002']);
     expect(errorCodes(await search('', { body: '[1]' }))).toEqual(['ERR00003']);
     expect((await search('', { body: 'endDate=1', headers: { 'Content-Type': 'text/plain' } })).status).toBe(200);

@@ -43,7 +43,8 @@ beforeAll(async () => {
     await query(db, "insert into bay values ($1, $2, $3, '', '', '', true)", [facility, id, location]);
     await query(
       db,
-      `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
+      `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date,
+         created_at, last_updated_at)
        values ($1, $2::uuid, $3, $2::text, 'Ann', $4, $5, now(), now())`,
       [facility, id, location, at(start), at(end)],
     );

@@ -1,18 +1,19 @@
-// What one facility's token learns of another's: nothing. Contract section 7, first sentence.
+// Tests that a token reveals nothing about facilities that it does not name (docs/behaviour.md, "Tenancy").
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
-let stranger: string;
-let foreign: { id: string; bayId: string; startDate: string; endDate: string; externalBookingId: string };
+/** A token for another facility than that of the booking. */
+let otherToken: string;
+let booking: { id: string; bayId: string; startDate: string; endDate: string; externalBookingId: string };
 let etag: string;
-const absent = { id: '01900000-0000-7000-8000-000000000000', bayId: 'bay-nowhere', location: 'loc-nowhere' };
+const missing = { id: '01900000-0000-7000-8000-000000000000', bayId: 'bay-nowhere', location: 'loc-nowhere' };
 
 beforeAll(async () => {
   system = await createTestSystem();
-  stranger = await system.token(['fac-east']);
+  otherToken = await system.token(['fac-east']);
   const body = bookingBody({
     bayId: 'bay-n1-01',
     externalBookingId: 'ext-north',
@@ -20,18 +21,23 @@ beforeAll(async () => {
     userAlias: 'Ann',
   });
   const response = await system.call('POST', '/api/bookings', { body });
-  foreign = response.body;
+  booking = response.body;
   etag = response.headers.etag as string;
 });
 afterAll(() => system.close());
 
-const asStranger = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  system.call(method, path, { token: stranger, headers, ...(body !== undefined && { body }) });
-/** All that an answer tells, but for what differs between any two. */
-const told = ({ status, text, headers }: Response) => ({ status, text, etag: headers.etag, allow: headers.allow });
+const callFromOtherFacility = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  system.call(method, path, { token: otherToken, headers, ...(body !== undefined && { body }) });
+/** The parts of a response that must not depend on whether a resource exists. */
+const visiblePartsOf = ({ status, text, headers }: Response) => ({
+  status,
+  text,
+  etag: headers.etag,
+  allow: headers.allow,
+});
 
-test('a foreign booking and one that is not there get the same answer, whatever is asked of them', async () => {
-  const wishes: [string, unknown, Record<string, string>][] = [
+test('a booking of another facility and one that does not exist get the same response to every request', async () => {
+  const requests: [string, unknown, Record<string, string>][] = [
     ['GET', undefined, {}],
     ['HEAD', undefined, {}],
     ['GET', undefined, { 'If-None-Match': '*' }],
@@ -43,85 +49,89 @@ test('a foreign booking and one that is not there get the same answer, whatever 
     ['DELETE', undefined, {}],
     ['DELETE', undefined, { 'If-Match': '"other"' }],
   ];
-  for (const [method, body, headers] of wishes) {
-    const one = await asStranger(method, `/api/bookings/${foreign.id}`, body, headers);
-    const other = await asStranger(method, `/api/bookings/${absent.id}`, body, headers);
-    expect(one.status).toBe(404);
-    expect(told(one)).toEqual(told(other));
+  for (const [method, body, headers] of requests) {
+    const ofExisting = await callFromOtherFacility(method, `/api/bookings/${booking.id}`, body, headers);
+    const ofMissing = await callFromOtherFacility(method, `/api/bookings/${missing.id}`, body, headers);
+    expect(ofExisting.status).toBe(404);
+    expect(visiblePartsOf(ofExisting)).toEqual(visiblePartsOf(ofMissing));
   }
-  expect((await system.call('GET', `/api/bookings/${foreign.id}`)).headers.etag).toBe(etag);
+  expect((await system.call('GET', `/api/bookings/${booking.id}`)).headers.etag).toBe(etag);
 });
 
-test('a foreign bay is ERR00012, taken or not, bookable or not', async () => {
-  for (const bayId of [foreign.bayId, 'bay-n1-02', 'bay-n1-99', absent.bayId]) {
-    const { startDate, endDate } = foreign;
+test('a bay of another facility gets ERR00012, whether it is free and bookable or not', async () => {
+  for (const bayId of [booking.bayId, 'bay-n1-02', 'bay-n1-99', missing.bayId]) {
+    const { startDate, endDate } = booking;
     const body = { bayId, userAlias: 'Eve', startDate, endDate };
-    expect(errorCodes(await asStranger('POST', '/api/bookings', body))).toEqual(['ERR00012']);
-    expect(errorCodes(await asStranger('POST', '/api/bookings', { ...body, userAlias: 7 }))).toEqual([
+    expect(errorCodes(await callFromOtherFacility('POST', '/api/bookings', body))).toEqual(['ERR00012']);
+    expect(errorCodes(await callFromOtherFacility('POST', '/api/bookings', { ...body, userAlias: 7 }))).toEqual([
       'ERR00002',
       'ERR00012',
     ]);
   }
 });
 
-test('lists leave foreign bookings, locations and bays out, whatever names them', async () => {
+test('lists omit bookings, locations and bays of other facilities for every filter', async () => {
   const paths = [
     '/api/bookings',
-    `/api/bookings?ids=${foreign.id}`,
+    `/api/bookings?ids=${booking.id}`,
     '/api/bookings?externalBookingIds=ext-north',
     '/api/bookings?correlationIds=session-north',
     '/api/bookings?bayIds=bay-n1-01',
     '/api/bookings?locationIds=loc-north-1',
     '/api/bookings?locationIds=loc-north-1,loc-east-1&isActive=true',
     '/api/bookings?userAlias=Ann',
-    `/api/bookings?startDate=${foreign.startDate}&endDate=${foreign.endDate}`,
+    `/api/bookings?startDate=${booking.startDate}&endDate=${booking.endDate}`,
     '/api/booking-locations?ids=loc-north-1',
     '/api/booking-locations?facilityIds=fac-north',
     '/api/booking-bays?locationId=loc-north-1',
   ];
   for (const path of paths)
-    expect((await asStranger('GET', path)).body).toMatchObject({ items: [], total: 0, pageCount: 0 });
-  expect((await asStranger('GET', '/api/booking-locations')).body.total).toBe(1);
-  expect((await asStranger('GET', '/api/booking-bays')).body.total).toBe(3);
+    expect((await callFromOtherFacility('GET', path)).body).toMatchObject({ items: [], total: 0, pageCount: 0 });
+  expect((await callFromOtherFacility('GET', '/api/booking-locations')).body.total).toBe(1);
+  expect((await callFromOtherFacility('GET', '/api/booking-bays')).body.total).toBe(3);
 });
 
-test('a foreign location and the upcoming bookings of a foreign bay answer like ones that are not there', async () => {
-  for (const [one, other] of [
-    ['/api/booking-locations/loc-north-1', `/api/booking-locations/${absent.location}`],
-    ['/api/bays/bay-n1-01/upcoming-bookings', `/api/bays/${absent.bayId}/upcoming-bookings`],
+test('a location or bay of another facility gets the same response as one that does not exist', async () => {
+  for (const [existing, absent] of [
+    ['/api/booking-locations/loc-north-1', `/api/booking-locations/${missing.location}`],
+    ['/api/bays/bay-n1-01/upcoming-bookings', `/api/bays/${missing.bayId}/upcoming-bookings`],
   ] as const) {
-    expect(told(await asStranger('GET', one))).toEqual(told(await asStranger('GET', other)));
+    expect(visiblePartsOf(await callFromOtherFacility('GET', existing))).toEqual(
+      visiblePartsOf(await callFromOtherFacility('GET', absent)),
+    );
   }
 });
 
-test('a booking cannot be moved to a foreign bay, nor a foreign one fetched by its Idempotency-Key', async () => {
-  const mine = await asStranger('POST', '/api/bookings', bookingBody({ bayId: 'bay-e1-02' }), {
+test('a booking cannot be moved to another facility, or read with the Idempotency-Key of another client', async () => {
+  const ownBooking = await callFromOtherFacility('POST', '/api/bookings', bookingBody({ bayId: 'bay-e1-02' }), {
     'Idempotency-Key': 'key-1',
   });
-  expect(mine.status).toBe(201);
+  expect(ownBooking.status).toBe(201);
   expect(
-    errorCodes(await asStranger('PUT', `/api/bookings/${mine.body.id}`, bookingBody({ bayId: 'bay-n1-03' }))),
+    errorCodes(
+      await callFromOtherFacility('PUT', `/api/bookings/${ownBooking.body.id}`, bookingBody({ bayId: 'bay-n1-03' })),
+    ),
   ).toEqual(['ERR00012']);
-  const other = await system.token(['fac-north'], { client_id: 'another-client' });
+  const otherClient = await system.token(['fac-north'], { client_id: 'another-client' });
   const body = bookingBody({ bayId: 'bay-n1-04' });
-  const answer = await system.call('POST', '/api/bookings', {
-    token: other,
+  const response = await system.call('POST', '/api/bookings', {
+    token: otherClient,
     body,
     headers: { 'Idempotency-Key': 'key-1' },
   });
-  expect(answer.status).toBe(201);
-  expect(answer.body.id).not.toBe(mine.body.id);
+  expect(response.status).toBe(201);
+  expect(response.body.id).not.toBe(ownBooking.body.id);
 });
 
-test('a token that lost a facility does not get its booking from a kept answer', async () => {
+test('a token that lost a facility does not get a stored response about it', async () => {
   const body = bookingBody({ bayId: 'bay-n1-05' });
   const headers = { 'Idempotency-Key': 'key-2' };
   expect((await system.call('POST', '/api/bookings', { body, headers })).status).toBe(201);
-  expect(errorCodes(await asStranger('POST', '/api/bookings', body, headers))).toEqual(['ERR00012']);
+  expect(errorCodes(await callFromOtherFacility('POST', '/api/bookings', body, headers))).toEqual(['ERR00012']);
 });
 
-test('externalBookingId is unique over the service: BOOK00001 tells that, and nothing else', async () => {
-  const response = await asStranger(
+test('BOOK00001 for an externalBookingId of another facility reveals nothing else', async () => {
+  const response = await callFromOtherFacility(
     'POST',
     '/api/bookings',
     bookingBody({ bayId: 'bay-e1-03', externalBookingId: 'ext-north' }),

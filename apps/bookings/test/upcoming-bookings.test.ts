@@ -1,4 +1,4 @@
-// GET /api/bays/{id}/upcoming-bookings. Specification, section of that name; contract section 7 (todayOnly).
+// Tests GET /api/bays/{id}/upcoming-bookings (specification, "GET /api/bays/{id}/upcoming-bookings").
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
@@ -29,7 +29,7 @@ const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
 };
 
 describe('200', () => {
-  test('includes any booking in progress at query time, and none that has ended', async () => {
+  test('includes every booking in progress at query time, and none that has ended', async () => {
     const ended = await book('bay-n1-01', '2030-06-15T10:00:00Z', '2030-06-15T12:00:00Z');
     const running = await book('bay-n1-01', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
     const next = await book('bay-n1-01', '2030-06-16T12:00:00Z', '2030-06-16T13:00:00Z');
@@ -42,7 +42,7 @@ describe('200', () => {
     expect(await upcoming('bay-n1-01')).toEqual([next]);
   });
 
-  test('an instant is upcoming until it has passed', async () => {
+  test('a booking whose startDate equals its endDate is upcoming until that instant has passed', async () => {
     const instant = await book('bay-n1-03', '2030-06-15T12:00:00Z', '2030-06-15T12:00:00Z');
     now = new Date('2030-06-15T12:00:00.000Z');
     expect(await upcoming('bay-n1-03')).toEqual([instant]);
@@ -50,7 +50,7 @@ describe('200', () => {
     expect(await upcoming('bay-n1-03')).toEqual([]);
   });
 
-  test('10 a page, in order, with links that keep todayOnly', async () => {
+  test('10 per page, in order, with links that keep todayOnly', async () => {
     for (let hour = 0; hour < 12; hour += 1) {
       const digits = String(hour).padStart(2, '0');
       await book('bay-n1-04', `2030-06-15T${digits}:00:00Z`, `2030-06-15T${digits}:30:00Z`);
@@ -70,12 +70,12 @@ describe('200', () => {
   });
 });
 
-describe('todayOnly=true: the calendar day of the facility', () => {
+describe('todayOnly=true selects the calendar day of the facility', () => {
   test.each([
     // Copenhagen is UTC+2 in June, New York UTC-4.
     ['Europe/Copenhagen', 'bay-n1-05', '2030-06-15T21:59:00Z', '2030-06-15T22:00:00Z'],
     ['America/New_York', 'bay-s1-01', '2030-06-16T03:59:00Z', '2030-06-16T04:00:00Z'],
-    // The days on which the clocks change: 23 and 25 hours long.
+    // On these days the clocks change, so they have 23 and 25 hours.
     ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
   ])('in %s', async (_zone, bayId, lastMinute, midnight) => {
@@ -96,44 +96,44 @@ describe('todayOnly=true: the calendar day of the facility', () => {
   });
 });
 
-describe('todayOnly=true: the time zone of the facility', () => {
-  const placed = (timeZone: string) => {
+describe('todayOnly=true uses a time zone that', () => {
+  const importTimeZone = (timeZone: string) => {
     const bays = [{ id: 'bay-zone', name: 'Bay' }];
     const facility = { id: 'fac-zone', name: 'Range', timeZone, locations: [{ id: 'loc-zone', name: 'Range', bays }] };
     return importPlaces(system.db, readImport(JSON.stringify({ facilities: [facility] })));
   };
   let token: string;
   beforeAll(async () => {
-    await placed('UTC');
+    await importTimeZone('UTC');
     token = await system.token(['fac-zone']);
   });
-  const instant = async (startDate: string): Promise<string> => {
+  const bookInstant = async (startDate: string): Promise<string> => {
     const body = { bayId: 'bay-zone', userAlias: 'Ann', startDate, endDate: startDate };
     const response = await system.call('POST', '/api/bookings', { token, body });
     expect(response.status).toBe(201);
     return response.body.id;
   };
-  const today = async (): Promise<string[]> => {
+  const findToday = async (): Promise<string[]> => {
     const { body } = await system.call('GET', '/api/bays/bay-zone/upcoming-bookings?todayOnly=true', { token });
     return body.items.map(({ id }: { id: string }) => id);
   };
 
-  test('is the one of the last import', async () => {
-    const evening = await instant('2030-02-01T22:30:00Z');
-    const night = await instant('2030-02-01T23:30:00Z');
+  test('comes from the last import', async () => {
+    const evening = await bookInstant('2030-02-01T22:30:00Z');
+    const night = await bookInstant('2030-02-01T23:30:00Z');
     now = new Date('2030-02-01T12:00:00Z');
-    expect(await today()).toEqual([evening, night]);
-    await placed('Europe/Oslo');
-    expect(await today()).toEqual([evening]);
-    await placed('Pacific/Kiritimati');
-    expect(await today()).toEqual([evening, night]);
+    expect(await findToday()).toEqual([evening, night]);
+    await importTimeZone('Europe/Oslo');
+    expect(await findToday()).toEqual([evening]);
+    await importTimeZone('Pacific/Kiritimati');
+    expect(await findToday()).toEqual([evening, night]);
   });
 
   test.each([
-    // Midnight comes twice: the day begins with the first.
+    // Midnight occurs twice. The day begins with the first one.
     ['Atlantic/Azores', '2030-10-26T23:59:59Z', '2030-10-27T00:00:00Z', '2030-10-27T00:59:59Z', '2030-10-27T01:00:00Z'],
     ['America/Havana', '2030-11-03T03:59:59Z', '2030-11-03T04:00:00Z', '2030-11-03T04:59:59Z', '2030-11-03T05:00:00Z'],
-    // Midnight does not come: the day begins an hour later.
+    // Midnight does not occur. The day begins an hour later.
     [
       'America/Santiago',
       '2030-09-08T03:59:59Z',
@@ -141,14 +141,14 @@ describe('todayOnly=true: the time zone of the facility', () => {
       '2030-09-08T04:59:59Z',
       '2030-09-09T02:59:59Z',
     ],
-  ])('in %s, where the clocks change at midnight', async (timeZone, lastSecond, ...nextDay) => {
-    await placed(timeZone);
-    const before = await instant(lastSecond);
-    const after = await Promise.all(nextDay.map(instant));
+  ])('can change its clocks at midnight: %s', async (timeZone, lastSecond, ...nextDay) => {
+    await importTimeZone(timeZone);
+    const before = await bookInstant(lastSecond);
+    const after = await Promise.all(nextDay.map(bookInstant));
     now = new Date(Date.parse(lastSecond) - 3_600_000);
-    expect(await today()).toEqual([before]);
+    expect(await findToday()).toEqual([before]);
     now = new Date(nextDay[0] as string);
-    expect(await today()).toEqual(after);
+    expect(await findToday()).toEqual(after);
   });
 });
 
@@ -161,9 +161,12 @@ describe('400', () => {
 });
 
 describe('404', () => {
-  test.each(['bay-nowhere', 'bay-e1-01', '%00'])('a bay that the token does not reach: %s', async (id) => {
-    const response = await system.call('GET', `/api/bays/${id}/upcoming-bookings`);
-    expect(response.status).toBe(404);
-    expect(errorCodes(response)).toEqual(['ERR00404']);
-  });
+  test.each(['bay-nowhere', 'bay-e1-01', '%00'])(
+    "a bay that does not exist in the token's facilities: %s",
+    async (id) => {
+      const response = await system.call('GET', `/api/bays/${id}/upcoming-bookings`);
+      expect(response.status).toBe(404);
+      expect(errorCodes(response)).toEqual(['ERR00404']);
+    },
+  );
 });

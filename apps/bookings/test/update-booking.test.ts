@@ -1,4 +1,4 @@
-// PUT /api/bookings/{id}. Specification, "PUT /api/bookings/{id}" and "Errors"; contract section 7.
+// Tests PUT /api/bookings/{id} (specification, "PUT /api/bookings/{id}" and "Errors").
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -18,7 +18,7 @@ const put = (id: string, body: unknown, headers: Record<string, string> = {}) =>
   system.call('PUT', `/api/bookings/${id}`, { body, headers });
 
 describe('200', () => {
-  test('answers the booking with its new fields, lastUpdatedAt and ETag', async () => {
+  test('returns the booking with its new fields, lastUpdatedAt and ETag', async () => {
     const booking = await create({ externalBookingId: 'ext-1', correlationId: 'session-1' });
     const change = bookingBody({ bayId: 'bay-n1-02', userAlias: 'Bob' });
     const response = await put(booking.id, change);
@@ -41,14 +41,14 @@ describe('200', () => {
     ).toBe(201);
   });
 
-  test('the same bay and times: a booking does not overlap itself', async () => {
+  test('the bay and times may stay the same, because a booking does not overlap itself', async () => {
     const { id, bayId, userAlias, startDate, endDate } = await create();
     expect((await put(id, { bayId, userAlias, startDate, endDate })).status).toBe(200);
     const later = new Date(Date.parse(endDate) + 60_000).toISOString();
     expect((await put(id, { bayId, userAlias, startDate, endDate: later })).status).toBe(200);
   });
 
-  test('to a bay of another facility of the token, keeping id and references', async () => {
+  test('a booking can move to a bay of another facility of the token, and keeps its id and references', async () => {
     const booking = await create({ externalBookingId: 'ext-move' });
     const change = bookingBody({ bayId: 'bay-s1-01' });
     const moved = await put(booking.id, change);
@@ -78,7 +78,7 @@ describe('200', () => {
     ).toBe(201);
   });
 
-  test('If-Match with the current ETag, one of several, or *', async () => {
+  test('If-Match may be the current ETag, a list that contains it, or *', async () => {
     const { id, etag } = await create();
     const first = await put(id, bookingBody(), { 'If-Match': etag });
     expect(first.status).toBe(200);
@@ -109,7 +109,7 @@ describe('400', () => {
     expect(errorCodes(response)).toEqual(['ERR00002', 'ERR00002']);
   });
 
-  test('ERR00003 when the body is no JSON object', async () => {
+  test('ERR00003 when the body is not a JSON object', async () => {
     const { id } = await create();
     expect(errorCodes(await put(id, '[1]'))).toEqual(['ERR00003']);
   });
@@ -136,12 +136,12 @@ describe('400', () => {
     },
   );
 
-  test('BOOK00003 when the bay cannot be booked, beside BOOK00002 when it is taken too', async () => {
+  test('BOOK00003 when the bay cannot be booked', async () => {
     const { id } = await create();
     expect(errorCodes(await put(id, bookingBody({ bayId: 'bay-n1-99' })))).toEqual(['BOOK00003']);
   });
 
-  test('all faults that can be found: a missing field beside an overlap', async () => {
+  test('a missing field and an overlap are reported together', async () => {
     const other = await create();
     const { id } = await create();
     const { bayId, startDate, endDate } = other;
@@ -151,7 +151,7 @@ describe('400', () => {
 
 describe('404', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', '%00'])(
-    'a booking that is not there: %s',
+    'a booking that does not exist: %s',
     async (id) => {
       const response = await put(id, bookingBody());
       expect(response.status).toBe(404);
@@ -162,7 +162,7 @@ describe('404', () => {
 });
 
 describe('412', () => {
-  test('If-Match names another version, a weak one, or none', async () => {
+  test('If-Match has an old ETag, a weak ETag or none at all', async () => {
     const { id, etag } = await create({ externalBookingId: 'ext-412' });
     expect((await put(id, bookingBody())).status).toBe(200);
     for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {

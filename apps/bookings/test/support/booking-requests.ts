@@ -11,7 +11,9 @@ export interface BookingBody {
   readonly endDate: string;
 }
 
-/** The body of a valid request to create or update a booking. Each body has its own hour, so that they do not overlap. */
+/**
+ * The body of a valid request to create or update a booking. Each body has its own hour, so that they do not overlap.
+ */
 export function bookingBody(fields: Readonly<Record<string, unknown>> = {}): BookingBody {
   const start = firstStart + count++ * 7_200_000;
   return {

@@ -1,4 +1,5 @@
-// Checks responses against openapi.json: the status is documented, its headers are present, and the body matches its schema.
+// Checks responses against openapi.json: the status is documented, its headers are present, and the body matches its
+// schema.
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';

@@ -1,4 +1,4 @@
-// Starts the real application on a port, with its own database, which contains the test places, and its own token issuer.
+// Starts the real application on a port, with its own token issuer and its own database that contains the test places.
 import { connectDatabase, type Database, errorCode, onFailure } from '@bay-booking/service/database/database';
 import { type Listening, listen } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
