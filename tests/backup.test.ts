@@ -1,5 +1,5 @@
-// Does a backup bring everything back? A base backup while bookings are made, an archive of the WAL, the server killed and its data gone;
-// then as docs/operations/back-up.md says: restored to the end of the archive, and to a point in time. FAULT_REPORT=1 prints what was measured.
+// Restores a lost database server as docs/operations/back-up.md describes: from a base backup, taken under load, and
+// the archived WAL. It restores to the end of the archive and to a point in time. FAULT_REPORT=1 prints the durations.
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import type { Instance } from './support/instance.ts';
 import { baseBackup, writeSignalFile } from './support/replica.ts';
 import {
   getToken,
+  keyEncryptionKey,
   printMeasurements,
   recordMeasurement,
   startTestSystem,
@@ -18,7 +19,6 @@ import {
 } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 
-const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 let folder: string;
 let archive: string;
 let system: TestSystem;
@@ -47,7 +47,7 @@ afterAll(async () => {
 }, 60_000);
 
 const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
-const booked = async (): Promise<ReadonlySet<string>> =>
+const bookedIds = async (): Promise<ReadonlySet<string>> =>
   new Set((await query('select external_booking_id as id from booking')).rows.map(({ id }) => id));
 /** The SQL block of docs/operations/back-up.md that follows this sentence. */
 async function documented(sentence: string): Promise<string> {
@@ -71,7 +71,7 @@ const signIn = () =>
   });
 const refresh = (token: string) => tokenRequest({ grant_type: 'refresh_token', refresh_token: token });
 
-/** Starts the copy at `name` on the archive, at the old server's port unless told otherwise, and waits until it takes writes. */
+/** Starts the base backup `name` at the port of the lost server, and waits until it has replayed the archive. */
 async function restore(name: string, target: Record<string, string>): Promise<number> {
   const started = performance.now();
   await writeSignalFile(join(folder, name), 'recovery.signal');
@@ -85,7 +85,7 @@ async function restore(name: string, target: Record<string, string>): Promise<nu
   return Math.round(performance.now() - started);
 }
 
-test('a server lost with its disk comes back from base backup and archive, to its end and to a point in time', async () => {
+test('a server that was lost with its disk is restored to the end of its archive and to a point in time', async () => {
   const token = await getToken(auth.base);
   const load = startLoad([one.base], token, { workers: 4 });
   await waitForBookings(load, 50);
@@ -96,15 +96,15 @@ test('a server lost with its disk comes back from base backup and archive, to it
   await baseBackup(system.database, join(folder, 'second'));
   expect(load.acknowledged.size).toBeGreaterThan(from);
   await waitForBookings(load, 200);
-  const family = await signIn();
-  expect(family.status).toBe(200);
+  const signedIn = await signIn();
+  expect(signedIn.status).toBe(200);
 
   const before = new Set(load.acknowledged);
   const point = (await query('select clock_timestamp()::text as now')).rows[0].now;
-  // Four are on their way.
-  const atMost = load.acknowledged.size + 4;
+  // Each of the four workers may have one request in progress.
+  const maxAtThePoint = load.acknowledged.size + 4;
   await waitForBookings(load, 200);
-  expect((await refresh(family.refresh_token)).status).toBe(200);
+  expect((await refresh(signedIn.refresh_token)).status).toBe(200);
   const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
   await runCommand('auth', environment, 'keys.ts', '', ['rotate', '--now']);
   const signedLater = await eventually(async () => {
@@ -114,55 +114,57 @@ test('a server lost with its disk comes back from base backup and archive, to it
   await load.stop();
   const all = new Set(load.acknowledged);
 
-  // All that is in the archive survives the disk; what was acknowledged after its last segment does not.
+  // A booking that was acknowledged after the last archived segment is lost with the disk.
   const segment = (await query('select pg_walfile_name(pg_switch_wal()) as name')).rows[0].name;
   await eventually(async () => (await readdir(archive)).includes(segment));
   const unarchived = nextBooking();
   expect(await book(one.base, token, unarchived)).toMatchObject({ status: 201 });
   await system.database.kill();
-  // What the killed server has started ends a moment later.
+  // The processes of the killed server end a moment later and may still write files.
   await rm(system.database.dataPath, { recursive: true, maxRetries: 20, retryDelay: 100 });
 
   const toTheEnd = await restore('first', {});
-  const atTheEnd = await booked();
+  const atTheEnd = await bookedIds();
   expect([...all].filter((id) => !atTheEnd.has(id))).toEqual([]);
   expect(atTheEnd.has(unarchived.externalBookingId)).toBe(false);
   await restored?.stop();
 
   const toThePoint = await restore('second', { recovery_target_time: point });
-  const atThePoint = await booked();
+  const atThePoint = await bookedIds();
   expect([...before].filter((id) => !atThePoint.has(id))).toEqual([]);
-  expect(atThePoint.size).toBeLessThanOrEqual(atMost);
-  expect(atMost).toBeLessThan(all.size);
+  expect(atThePoint.size).toBeLessThanOrEqual(maxAtThePoint);
+  expect(maxAtThePoint).toBeLessThan(all.size);
   recordMeasurement('backup and restore', { bookings: all.size, backup, toTheEnd, toThePoint });
 
-  // The running services come up by themselves, on a schema that lacks nothing.
+  // The running services recover without help, and the schema is complete.
   await eventually(async () => (await one.ready()) && (await auth.ready()));
   for (const app of ['auth', 'bookings'] as const) {
-    const said = await runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
-    expect(said).toBe('the schema is up to date\n');
+    const output = await runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
+    expect(output).toBe('the schema is up to date\n');
   }
 
-  // Clients send what they have once more: what is there says so, what was lost is made anew, and nothing overlaps.
+  // Clients send all their bookings again: existing ones are rejected as duplicates, and lost ones are created again.
   const sendAgain = async (id: string) => {
-    const answer = await book(one.base, token, sameBooking(id));
-    if (atThePoint.has(id)) expect(answer).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
-    else expect(answer.status).toBe(201);
+    const response = await book(one.base, token, sameBooking(id));
+    if (atThePoint.has(id))
+      expect(response).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
+    else expect(response.status).toBe(201);
   };
   const ids = [...all];
   while (ids.length > 0) await Promise.all(ids.splice(0, 8).map(sendAgain));
-  expect((await booked()).size).toBe(new Set([...all, ...atThePoint]).size);
+  expect((await bookedIds()).size).toBe(new Set([...all, ...atThePoint]).size);
   const { externalBookingId: _, ...sameSlot } = sameBooking([...before][0] as string);
   expect(await book(one.base, token, sameSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
 
-  // A refresh token used after the point is unused again, until the documented statement.
+  // A refresh token that was used after the point in time counts as unused, until the documented statement ends its
+  // grant.
   const unused = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
   expect((await system.database.query('auth', unused)).rowCount).toBe(1);
   await system.database.query('auth', await documented('### Auth after a restore to a point in time'));
-  expect(await refresh(family.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  expect(await refresh(signedIn.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
   expect((await refresh((await signIn()).refresh_token)).status).toBe(200);
 
-  // A key made after the point is gone with the tokens that it signed, as soon as auth has seen that; those before it are good.
+  // A signing key that was created after the point in time is lost, and the tokens that it signed are rejected.
   await eventually(async () => keyOf(await getToken(auth.base)) === keyOf(token));
   const fresh = await system.startBookings();
   expect(await book(fresh.base, signedLater, nextBooking())).toMatchObject({ status: 401 });

@@ -1,6 +1,8 @@
-// Does bookings grow beyond one server? A database in use is spread over a coordinator and two workers, its rows move between them, and a
-// worker crashes: under load, nothing acknowledged is lost, nobody sees a 500. Needs a PostgreSQL with Citus (docs/operations/scale.md tells how to
-// build it); where there is none this says that it is skipped. FAULT_REPORT=1 prints what is measured.
+// Distributes the database of bookings over a coordinator and two workers while it is in use, moves rows between the
+// workers, and crashes each worker under load. No acknowledged booking is lost and no response is a 500.
+//
+// The tests need a PostgreSQL with Citus (docs/operations/scale.md says how to build it) and are skipped without it.
+// FAULT_REPORT=1 prints the measurements.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
@@ -24,14 +26,13 @@ import {
   startTestSystemOn,
   type TestSystem,
 } from './support/test-system.ts';
-import { eventually, timeUntil } from './support/wait.ts';
+import { eventually, timed, timeUntil } from './support/wait.ts';
 
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
-if (!programs)
-  process.stderr.write('Citus is not tried: no PostgreSQL of this machine has it (docs/operations/scale.md)\n');
-(programs ? describe : describe.skip)('spread over a coordinator and two workers', () => {
+if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreSQL of this machine has it\n');
+(programs ? describe : describe.skip)('distributed over a coordinator and two workers', () => {
   let database: CitusDatabase;
   let system: TestSystem<CitusDatabase>;
   let one: Instance;
@@ -59,16 +60,11 @@ if (!programs)
   };
   const count = async (table: string, where = 'true'): Promise<number> =>
     (await database.query('bookings', `select count(*)::int as count from ${table} where ${where}`)).rows[0].count;
-  const timed = async (work: () => Promise<unknown>): Promise<number> => {
-    const start = performance.now();
-    await work();
-    return Math.round(performance.now() - start);
-  };
-  /** Lists, and changes of a booking of their own, beside the load. */
-  const startOthers = () => {
+  /** Starts lists and updates in addition to the load. The returned function stops them and checks their statuses. */
+  const startReadsAndUpdates = () => {
     const statuses: Record<number, number> = {};
     let stopping = false;
-    const ask = async (path: string, method = 'GET', body?: object) => {
+    const request = async (path: string, method = 'GET', body?: object) => {
       const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
       const init = {
         method,
@@ -76,17 +72,17 @@ if (!programs)
         signal: AbortSignal.timeout(20_000),
         ...(body && { body: JSON.stringify(body) }),
       };
-      const answer = await fetch(one.base + path, init).catch(() => undefined);
-      const status = answer?.status ?? 0;
+      const response = await fetch(one.base + path, init).catch(() => undefined);
+      const status = response?.status ?? 0;
       statuses[status] = (statuses[status] ?? 0) + 1;
-      return (await answer?.json().catch(() => undefined)) as { items?: { id: string }[] } | undefined;
+      return (await response?.json().catch(() => undefined)) as { items?: { id: string }[] } | undefined;
     };
     const work = async () => {
       while (!stopping) {
-        const found = await ask('/api/bookings?userAlias=load&pageSize=3');
-        await ask('/api/bays/bay-n1-01/upcoming-bookings');
+        const found = await request('/api/bookings?userAlias=load&pageSize=3');
+        await request('/api/bays/bay-n1-01/upcoming-bookings');
         const { externalBookingId: _, ...change } = nextBooking();
-        if (found?.items?.[0]) await ask(`/api/bookings/${found.items[0].id}`, 'PUT', change);
+        if (found?.items?.[0]) await request(`/api/bookings/${found.items[0].id}`, 'PUT', change);
       }
     };
     const done = work();
@@ -98,48 +94,54 @@ if (!programs)
     };
   };
 
-  test('a database in use is spread: the command may die and be run again, and changes nothing when run once more', async () => {
+  test('a database is distributed under load: a killed command can be repeated', async () => {
     await database.query('bookings', populate);
     const bookings = await count('booking', "user_alias = 'old'");
     expect(bookings).toBe(20_000);
     expect(await distribute(database)).toMatch(/Citus is not installed/);
     const load = startBookingLoad();
-    const stopOthers = startOthers();
+    const stopReadsAndUpdates = startReadsAndUpdates();
     await waitForBookings(load, 50);
     await database.cluster.join('bookings');
     const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
     await holder.connect();
-    // The command waits for this lock after it has spread the tables of facilities, and there it dies.
+    // The command waits for this lock after it has distributed the tables of facilities. The test kills it there.
     await holder.query('begin; lock table booking_reference in share mode');
-    const dying = spawn(process.execPath, ['src/commands/distribute.ts'], {
+    const killed = spawn(process.execPath, ['src/commands/distribute.ts'], {
       cwd: pathOf(import.meta.dirname, '../apps/bookings'),
       env: { PATH: process.env.PATH, DATABASE_URL: database.ownerUrlOf('bookings') },
       stdio: 'ignore',
     });
-    const half = await timeUntil(async () => (await count('pg_dist_partition')) > 0);
-    dying.kill('SIGKILL');
-    await once(dying, 'exit');
+    const untilKilled = await timeUntil(async () => (await count('pg_dist_partition')) > 0);
+    killed.kill('SIGKILL');
+    await once(killed, 'exit');
     await holder.end();
-    let printed = '';
-    const rest = await timed(async () => {
-      printed = await distribute(database);
+    let output = '';
+    const secondRun = await timed(async () => {
+      output = await distribute(database);
     });
-    expect(printed).toMatch(
+    expect(output).toMatch(
       /^booking_reference is distributed by external_booking_id\nidempotency_key is distributed by id\n$/,
     );
     expect(await distribute(database)).toBe('all tables were distributed already\n');
     await waitForBookings(load, 50);
     expect(await count('booking', "user_alias = 'old'")).toBe(bookings);
     expect(await count('booking_reference', "external_booking_id like 'old-%'")).toBe(bookings);
-    const others = await stopOthers();
+    const otherStatuses = await stopReadsAndUpdates();
     await expectNoLostOrDoubleBookings(database, load);
-    recordMeasurement('spread', { ...load.statuses(), longest: load.longest(), half, rest, others });
+    recordMeasurement('distributed', {
+      ...load.statuses(),
+      longest: load.longest(),
+      untilKilled,
+      secondRun,
+      otherStatuses,
+    });
     expect(await runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'migrate.ts')).toMatch(
       /up to date/,
     );
   }, 120_000);
 
-  test('rows lie on both workers, where the limits of the role hold too', async () => {
+  test('rows are on both workers, which apply the timeouts of the role too', async () => {
     const { rows } = await database.query('bookings', 'select distinct nodeport from citus_shards order by 1');
     expect(rows.map(({ nodeport }) => nodeport)).toEqual(
       database.cluster.workers.map(({ port }) => port).toSorted((a, b) => a - b),
@@ -147,14 +149,14 @@ if (!programs)
     const client = new pg.Client({ connectionString: database.urlOf('bookings') });
     await client.connect();
     try {
-      const limits = await client.query("select result from run_command_on_workers('show lock_timeout')");
-      expect(limits.rows).toEqual([{ result: '2s' }, { result: '2s' }]);
+      const timeouts = await client.query("select result from run_command_on_workers('show lock_timeout')");
+      expect(timeouts.rows).toEqual([{ result: '2s' }, { result: '2s' }]);
     } finally {
       await client.end();
     }
   });
 
-  test('migrations that came later run on tables that are spread already, and the command spreads what they add', async () => {
+  test('later migrations run on distributed tables, and the command distributes the tables that they add', async () => {
     const { urlsOf, join } = database.cluster;
     for (const server of urlsOf('postgres')) await queryOnce(server, 'create database later');
     await join('later');
@@ -175,56 +177,56 @@ if (!programs)
     await queryOnce(url, "insert into facility values ('old', 'Old', 'UTC')");
     const environment = { DATABASE_URL: url };
     expect(await runCommand('bookings', environment, 'migrate.ts')).toMatch(/migrations applied\n$/);
-    const spread = await runCommand('bookings', environment, 'distribute.ts');
-    expect(spread).toMatch(/^booking_change is distributed by facility_id\n/);
-    expect(spread).not.toMatch(/^booking is/m);
+    const output = await runCommand('bookings', environment, 'distribute.ts');
+    expect(output).toMatch(/^booking_change is distributed by facility_id\n/);
+    expect(output).not.toMatch(/^booking is/m);
     expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 counts were wrong/);
   }, 60_000);
 
-  test('64 clients racing for one slot, 5 rounds: one 201 and 63 BOOK00002 each', async () => {
+  test('64 clients request one slot at the same time: one gets 201 and 63 get BOOK00002', async () => {
     for (let round = 0; round < 5; round += 1) {
       const slot = nextBooking();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 64 }, (_, client) =>
           book(client % 2 ? one.base : two.base, token, { ...slot, externalBookingId: `race-${round}-${client}` }),
         ),
       );
-      expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-      expect(answers.filter(({ codes }) => codes.join() === 'BOOK00002')).toHaveLength(63);
+      expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+      expect(responses.filter(({ codes }) => codes.join() === 'BOOK00002')).toHaveLength(63);
     }
   }, 60_000);
 
   test('the rows of a facility move to another worker under load', async () => {
     const load = startBookingLoad();
-    const stopOthers = startOthers();
+    const stopReadsAndUpdates = startReadsAndUpdates();
     await waitForBookings(load, 50);
-    const place = "shardid = get_shard_id_for_distribution_column('booking', 'fac-north')";
-    const from = (await database.query('bookings', `select nodeport from citus_shards where ${place}`)).rows[0]
+    const shard = "shardid = get_shard_id_for_distribution_column('booking', 'fac-north')";
+    const from = (await database.query('bookings', `select nodeport from citus_shards where ${shard}`)).rows[0]
       .nodeport;
     const to = database.cluster.workers.map(({ port }) => port).find((port) => port !== from);
     const moving = await timed(() =>
       database.query(
         'bookings',
         `select citus_move_shard_placement(shardid, '127.0.0.1', $1, '127.0.0.1', $2, 'force_logical')
-         from pg_dist_shard where ${place}`,
+         from pg_dist_shard where ${shard}`,
         [from, to],
       ),
     );
     const during = load.acknowledged.size;
     await waitForBookings(load, 50);
-    const others = await stopOthers();
+    const otherStatuses = await stopReadsAndUpdates();
     await expectNoLostOrDoubleBookings(database, load);
-    recordMeasurement('rows moved', { ...load.statuses(), longest: load.longest(), moving, during, others });
-    expect(await count('citus_shards', `${place} and nodeport = ${to}`)).toBe(1);
+    recordMeasurement('rows moved', { ...load.statuses(), longest: load.longest(), moving, during, otherStatuses });
+    expect(await count('citus_shards', `${shard} and nodeport = ${to}`)).toBe(1);
   }, 120_000);
 
   test.each([0, 1])(
-    'worker %i crashes and comes back under load: 503 with Retry-After meanwhile',
+    'worker %i crashes under load: responses are 503 with Retry-After until it is back',
     async (index) => {
       const worker = database.cluster.workers[index];
       if (!worker) throw new Error('no such worker');
       const load = startBookingLoad();
-      const stopOthers = startOthers();
+      const stopReadsAndUpdates = startReadsAndUpdates();
       await waitForBookings(load, 50);
       await worker.crash('SIGQUIT');
       await eventually(async () => (load.statuses()[503] ?? 0) > 20);
@@ -232,9 +234,9 @@ if (!programs)
       await worker.start();
       const recovery = await timeUntil(async () => (await bookOnce(one.base, token)) === 201);
       await waitForBookings(load, 100);
-      const others = await stopOthers();
+      const otherStatuses = await stopReadsAndUpdates();
       await expectNoLostOrDoubleBookings(database, load);
-      // What the crash caught between the two phases of a commit is decided by the cluster itself, a little later.
+      // The cluster finishes the two-phase commits that the crash interrupted a few seconds later.
       const settled = await timeUntil(
         async () => (await count('booking_reference')) === (await count('booking', 'external_booking_id is not null')),
       );
@@ -244,20 +246,23 @@ if (!programs)
         without,
         recovery,
         settled,
-        others,
+        otherStatuses,
       });
     },
     90_000,
   );
 });
 
-/** 20 000 bookings of 20 facilities, none beside another. */
+/** Creates 20 000 bookings of 20 facilities. */
 const populate = `
   insert into facility select 'old-' || f, 'Old ' || f, 'UTC' from generate_series(1, 20) f;
   insert into location select 'old-' || f, 'old-loc-' || f, 'Old' from generate_series(1, 20) f;
-  insert into bay select 'old-' || f, 'old-bay-' || f, 'old-loc-' || f, 'Old', '', 'RangeBay', true from generate_series(1, 20) f;
-  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, user_alias, start_date, end_date, created_at, last_updated_at)
+  insert into bay select 'old-' || f, 'old-bay-' || f, 'old-loc-' || f, 'Old', '', 'RangeBay', true
+    from generate_series(1, 20) f;
+  insert into booking (facility_id, id, location_id, bay_id, external_booking_id, user_alias, start_date, end_date,
+    created_at, last_updated_at)
   select 'old-' || f, gen_random_uuid(), 'old-loc-' || f, 'old-bay-' || f, 'old-' || f || '-' || n, 'old',
-    timestamptz '2030-01-01Z' + n * interval '1 hour', timestamptz '2030-01-01Z' + (n + 1) * interval '1 hour', now(), now()
+    timestamptz '2030-01-01Z' + n * interval '1 hour', timestamptz '2030-01-01Z' + (n + 1) * interval '1 hour',
+    now(), now()
   from generate_series(1, 20) f, generate_series(1, 1000) n;
   insert into booking_reference select external_booking_id, facility_id, id from booking where user_alias = 'old'`;

@@ -1,59 +1,133 @@
-// Do the documents name what is there? Every file and every title that docs/specification-map.md names, and every relative link of the documents.
-import { existsSync, globSync, readFileSync } from 'node:fs';
+// Checks that the documents are true to the repository: the files, tests, links and sections that they name exist.
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { anchorsOf, findFiles, headingsOf, read, root } from './support/repository.ts';
 
-const root = join(import.meta.dirname, '..');
-const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const exists = (path: string): boolean => existsSync(join(root, path));
+const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench}/**/*.md');
 
-test('every file that the specification map names exists', () => {
-  const named = [...read('docs/specification-map.md').matchAll(/\b(?:apps|packages|tests|infra)\/[\w./@-]*[\w]/g)].map(
-    ([path]) => path,
-  );
-  expect(named.length).toBeGreaterThan(200);
-  expect([...new Set(named)].filter((path) => !existsSync(join(root, path)))).toEqual([]);
-});
+describe('the specification map', () => {
+  const map = read('docs/specification-map.md');
+  /** The column of tests of each row. */
+  const testColumns = map
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !/^\| (sentence|\*\*[^|]*\*\* \| \| \|)/.test(line))
+    .map((row) => row.split('|').slice(3).join('|'));
 
-/** The column of tests of each row. */
-const proofs = read('docs/specification-map.md')
-  .split('\n')
-  .filter((line) => line.startsWith('| ') && !/^\| (sentence|\*\*[^|]*\*\* \| \| \|)/.test(line))
-  .map((row) => row.split('|').slice(3).join('|'));
+  test('every file that it names exists', () => {
+    const named = [...map.matchAll(/\b(?:apps|packages|tests|infra)\/[\w./@-]*[\w]/g)].map(([path]) => path);
+    expect(named.length).toBeGreaterThan(200);
+    expect([...new Set(named)].filter((path) => !exists(path))).toEqual([]);
+  });
 
-test('every row of the specification map names a test', () => {
-  expect(proofs.length).toBeGreaterThan(150);
-  expect(proofs.filter((proof) => !/test/.test(proof))).toEqual([]);
-});
+  test('every row names a test', () => {
+    expect(testColumns.length).toBeGreaterThan(150);
+    expect(testColumns.filter((column) => !column.includes('test'))).toEqual([]);
+  });
 
-test('every title that the specification map quotes stands in the file that it names before', () => {
-  const plain = (text: string) => text.replaceAll("\\'", "'").replaceAll('’', "'");
-  const missing: string[] = [];
-  let found = 0;
-  for (const proof of proofs) {
-    let file = '';
-    for (const [, path, ...quoted] of proof.matchAll(
-      /((?:apps|packages|tests)\/[\w./@-]*\.test\.ts)|"([^"]+)"|`([^`]+)`/g,
-    )) {
-      if (path) {
-        file = path;
-        continue;
-      }
-      // … stands for what is left out, › for what one describe holds.
-      for (const part of (quoted.find(Boolean) ?? '').split(/[…›]/).map((text) => text.trim())) {
-        if (file && plain(read(file)).includes(plain(part))) found += 1;
-        else missing.push(`${file}: ${part}`);
+  test('every quoted title is a title in the test file that is named before it', () => {
+    const plain = (text: string) => text.replaceAll("\\'", "'").replaceAll('’', "'");
+    const missing: string[] = [];
+    let found = 0;
+    for (const column of testColumns) {
+      let file = '';
+      for (const [, path, ...quoted] of column.matchAll(
+        /((?:apps|packages|tests)\/[\w./@-]*\.test\.ts)|"([^"]+)"|`([^`]+)`/g,
+      )) {
+        if (path) {
+          file = path;
+          continue;
+        }
+        // `…` replaces words that are left out. `›` separates the titles of a describe block and of its test.
+        for (const part of (quoted.find(Boolean) ?? '').split(/[…›]/).map((text) => text.trim())) {
+          if (file && plain(read(file)).includes(plain(part))) found += 1;
+          else missing.push(`${file}: ${part}`);
+        }
       }
     }
-  }
-  expect(missing).toEqual([]);
-  expect(found).toBeGreaterThan(250);
+    expect(missing).toEqual([]);
+    expect(found).toBeGreaterThan(250);
+  });
 });
 
-test.each(
-  globSync(['*.md', 'docs/**/*.md', '{apps,packages}/*/*.md'], { cwd: root }).filter(
-    (file) => !file.includes('node_modules'),
-  ),
-)('every relative link of %s leads somewhere', (file) => {
-  const targets = [...read(file).matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)/g)].map((match) => match[1] as string);
-  expect(targets.filter((target) => !existsSync(join(root, dirname(file), target)))).toEqual([]);
+test.each(pages)('every relative link of %s leads to an existing file and section', (page) => {
+  const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)];
+  const broken = links.filter(([, path, anchor]) => {
+    const target = path ? join(dirname(page), path) : page;
+    return !exists(target) || (anchor && target.endsWith('.md') && !anchorsOf(read(target)).includes(anchor));
+  });
+  expect(broken.map(([link]) => link)).toEqual([]);
 });
+
+describe('citations', () => {
+  const sources = findFiles(
+    '{apps,packages,tests,bench,infra,.github}/**/*.{ts,js,eta,css,yml,yaml,sh}',
+    '*.yml',
+    '*.yaml',
+  );
+  const texts = [...sources, ...pages].map((file) => ({ file, text: joinLines(read(file)) }));
+
+  /** Removes the line breaks and comment marks inside of comments, so that a citation may be broken over two lines. */
+  function joinLines(text: string): string {
+    return text.replace(/\n\s*(?:\/\/|\*|#)?[ \t]*/g, ' ');
+  }
+
+  test('every cited section of a document exists', () => {
+    const missing = texts.flatMap(({ file, text }) =>
+      [...text.matchAll(/\b(docs\/[\w/-]+\.md), "([^"]+)"/g)]
+        .filter(
+          ([, page, title]) => !exists(page as string) || !headingsOf(read(page as string)).includes(title as string),
+        )
+        .map(([citation]) => `${file}: ${citation}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test('every cited section of the specification exists', () => {
+    const missing = texts.flatMap(({ file, text }) =>
+      [...text.matchAll(/\b[Ss]pecification, "([^"]+)"/g)]
+        .filter(([, title]) => !sectionsOfSpecification.has(title as string))
+        .map(([citation]) => `${file}: ${citation}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+const sectionsOfSpecification: ReadonlySet<string> = new Set([
+  'What the service does',
+  'Resources and their fields',
+  'Booking',
+  'Booking location',
+  'Booking bay',
+  'Link object',
+  'List envelope',
+  'Error envelope',
+  'Token response',
+  'States and transitions',
+  'Endpoints',
+  'POST /api/bookings',
+  'PUT /api/bookings/{id}',
+  'DELETE /api/bookings/{id}',
+  'GET /api/bookings/{id}',
+  'GET /api/bookings (list and search)',
+  'GET /api/booking-locations',
+  'GET /api/booking-locations/{id}',
+  'GET /api/booking-bays',
+  'GET /api/bays/{id}/upcoming-bookings',
+  'Authentication',
+  'Tokens',
+  'Scopes',
+  'Authorization code flow',
+  'Implicit flow',
+  'Client credentials flow',
+  'Resource owner password flow',
+  'Refresh',
+  'Social identity provider login',
+  'Native social token exchange',
+  'Bookings API access',
+  'Events',
+  'Errors',
+  'Limits',
+  'Versioning',
+]);

@@ -1,11 +1,14 @@
-// What happens when a part breaks? Real processes on a real PostgreSQL, and on a Citus cluster where this machine has one: no 500, nothing acknowledged lost, nothing made twice, recovery by
-// itself, and a metric that shows it. What is measured here stands in the fault table of docs/operations/runbook.md; FAULT_REPORT=1 prints it.
+// Breaks the database and instances of bookings under load. Whatever breaks: no response is a 500, no acknowledged
+// booking is lost, no bay is booked twice, the services recover without help, and a metric shows the failure.
+//
+// The tests run on one PostgreSQL, and also on a Citus cluster if this machine has Citus. FAULT_REPORT=1 prints the
+// measurements for the table in docs/operations/runbook.md.
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { findCitus } from '@bay-booking/testkit/programs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { book, type Load, loadUser, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { startDistributedDatabase } from './support/citus-database.ts';
 import type { StoppableDatabase } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
@@ -59,15 +62,15 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   });
   afterAll(() => system?.stop(), 60_000);
 
-  const startBookingLoad = (...given: Parameters<typeof startLoad>): Load => {
-    load = startLoad(...given);
+  const startBookingLoad = (...parameters: Parameters<typeof startLoad>): Load => {
+    load = startLoad(...parameters);
     return load;
   };
   const expectNoLostOrDoubleBookings = (load: Load) => expectNoLostBookings(database, load);
-  const bookable = (base: string) => async () => (await bookOnce(base, token)) === 201;
+  const canBook = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
-  describe('the database', () => {
-    test('stopped and started again under load: 503 with Retry-After meanwhile', async () => {
+  describe('failures of the database', () => {
+    test('stopped and started again under load: responses are 503 with Retry-After until it is back', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       await waitForBookings(load, 50);
       const errors = await one.metric(/^database_errors_total/);
@@ -85,18 +88,18 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await eventually(() => getToken(auth.base));
     }, 60_000);
 
-    test('killed under load: what was acknowledged is there afterwards', async () => {
+    test('killed under load: no acknowledged booking is lost', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       await waitForBookings(load, 100);
       await database.kill();
       await database.start();
-      const recovery = await timeUntil(bookable(one.base));
+      const recovery = await timeUntil(canBook(one.base));
       await waitForBookings(load, 50);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: database killed`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
-    test('out of connections: 503, and 53300 in the metrics', async () => {
+    test('out of connections: responses are 503, and database_errors_total counts 53300', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       await waitForBookings(load, 20);
       await database.query('postgres', 'alter role bookings_service connection limit 0');
@@ -106,13 +109,13 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       );
       await eventually(async () => (await one.metric(/^database_errors_total.*53300/)) > 0);
       await database.query('postgres', 'alter role bookings_service connection limit -1');
-      const recovery = await timeUntil(bookable(one.base));
+      const recovery = await timeUntil(canBook(one.base));
       await waitForBookings(load, 50);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: out of connections`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
-    test('slow by 100 ms each way: slower answers, and all of them good', async () => {
+    test('delayed by 100 ms in each direction: all responses are 201', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       proxy.delay(100);
       await waitForBookings(load, 10);
@@ -122,13 +125,13 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       recordMeasurement(`${engine}: database slow`, { ...load.statuses(), longest: load.longest() });
     }, 60_000);
 
-    test('silent: 503 within ten seconds, and all is well when it speaks again', async () => {
+    test('silent: responses are 503 within 10 s, and bookings recovers with the database', async () => {
       const load = startBookingLoad([one.base], token, { workers: 4 });
       await waitForBookings(load, 20);
       proxy.freeze();
       await eventually(async () => (load.statuses()[503] ?? 0) >= 4);
       proxy.thaw();
-      const recovery = await timeUntil(bookable(one.base));
+      const recovery = await timeUntil(canBook(one.base));
       await waitForBookings(load, 20);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: database silent`, { ...load.statuses(), longest: load.longest(), recovery });
@@ -136,32 +139,32 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
   });
 
-  describe('an instance of bookings', () => {
-    test('killed under load: the other one takes over, nothing is lost or made twice', async () => {
-      const doomed = await system.startBookings();
-      const load = startBookingLoad([doomed.base, one.base], token);
+  describe('failures of an instance of bookings', () => {
+    test('killed under load: the other instance takes over', async () => {
+      const killed = await system.startBookings();
+      const load = startBookingLoad([killed.base, one.base], token);
       await waitForBookings(load, 50);
-      await doomed.stop('SIGKILL');
+      await killed.stop('SIGKILL');
       await waitForBookings(load, 50);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: bookings killed`, { ...load.statuses(), longest: load.longest() });
     }, 60_000);
 
-    test('told to stop under load: every accepted request is answered, then it exits with 0', async () => {
-      const leaving = await system.startBookings();
-      const load = startBookingLoad([leaving.base], token, { retry: false });
+    test('SIGTERM under load: every accepted request gets its response, then the instance exits with 0', async () => {
+      const stopping = await system.startBookings();
+      const load = startBookingLoad([stopping.base], token, { retry: false });
       await waitForBookings(load, 50);
-      // One that takes long: somebody else holds its bay.
+      // One request takes long, because another transaction locks its bay.
       const holder = new pg.Client({ connectionString: database.urlOf('bookings') });
       await holder.connect();
       await holder.query('begin');
       await holder.query("select from bay where facility_id = 'fac-north' and id = 'bay-n2-01' for update");
-      const slow = book(leaving.base, token, { ...nextBooking(), bayId: 'bay-n2-01' });
+      const slow = book(stopping.base, token, { ...nextBooking(), bayId: 'bay-n2-01' });
       await eventually(async () => {
         const sql = `select from ${activity} where wait_event_type = 'Lock' and usename = 'bookings_service'`;
         return (await database.query('bookings', sql)).rowCount === 1;
       });
-      const exit = leaving.stop('SIGTERM');
+      const exit = stopping.stop('SIGTERM');
       const start = performance.now();
       await eventually(async () => (load.statuses()[0] ?? 0) > 0);
       await holder.query('rollback');
@@ -173,29 +176,30 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       expect(Object.keys(load.statuses()).toSorted()).toEqual(['0', '201']);
       const { rows } = await database.query(
         'bookings',
-        "select external_booking_id as id from booking where user_alias = 'load' and created_at > now() - interval '1 minute'",
+        `select external_booking_id as id from booking
+         where user_alias = '${loadUser}' and created_at > now() - interval '1 minute'`,
       );
-      const made = new Set(rows.map(({ id }) => id));
-      expect([...load.acknowledged].filter((id) => !made.has(id))).toEqual([]);
+      const stored = new Set(rows.map(({ id }) => id));
+      expect([...load.acknowledged].filter((id) => !stored.has(id))).toEqual([]);
       recordMeasurement(`${engine}: bookings told to stop`, { ...load.statuses(), drained });
     }, 60_000);
 
-    test('with nowhere to write its log: it serves on', async () => {
+    test('no space for the log: the instance continues to serve requests', async () => {
       const full = openSync('/dev/full', 'w');
-      const mute = await system.startBookings({}, { logTo: full });
+      const instance = await system.startBookings({}, { logTo: full });
       closeSync(full);
-      for (let count = 0; count < 20; count += 1) expect(await bookOnce(mute.base, token)).toBe(201);
-      await eventually(async () => (await mute.metric(/^log_writes_failed_total/)) > 0);
-      expect(await mute.stop('SIGTERM')).toBe(0);
+      for (let count = 0; count < 20; count += 1) expect(await bookOnce(instance.base, token)).toBe(201);
+      await eventually(async () => (await instance.metric(/^log_writes_failed_total/)) > 0);
+      expect(await instance.stop('SIGTERM')).toBe(0);
     }, 60_000);
 
     test.each([60_000, -60_000])(
-      'whose clock is %s ms off takes the same tokens',
+      'clock wrong by %s ms: the instance accepts the same tokens',
       async (skew) => {
         const preload = join(import.meta.dirname, 'support/skewed-clock.js');
-        const wrong = await system.startBookings({ NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });
-        expect(await bookOnce(wrong.base, token)).toBe(201);
-        await wrong.stop('SIGTERM');
+        const instance = await system.startBookings({ NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });
+        expect(await bookOnce(instance.base, token)).toBe(201);
+        await instance.stop('SIGTERM');
       },
       60_000,
     );

@@ -1,6 +1,7 @@
-// Checks the import rules of docs/architecture.md: which modules may import which, read the environment and contain SQL.
+// Checks the import rules of docs/architecture.md: which modules may import which, read the environment and contain
+// SQL.
 import { describe, expect, test } from '@jest/globals';
-import { type Import, importsOf, modules, read } from './support/source-files.ts';
+import { type Import, importsOf, modules, read } from './support/repository.ts';
 
 const imports = modules.flatMap(importsOf);
 

@@ -1,5 +1,4 @@
-// Would a cluster take these manifests, and do they say what the services are? Validated offline by the types of Kubernetes' own API.
-import { globSync, readFileSync } from 'node:fs';
+// Validates the Kubernetes manifests offline against the schemas of the API, and compares them with the services.
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
@@ -12,15 +11,8 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBu
 import { Service } from 'kubernetes-models/v1/Service';
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
 import { parse, parseAllDocuments } from 'yaml';
-
-const root = join(import.meta.dirname, '..');
-const read = (file: string): string => readFileSync(join(root, file), 'utf8');
-// biome-ignore lint/suspicious/noExplicitAny: documents of many kinds, looked at by path
-type Document = any;
-
-const variablesOf = (app: string): ReadonlySet<string> =>
-  new Set([...read(`apps/${app}/src/config.ts`).matchAll(/'([A-Z][A-Z_]{3,})'/g)].map((match) => match[1] as string));
-const elsewhere = new Set(['NODE_ENV']);
+import { type Document, variablesOf } from './support/infrastructure.ts';
+import { findFiles, read } from './support/repository.ts';
 
 describe('Kubernetes', () => {
   const models: Record<string, new (document: Document) => { validate(): void }> = {
@@ -34,7 +26,7 @@ describe('Kubernetes', () => {
     Service,
     ServiceAccount,
   } as never;
-  const files = globSync('infra/kubernetes/**/*.yaml', { cwd: root });
+  const files = findFiles('infra/kubernetes/**/*.yaml');
   const documents = files.flatMap((file) =>
     parseAllDocuments(read(file)).map((parsed) => {
       expect(parsed.errors).toEqual([]);
@@ -43,25 +35,25 @@ describe('Kubernetes', () => {
   );
   const kinds = (kind: string) => documents.map(({ document }) => document).filter((found) => found.kind === kind);
 
-  test('every manifest is valid by the types of its API', () => {
+  test('every manifest is valid for its API', () => {
     const known = documents.filter(({ document }) => document.kind in models);
     expect(known.length).toBeGreaterThan(15);
     for (const { document } of known) new (models[document.kind] as never as typeof Deployment)(document).validate();
-    const rest = documents.filter(({ document }) => !(document.kind in models));
-    expect([...new Set(rest.map(({ document }) => document.kind))].toSorted()).toEqual([
+    const others = documents.filter(({ document }) => !(document.kind in models));
+    expect([...new Set(others.map(({ document }) => document.kind))].toSorted()).toEqual([
       'Component',
       'Kustomization',
       'ServiceMonitor',
     ]);
   });
 
-  test('an invalid manifest would be noticed', () => {
+  test('an invalid manifest fails the validation', () => {
     const [deployment] = kinds('Deployment');
     const broken = { ...deployment, spec: { ...deployment.spec, replicas: 'two' } };
     expect(() => new Deployment(broken).validate()).toThrow('replicas');
   });
 
-  test('what social sign-in adds has a place in the manifest of auth', () => {
+  test('the component for social sign-in fits the manifest of auth', () => {
     const [{ patches }] = kinds('Component');
     expect(patches).toHaveLength(1);
     const [{ target, patch }] = patches;
@@ -77,7 +69,7 @@ describe('Kubernetes', () => {
     expect(variable.value).toMatch(new RegExp(`^${added.volumeMounts.mountPath}/[^/]+$`));
   });
 
-  test('as many instances as there may be have fewer connections than a server gives, while a release is rolled too', () => {
+  test('the maximum number of instances, also during a rollout, needs fewer connections than PostgreSQL allows', () => {
     const base: Document = documents.find(({ file }) => file.endsWith('base/kustomization.yaml'));
     let connections = 0;
     for (const { spec, metadata } of kinds('HorizontalPodAutoscaler')) {
@@ -89,11 +81,11 @@ describe('Kubernetes', () => {
     expect(connections).toBeLessThanOrEqual(100 - 10);
   });
 
-  test('what a kustomization names is there', () => {
+  test('every resource of a kustomization exists', () => {
     for (const { file, document } of documents.filter(({ document }) => document.kind === 'Kustomization')) {
       for (const resource of document.resources) {
         const path = join(file, '..', resource);
-        expect(globSync([path, join(path, 'kustomization.yaml')], { cwd: root }).length).toBeGreaterThan(0);
+        expect(findFiles(path, join(path, 'kustomization.yaml')).length).toBeGreaterThan(0);
       }
     }
   });
@@ -102,7 +94,7 @@ describe('Kubernetes', () => {
     ['Deployment', 2],
     ['Job', 2],
     ['CronJob', 1],
-  ])('a %s runs without privileges and within bounds', (kind, count) => {
+  ])('a %s runs without privileges and with resource limits', (kind, count) => {
     const pods = kinds(kind).map(({ spec }) => (spec.jobTemplate?.spec ?? spec).template.spec);
     expect(pods).toHaveLength(count);
     for (const pod of pods) {
@@ -122,7 +114,7 @@ describe('Kubernetes', () => {
     }
   });
 
-  test('a Deployment is probed, outlives its drain and gives up no instance before the next is ready', () => {
+  test('a Deployment has probes, drains, and replaces an instance only when the next is ready', () => {
     for (const { spec, metadata } of kinds('Deployment')) {
       const [container] = spec.template.spec.containers;
       const ports = container.ports.map((port: Document) => port.name);
@@ -144,16 +136,16 @@ describe('Kubernetes', () => {
     }
   });
 
-  test('every value is one that the service reads, and none is a secret', () => {
+  test('every configured variable is one that the service reads, and none is a secret', () => {
     const generated = kinds('Kustomization').flatMap(({ configMapGenerator = [] }) => configMapGenerator);
     expect(generated).toHaveLength(6);
     for (const { name, literals } of generated) {
-      const given = literals.map((literal: string) => literal.split('=')[0]);
+      const variables = literals.map((literal: string) => literal.split('=')[0]);
       const known = variablesOf(name);
-      expect(given.filter((variable: string) => !known.has(variable) && !elsewhere.has(variable))).toEqual([]);
-      expect(given.filter((variable: string) => /SECRET|KEY|PASSWORD|DATABASE_URL|SMTP_URL/.test(variable))).toEqual(
-        [],
-      );
+      expect(variables.filter((variable: string) => !known.has(variable))).toEqual([]);
+      expect(
+        variables.filter((variable: string) => /SECRET|KEY|PASSWORD|DATABASE_URL|SMTP_URL/.test(variable)),
+      ).toEqual([]);
     }
   });
 });

@@ -1,7 +1,7 @@
-// Runs the shell blocks of docs/operations/install.md as written, on an empty server and without superuser rights, and then the password
-// rotation of docs/operations/configure.md. Needs psql; without it, the tests are skipped with a message.
+// Runs the shell blocks of docs/operations/install.md as written, on an empty server and without superuser rights, and
+// then the password rotation of docs/operations/configure.md. Needs psql; without it, the tests are skipped with a
+// message.
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,22 +11,16 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postg
 import { findPsql } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { queryOnce } from './support/database-server.ts';
+import { read, root, shellBlocks } from './support/repository.ts';
 
-const root = join(import.meta.dirname, '..');
-const blocksOf = (page: string, section: string): readonly string[] =>
-  [
-    ...(
-      readFileSync(join(root, 'docs/operations', page), 'utf8')
-        .split(`\n## ${section}\n`)[1]
-        ?.split('\n## ')[0] ?? ''
-    ).matchAll(/^```sh\n([\s\S]*?)^```$/gm),
-  ].map((match) => match[1] as string);
-const fromNothing = blocksOf('install.md', 'From nothing to a running pair');
-const [secondLogin = '', dropFirst = ''] = blocksOf('configure.md', 'Rotation of secrets');
+const sectionOf = (page: string, title: string): string =>
+  read(`docs/operations/${page}`).split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
+const installation = shellBlocks(sectionOf('install.md', 'From nothing to a running pair'));
+const [addLogin = '', dropOldLogin = ''] = shellBlocks(sectionOf('configure.md', 'Rotation of secrets'));
 
 const hasPsql = findPsql() !== undefined;
 if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this machine has no psql\n');
-(hasPsql ? describe : describe.skip)('docs/operations', () => {
+(hasPsql ? describe : describe.skip)('the commands of docs/operations', () => {
   let folder: string;
   let server: EmbeddedPostgres;
   let environment: Record<string, string | undefined>;
@@ -36,10 +30,11 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     const [port, auth, bookings, rolled] = (await freePorts(4)) as [number, number, number, number];
     server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
     await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
-    const installed = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
+    const options = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
     for (const part of ['apps', 'infra', 'package.json'])
-      await cp(join(root, part), join(folder, 'clone', part), installed);
-    await symlink(join(root, 'node_modules'), join(folder, 'clone/node_modules'));
+      await cp(join(root, part), join(folder, 'clone', part), options);
+    for (const path of ['node_modules', 'apps/auth/node_modules', 'apps/bookings/node_modules'])
+      await symlink(join(root, path), join(folder, 'clone', path));
     environment = {
       PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
       HOME: folder,
@@ -54,17 +49,21 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('from nothing to a booking on two databases, and to another database password without a pause', async () => {
-    // Installing is npm's, and is tried by every run of the tests.
-    const session = fromNothing.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
+  test('install both services, create a booking, and change a database password without downtime', async () => {
+    // `npm ci` is left out: the copy of the repository uses the installed dependencies.
+    const session = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
     expect(session).not.toContain('npm ci');
     const script = `trap 'kill $(jobs -p); wait' EXIT
 ${session}
 echo; echo ------
-${secondLogin}
-(cd apps/bookings && DATABASE_URL="postgres://bookings_service_2:$NEW@$HOST/bookings" PORT=\${ROLLED_URL##*:} AUTH_ISSUER="$ISSUER" exec node src/main.ts > rolled.log) &
+${addLogin}
+(
+  cd apps/bookings
+  export DATABASE_URL="postgres://bookings_service_2:$NEW@$HOST/bookings" PORT=\${ROLLED_URL##*:} AUTH_ISSUER="$ISSUER"
+  exec node src/main.ts > rolled.log
+) &
 curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "$ROLLED_URL/health/ready"
-${dropFirst}
+${dropOldLogin}
 echo ------
 curl -sS -f "$ROLLED_URL/api/bookings" -H "Authorization: Bearer $TOKEN"
 echo; echo ------
@@ -74,10 +73,10 @@ curl -s "$BASE_URL/health/ready"`;
       env: environment as NodeJS.ProcessEnv,
       timeout: 90_000,
     });
-    const [created, , list, old] = stdout.split('------\n').slice(-4) as [string, string, string, string];
+    const [created, , list, readiness] = stdout.split('------\n').slice(-4) as [string, string, string, string];
     expect(JSON.parse(created)).toMatchObject({ bayId: 'bay-1', userAlias: 'first' });
     expect(JSON.parse(list)).toMatchObject({ total: 1 });
-    // Whoever still has the dropped login is told so.
-    expect(JSON.parse(old)).toMatchObject({ status: 'not ready' });
+    // The instance with the dropped login reports that it is not ready.
+    expect(JSON.parse(readiness)).toMatchObject({ status: 'not ready' });
   }, 120_000);
 });

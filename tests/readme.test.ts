@@ -1,21 +1,17 @@
-// Do the README and the guide to the API tell the truth? Their shell blocks, run as written against what `npm start` starts; only the
-// ports differ. And a call with the types made from the OpenAPI document.
+// Runs the shell blocks of README.md and docs/api.md against the system that `npm start` starts. Only the ports differ.
+// Also calls the service with the types that are generated from the OpenAPI document.
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import createClient from 'openapi-fetch';
 import type { paths } from './generated/bookings-api.ts';
 import { type RunningSystem, startSystem } from './support/npm-start.ts';
+import { read, shellBlocks } from './support/repository.ts';
+import { getToken } from './support/test-system.ts';
 
 const run = promisify(execFile);
-const blocksOf = (file: string) =>
-  [...readFileSync(join(import.meta.dirname, '..', file), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
-    (match) => match[1] as string,
-  );
-const blocks = blocksOf('README.md');
-const guide = blocksOf('docs/api.md');
+const readme = shellBlocks(read('README.md'));
+const guide = shellBlocks(read('docs/api.md'));
 
 let system: RunningSystem;
 beforeAll(async () => {
@@ -25,19 +21,21 @@ afterAll(async () => {
   await system?.stop();
 }, 60_000);
 
-const here = (text: string) =>
+const withTestPorts = (text: string) =>
   text.replaceAll('http://localhost:4000', system.auth).replaceAll('http://localhost:4001', system.bookings);
 
-/** One shell session runs all blocks; a marker line parts their outputs. */
+/** Runs all blocks in one shell session and returns the output of each. */
 async function runBlocks(scripts: readonly string[]): Promise<readonly string[]> {
-  const { stdout } = await run('sh', ['-e', '-c', here(scripts.join('\necho; echo ------\n'))], { timeout: 60_000 });
+  const { stdout } = await run('sh', ['-e', '-c', withTestPorts(scripts.join('\necho; echo ------\n'))], {
+    timeout: 60_000,
+  });
   return stdout.split('------\n');
 }
 
-describe('the journey by curl', () => {
-  test('gets a token, sees bays, books, is refused a double booking, finds, moves, lists and deletes', async () => {
-    expect(blocks).toHaveLength(5);
-    const [token, places, created, refused, moved] = (await runBlocks(blocks)) as [
+describe('the commands of the README', () => {
+  test('get a token, list bays, book, get an error for a double booking, search, move, list and delete', async () => {
+    expect(readme).toHaveLength(5);
+    const [token, bays, created, rejected, moved] = (await runBlocks(readme)) as [
       string,
       string,
       string,
@@ -45,29 +43,31 @@ describe('the journey by curl', () => {
       string,
     ];
     expect(token.trim()).toBe('');
-    expect(places).toContain('"loc-north-1"');
-    expect(places).toContain('"bay-n1-01"');
+    expect(bays).toContain('"loc-north-1"');
+    expect(bays).toContain('"bay-n1-01"');
     expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
     expect(created).toMatch(new RegExp(`^Location: ${system.bookings}/api/bookings/[0-9a-f-]{36}\\r?$`, 'm'));
-    expect(refused).toMatch(/^HTTP\/1\.1 400 Bad Request/);
-    expect(refused).toContain('"BOOK00002"');
+    expect(rejected).toMatch(/^HTTP\/1\.1 400 Bad Request/);
+    expect(rejected).toContain('"BOOK00002"');
     expect(moved).toContain('"bayId":"bay-n1-02"');
     expect(moved).toContain('"total":1');
     expect(moved).toMatch(/HTTP\/1\.1 204 No Content/);
   }, 60_000);
 
-  test('can be walked again', async () => {
-    const [, , created] = await runBlocks(blocks);
+  test('can be run again', async () => {
+    const [, , created] = await runBlocks(readme);
     expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
   }, 60_000);
 });
 
-describe('the guide to the API', () => {
-  test('runs from the token to the last booking deleted, twice', async () => {
+describe('the commands of the guide to the API', () => {
+  test('run twice with the documented statuses and error codes', async () => {
     expect(guide).toHaveLength(14);
     for (const _ of [1, 2]) {
-      const said = await runBlocks(guide);
-      const codes = said.map((text) => [...text.matchAll(/"code":"(\w+)"|HTTP\/1\.1 (\d+)/g)].map((m) => m[1] ?? m[2]));
+      const outputs = await runBlocks(guide);
+      const codes = outputs.map((text) =>
+        [...text.matchAll(/"code":"(\w+)"|HTTP\/1\.1 (\d+)/g)].map((m) => m[1] ?? m[2]),
+      );
       expect(codes).toEqual([
         [],
         [],
@@ -88,18 +88,10 @@ describe('the guide to the API', () => {
   }, 60_000);
 });
 
-test('a call with the types of the OpenAPI document', async () => {
-  const token = await fetch(`${system.auth}/connect/token`, {
-    method: 'POST',
-    headers: { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` },
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      scope: 'https://bay-booking.example/golf/bookings',
-    }),
-  }).then((response) => response.json() as Promise<{ access_token: string }>);
+test('a client with the generated types creates, finds and deletes a booking', async () => {
   const client = createClient<paths>({
     baseUrl: system.bookings,
-    headers: { Authorization: `Bearer ${token.access_token}` },
+    headers: { Authorization: `Bearer ${await getToken(system.auth)}` },
   });
   const startDate = new Date(Date.now() + 86_400_000).toISOString();
   const body = { bayId: 'bay-n2-05', userAlias: 'Ada', startDate, endDate: startDate };
@@ -114,9 +106,9 @@ test('a call with the types of the OpenAPI document', async () => {
 }, 30_000);
 
 describe('the summary of npm start', () => {
-  test('names both addresses, the documentation, the portal and the demo clients', () => {
+  test('names the addresses of both services, the API reference, the portal and the demo clients', () => {
     const summary = system.output();
-    for (const words of [
+    for (const text of [
       system.auth,
       system.bookings,
       `${system.bookings}/docs`,
@@ -127,11 +119,11 @@ describe('the summary of npm start', () => {
       'demo-native',
       'demo-range',
     ]) {
-      expect(summary).toContain(words);
+      expect(summary).toContain(text);
     }
   });
 
-  test('its curl, pasted twice, gets a token and books a bay', async () => {
+  test('contains a curl command that gets a token and books a bay, also when it runs again', async () => {
     const pasted = system.output().slice(system.output().indexOf('TOKEN='));
     const lines = pasted.split('\n');
     const command = lines
@@ -144,14 +136,14 @@ describe('the summary of npm start', () => {
   }, 60_000);
 });
 
-test.each(['/docs', '/openapi.json'])('bookings%s, where the README points, answers', async (path) => {
+test.each(['/docs', '/openapi.json'])('bookings serves %s, to which the README links', async (path) => {
   expect((await fetch(`${system.bookings}${path}`)).status).toBe(200);
 });
 
-test.each(['google', 'facebook'])('without SOCIAL_PROVIDERS_FILE a stand-in plays %s', async (name) => {
-  const away = await fetch(`${system.auth}/social/${name}`, { redirect: 'manual' });
-  expect(away.status).toBe(303);
-  const page = await fetch(away.headers.get('location') as string);
+test.each(['google', 'facebook'])('without SOCIAL_PROVIDERS_FILE a stand-in replaces %s', async (name) => {
+  const redirect = await fetch(`${system.auth}/social/${name}`, { redirect: 'manual' });
+  expect(redirect.status).toBe(303);
+  const page = await fetch(redirect.headers.get('location') as string);
   expect(page.status).toBe(200);
   expect(await page.text()).toContain(', a stand-in</h1>');
 });

@@ -1,5 +1,5 @@
-// Does an upgrade go unnoticed? Under load: the next release's migration is applied while the old instances serve, then they are replaced
-// one by one, as a load balancer does it. Not one request fails.
+// Upgrades bookings under load: applies the migration of the next release while the old instances serve requests, then
+// replaces the instances one by one. No request fails.
 import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,11 +19,11 @@ afterAll(async () => {
   await rm(nextRelease, { recursive: true, force: true });
 }, 60_000);
 
-test('a migration that expands and the exchange of every instance fail no request', async () => {
+test('no request fails during an expanding migration and the replacement of every instance', async () => {
   const auth = await system.startAuth();
   const old = await Promise.all([system.startBookings(), system.startBookings()]);
-  const behindTheBalancer = old.map(({ base }) => base);
-  const load = startLoad(behindTheBalancer, await getToken(auth.base), { retry: false });
+  const balanced = old.map(({ base }) => base);
+  const load = startLoad(balanced, await getToken(auth.base), { retry: false });
   await waitForBookings(load, 50);
 
   await cp(join(import.meta.dirname, '../apps/bookings/migrations'), nextRelease, { recursive: true });
@@ -38,12 +38,12 @@ test('a migration that expands and the exchange of every instance fail no reques
   await waitForBookings(load, 50);
   for (const instance of old) expect(await instance.ready()).toBe(true);
 
-  for (const leaving of old) {
-    behindTheBalancer.push((await system.startBookings()).base);
-    behindTheBalancer.splice(behindTheBalancer.indexOf(leaving.base), 1);
-    // What was sent before is in flight still; then it may go.
+  for (const instance of old) {
+    balanced.push((await system.startBookings()).base);
+    balanced.splice(balanced.indexOf(instance.base), 1);
+    // Requests that were sent to the old instance may still be in progress when it stops.
     await waitForBookings(load, 30);
-    expect(await leaving.stop('SIGTERM')).toBe(0);
+    expect(await instance.stop('SIGTERM')).toBe(0);
   }
   await waitForBookings(load, 50);
   await expectNoLostOrDoubleBookings(system.database, load);

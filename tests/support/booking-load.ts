@@ -1,5 +1,5 @@
-// Creates bookings in a loop while a test breaks something. After a failure a worker sends the same booking to the next instance, as the
-// system of a partner would. The tests compare the responses with the database afterwards.
+// Creates bookings in a loop while a test breaks something. After a failure a worker sends the same booking to the next
+// instance, as the system of a partner would. The tests compare the responses with the database afterwards.
 import { eventually } from './wait.ts';
 
 export interface BookingResponse {

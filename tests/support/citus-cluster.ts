@@ -1,5 +1,5 @@
-// Starts a Citus cluster for tests: a coordinator and two workers, in a temporary folder and on free ports. This needs a PostgreSQL with
-// the extension Citus on this machine. See docs/operations/scale.md.
+// Starts a Citus cluster for tests: a coordinator and two workers, in a temporary folder and on free ports. This needs
+// a PostgreSQL with the extension Citus on this machine. See docs/operations/scale.md.
 import { chownSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// Creates the databases of both services on a Citus cluster with infra/postgres/service.sql, as in production. The database of bookings
-// exists on every node.
+// Creates the databases of both services on a Citus cluster with infra/postgres/service.sql, as in production. The
+// database of bookings exists on every node.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

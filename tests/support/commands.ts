@@ -17,7 +17,8 @@ export const readDemo = async (app: AppName): Promise<string> =>
   );
 
 /**
- * Runs `src/commands/<file>` of an app and returns its standard output. With `input`, the command reads it from standard input.
+ * Runs `src/commands/<file>` of an app and returns its standard output. With `input`, the command reads it from
+ * standard input.
  * @throws {Error} with the output when the exit code is not 0
  */
 export async function runCommand(

@@ -26,8 +26,8 @@ interface ForeignKey {
 /** The tables of migrations and locks say nothing about the domain. */
 const leftOut = ['schema_migration', 'import_lock'];
 
-const columnsOf = `select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type, a.attnotnull as required,
-    coalesce(a.attnum = any (k.conkey), false) as "primaryKey"
+const columnsOf = `select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type,
+    a.attnotnull as required, coalesce(a.attnum = any (k.conkey), false) as "primaryKey"
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
   left join pg_constraint k on k.conrelid = c.oid and k.contype = 'p'
   where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and c.relname <> all ($1)

@@ -4,9 +4,10 @@
 export function expectUpToDate(file: string, checkedIn: string, generated: string): void {
   if (checkedIn === generated) return;
   const [actual, expected] = [checkedIn.split('\n'), generated.split('\n')];
-  const index = expected.findIndex((line, index) => line !== actual[index]);
+  const index = expected.findIndex((text, position) => text !== actual[position]);
   const line = index === -1 ? expected.length : index;
   throw new Error(
-    `${file} is outdated, run \`npm run generate\`. Line ${line + 1} is\n${actual[line]}\nand should be\n${expected[line]}`,
+    `${file} is outdated, run \`npm run generate\`. Line ${line + 1} is\n${actual[line]}\n` +
+      `and should be\n${expected[line]}`,
   );
 }

@@ -1,5 +1,5 @@
-// Starts a Citus cluster and runs a command with its address in TEST_DATABASE_URL: `npm run citus -w tests -- npm test -w apps/bookings`.
-// Without a command the cluster runs until Ctrl-C.
+// Starts a Citus cluster and runs a command with its address in TEST_DATABASE_URL: `npm run citus -w tests -- npm test
+// -w apps/bookings`. Without a command the cluster runs until Ctrl-C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findCitus } from '@bay-booking/testkit/programs';
@@ -8,7 +8,7 @@ import { startCitusCluster } from './citus-cluster.ts';
 const programs = findCitus();
 if (!programs) {
   process.stderr.write(
-    'no PostgreSQL of this machine has the extension Citus: docs/operations/scale.md tells how to build it\n',
+    'no PostgreSQL of this machine has the extension Citus: docs/operations/scale.md says how to build it\n',
   );
   process.exit(1);
 }

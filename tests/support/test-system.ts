@@ -1,5 +1,5 @@
-// Starts the system that the failure tests break: a database server, one instance of auth, and any number of instances of bookings,
-// which reach the database through a proxy.
+// Starts the system that the failure tests break: a database server, one instance of auth, and any number of instances
+// of bookings, which reach the database through a proxy.
 import { freePorts } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
 import { type BookingResponse, book, type Load, nextBooking } from './booking-load.ts';
@@ -99,8 +99,8 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
 /**
- * Stops the load and checks what every failure must leave behind: clients saw only the expected statuses, every acknowledged booking is
- * in the database, and no bay is booked twice.
+ * Stops the load and checks what every failure must leave behind: clients saw only the expected statuses, every
+ * acknowledged booking is in the database, and no bay is booked twice.
  */
 export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();

@@ -1,5 +1,5 @@
 // Pages of a list: page arithmetic, and the list envelope with its links, as a value and as JSON Schema (specification,
-// "Pagination").
+// "List envelope").
 import { type Link, linkSchema } from './links.ts';
 
 /** Pages are numbered from 1. */

@@ -1,5 +1,6 @@
-// Provides one PostgreSQL server for a whole jest run. TEST_DATABASE_URL can name an existing one (its user must be allowed to create
-// databases); otherwise an embedded server starts in a temporary folder. A watchdog stops that server even if the run is killed.
+// Provides one PostgreSQL server for a whole jest run. TEST_DATABASE_URL can name an existing one (its user must be
+// allowed to create databases); otherwise an embedded server starts in a temporary folder. A watchdog stops that server
+// even if the run is killed.
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { serverOfThisRun } from './shared-server.ts';
 

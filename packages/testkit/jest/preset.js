@@ -15,7 +15,8 @@ export const preset = {
   testTimeout: 30_000,
 };
 
-// Added by the workspaces whose tests need a PostgreSQL server. One server serves a whole run (packages/testkit/src/database.ts).
+// Added by the workspaces whose tests need a PostgreSQL server. One server serves a whole run
+// (packages/testkit/src/database.ts).
 export const withPostgres = {
   globalSetup: here('./global-setup.ts'),
   globalTeardown: here('./global-teardown.ts'),

@@ -1,4 +1,5 @@
-// Writes how many tests passed, failed and were skipped to .jest/counts.json of the workspace. sum-counts.js adds the files up.
+// Writes how many tests passed, failed and were skipped to .jest/counts.json of the workspace. sum-counts.js adds the
+// files up.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

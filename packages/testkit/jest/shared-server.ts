@@ -1,5 +1,5 @@
-// Hands the PostgreSQL server from jest's global setup to its global teardown. Jest loads the two as separate module graphs, which share
-// only the global object.
+// Hands the PostgreSQL server from jest's global setup to its global teardown. Jest loads the two as separate module
+// graphs, which share only the global object.
 import type { EmbeddedPostgres } from '@bay-booking/postgres/server';
 
 const holder = globalThis as { bayBookingTestServer?: EmbeddedPostgres };

@@ -1,4 +1,5 @@
-// Opens pages in Chromium and checks their accessibility with axe. Tests of pages are skipped on a machine without Chromium.
+// Opens pages in Chromium and checks their accessibility with axe. Tests of pages are skipped on a machine without
+// Chromium.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
@@ -43,8 +44,8 @@ export interface Violation {
 }
 
 /**
- * Returns the violations of WCAG 2.2 AA and of axe's best practices. Axe is a script, and the page under test may forbid scripts, so this
- * examines a copy of the page that allows them.
+ * Returns the violations of WCAG 2.2 AA and of axe's best practices. Axe is a script, and the page under test may
+ * forbid scripts, so this examines a copy of the page that allows them.
  */
 export async function findViolations(page: Page): Promise<readonly Violation[]> {
   const browser = page.context().browser();
@@ -70,8 +71,8 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
 }
 
 /**
- * Returns the same violations of a page that allows scripts. Faster than a copy when one page is examined at several sizes. The browser
- * context must reduce motion: axe would otherwise measure colours in the middle of a transition.
+ * Returns the same violations of a page that allows scripts. Faster than a copy when one page is examined at several
+ * sizes. The browser context must reduce motion: axe would otherwise measure colours in the middle of a transition.
  */
 export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not apply to scripts that Playwright evaluates.

@@ -1,8 +1,8 @@
 // Creates a database for each test file: a copy of a template that is migrated once per set of migration files.
 //
-// Copying takes a few tens of milliseconds, so test files share nothing: they clean nothing up and can run in any order and in parallel.
-// If TEST_DATABASE_URL names a database of a Citus cluster, the tables of the copy are distributed: every node has a template and
-// copies it.
+// Copying takes a few tens of milliseconds, so test files share nothing: they clean nothing up and can run in any order
+// and in parallel. If TEST_DATABASE_URL names a database of a Citus cluster, the tables of the copy are distributed:
+// every node has a template and copies it.
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Distribution, distribute } from '@bay-booking/service/database/distribute';
@@ -86,7 +86,8 @@ async function onEach(
   await Promise.all(nodes.map((url) => onServer(url, (node) => work(node, url))));
 }
 
-// The name contains a hash of the migrations, so a server that outlives the run (TEST_DATABASE_URL) never has an outdated template.
+// The name contains a hash of the migrations, so a server that outlives the run (TEST_DATABASE_URL) never has an
+// outdated template.
 async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOptions): Promise<string> {
   const { migrations, distribution } = options;
   if (!migrations) return 'template0';

@@ -1,4 +1,5 @@
-// A browser without scripts for tests: it stores cookies, follows redirects within its sites, and submits the forms of a page.
+// A browser without scripts for tests: it stores cookies, follows redirects within its sites, and submits the forms of
+// a page.
 import { type Form, type Link, parseForms, parseLinks, textOf } from './html-forms.ts';
 
 export interface Page {
@@ -12,11 +13,14 @@ export interface Page {
 }
 
 export interface FormBrowser {
-  /** Follows redirects within `sites`. A redirect to another site ends them: the result has its address and status 0. */
+  /**
+   * Follows redirects within `sites`. A redirect to another site ends them: the result has its address and status 0.
+   */
   readonly open: (address: string | URL) => Promise<Page>;
   /**
-   * Submits the first form that has all fields in `values` and, if given, the button (its name and value, or a part of its text). Fields
-   * keep the values of the page unless `values` replaces them. An array stands for the checked boxes of one name.
+   * Submits the first form that has all fields in `values` and, if given, the button (its name and value, or a part of
+   * its text). Fields keep the values of the page unless `values` replaces them. An array stands for the checked boxes
+   * of one name.
    * @throws {Error} when the page has no such form
    */
   readonly send: (

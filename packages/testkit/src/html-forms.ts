@@ -1,5 +1,5 @@
-// Parses the forms, links and texts of the HTML that our pages contain. It is no general parser: it relies on the tags that our templates
-// write.
+// Parses the forms, links and texts of the HTML that our pages contain. It is no general parser: it relies on the tags
+// that our templates write.
 
 export interface Form {
   readonly action: string;

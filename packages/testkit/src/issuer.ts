@@ -1,5 +1,6 @@
-// Runs an authorization server for tests. It serves discovery and a JWKS, and signs access tokens (RFC 9068) with the claims that a test
-// chooses. It can rotate its keys, and it can fail: refuse connections, respond slowly, or send errors and invalid JSON.
+// Runs an authorization server for tests. It serves discovery and a JWKS, and signs access tokens (RFC 9068) with the
+// claims that a test chooses. It can rotate its keys, and it can fail: refuse connections, respond slowly, or send
+// errors and invalid JSON.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {

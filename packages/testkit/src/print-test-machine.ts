@@ -1,5 +1,6 @@
-// Prints everything outside the repository that the results of the tests depend on: Node.js, the platform and the installed programs.
-// `npm test` passes this line to turbo as TEST_MACHINE, so that turbo does not reuse results from another environment.
+// Prints everything outside the repository that the results of the tests depend on: Node.js, the platform and the
+// installed programs. `npm test` passes this line to turbo as TEST_MACHINE, so that turbo does not reuse results from
+// another environment.
 import { statSync } from 'node:fs';
 import { findChromium, findCitus, findPgBouncer, findPsql } from './programs.ts';
 

@@ -1,4 +1,4 @@
-// Finds the source files of the repository and their imports, for the tests of the code layout.
+// Finds and reads files of this repository, for the tests of its layout, documents and infrastructure.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
@@ -34,3 +34,20 @@ export function importsOf(file: string): readonly Import[] {
     };
   });
 }
+
+/** The `sh` blocks of a Markdown text, which readers run as they are. */
+export const shellBlocks = (markdown: string): readonly string[] =>
+  [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] as string);
+
+/** The titles of the sections of a Markdown text. */
+export const headingsOf = (markdown: string): readonly string[] =>
+  [...markdown.matchAll(/^#+ (.+)$/gm)].map((match) => match[1] as string);
+
+/** The anchors of the sections of a Markdown text, as GitHub makes them from the titles. */
+export const anchorsOf = (markdown: string): readonly string[] =>
+  headingsOf(markdown).map((title) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );

@@ -1,0 +1,85 @@
+// Checks that the alerts and dashboards use metrics that the services have, and that every alert has an entry in the
+// runbook.
+import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import type { Document } from './support/infrastructure.ts';
+import { anchorsOf, findFiles, read } from './support/repository.ts';
+
+/** The names before a selector, a range or an operator: neither functions nor labels. */
+const metricsOfExpression = (expression: string): readonly string[] =>
+  [...expression.replace(/"[^"]*"|\bby \([^)]*\)/g, '').matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g)]
+    .map(([name]) => name)
+    .filter((name) => name !== 'histogram_quantile');
+
+const metricsOfRunbook = (text: string): readonly string[] =>
+  [...text.matchAll(/`(\w+_\w+)\{/g)].map((match) => match[1] as string);
+
+/** The first column of the table of metrics. */
+const metricsOfTable = (text: string): readonly string[] =>
+  [...(/\| metric \|[\s\S]*?\n\n/.exec(text)?.[0] ?? '').matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell]) =>
+    [...(cell as string).matchAll(/`(\w+)`/g)].map((match) => match[1] as string),
+  );
+
+describe('alerts and dashboards', () => {
+  const rules: Document[] = parse(read('infra/prometheus/alerts.yml')).groups.flatMap((group: Document) => group.rules);
+  const dashboards = findFiles('infra/grafana/dashboards/*.json');
+  test.each(rules.filter((rule) => rule.alert).map((rule) => [rule.alert, rule]))(
+    '%s has an entry in the runbook',
+    (_, rule) => {
+      const [file, anchor] = rule.annotations.runbook.split('#');
+      expect(file).toBe('docs/operations/runbook.md');
+      expect(anchorsOf(read(file))).toContain(anchor);
+      expect(rule.labels.severity).toMatch(/^(page|ticket)$/);
+    },
+  );
+
+  test('every alert has a test in infra/prometheus/alerts.test.yml', () => {
+    const tests = read('infra/prometheus/alerts.test.yml');
+    for (const { alert } of rules.filter((rule) => rule.alert)) expect(tests).toContain(`alertname="${alert}"`);
+  });
+
+  test('alerts, dashboards and documents use only metrics that exist', () => {
+    const metrics = createMetrics('any');
+    collectProcessMetrics(metrics);
+    const measured = new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));
+    for (const file of ['packages/service/src/database/metrics.ts', ...findFiles('apps/*/src/metrics.ts')])
+      for (const [, name] of read(file).matchAll(/name: '(\w+)'/g)) measured.add(name as string);
+    for (const name of ['up', 'ALERTS', ...rules.map(({ record }) => record)]) measured.add(name);
+
+    const panels = dashboards.flatMap((file) => JSON.parse(read(file)).panels);
+    const expressions: string[] = [
+      ...rules.map(({ expr }) => expr),
+      ...panels.flatMap(({ targets }: Document) => targets.map((target: Document) => target.expr)),
+    ];
+    const used = new Set([
+      ...expressions.flatMap(metricsOfExpression),
+      ...metricsOfRunbook(read('docs/operations/runbook.md')),
+      ...metricsOfTable(read('docs/operations/observe.md')),
+    ]);
+    expect(used.size).toBeGreaterThan(20);
+    const known = (name: string) => measured.has(name) || measured.has(name.replace(/_(bucket|count|sum)$/, ''));
+    expect([...used].filter((name) => !known(name))).toEqual([]);
+  });
+
+  test.each(['auth', 'bookings'])(
+    'the dashboard of %s shows rate, errors and duration, the pool and the event loop',
+    (app) => {
+      const dashboard = JSON.parse(read(`infra/grafana/dashboards/${app}.json`));
+      const expressions = dashboard.panels.flatMap((panel: Document) =>
+        panel.targets.map((target: Document) => target.expr),
+      );
+      expect(expressions.length).toBeGreaterThan(12);
+      for (const expression of expressions) expect(expression).toContain(`service="${app}"`);
+      const all = expressions.join('\n');
+      for (const name of [
+        'http_request_duration_seconds_count',
+        'http_request_duration_seconds_bucket',
+        'database_pool_connections',
+        'nodejs_eventloop_lag_p99_seconds',
+      ]) {
+        expect(all).toContain(name);
+      }
+    },
+  );
+});

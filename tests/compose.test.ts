@@ -1,0 +1,64 @@
+// Checks docker-compose.yml: privileges, logs, ports, secrets, and the environment variables of the services.
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { type Document, variablesOf } from './support/infrastructure.ts';
+import { read } from './support/repository.ts';
+
+describe('docker-compose.yml', () => {
+  const compose: Document = parse(read('docker-compose.yml'), { merge: true });
+  const services = Object.entries<Document>(compose.services);
+
+  test('the file systems of our containers are read-only, and they have no privileges', () => {
+    const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
+    expect(ours).toHaveLength(7);
+    for (const [name, service] of ours) {
+      expect({ name, ...service }).toMatchObject({
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      });
+    }
+  });
+
+  test('the logs of long-running services are limited', () => {
+    const longRunning = services.filter(([, { image, restart }]) => image.startsWith('localhost/') && restart !== 'no');
+    expect(longRunning.map(([name]) => name).toSorted()).toEqual(['auth', 'bookings', 'proxy']);
+    for (const [, { logging }] of longRunning) expect(logging).toEqual({ driver: 'local' });
+  });
+
+  test('only the proxy can be reached from outside', () => {
+    const open = services.filter(([, { ports = [] }]) =>
+      ports.some((port: string) => !String(port).startsWith('127.0.0.1:')),
+    );
+    expect(open.map(([name]) => name)).toEqual(['proxy']);
+  });
+
+  test('every secret comes from the environment, and its default is marked as for development only', () => {
+    const secrets = [
+      ...read('docker-compose.yml').matchAll(/\$\{(\w*(?:PASSWORD|SECRET|COOKIE_KEYS)\w*)(?::-([^}]*))?\}/g),
+    ];
+    expect(secrets.length).toBeGreaterThan(8);
+    for (const [, name, value] of secrets)
+      expect([name, value]).toEqual([name, expect.stringMatching(/^DEVELOPMENT-ONLY/)]);
+    const key = /\$\{KEY_ENCRYPTION_KEY:-([^}]+)\}/.exec(read('docker-compose.yml'))?.[1] as string;
+    expect(Buffer.from(key, 'base64').toString()).toMatch(/^DEVELOPMENT-ONLY.{16}$/);
+  });
+
+  test.each(['auth', 'bookings'])('%s gets no variable that it does not read', (app) => {
+    const known = variablesOf(app);
+    const variables = Object.keys(compose.services[app].environment);
+    expect(variables.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  test('each image is built by only one service, because parallel builds of one image fail', () => {
+    const built = services.filter(([, { build }]) => build).map(([, { image }]) => image);
+    expect(built.toSorted()).toEqual(['auth', 'bookings', 'proxy'].map((name) => `localhost/bay-booking-${name}`));
+  });
+
+  test('services connect with the role of the service, and migrations with the role of the owner', () => {
+    for (const app of ['auth', 'bookings']) {
+      expect(compose.services[app].environment.DATABASE_URL).toContain(`//${app}_service:`);
+      expect(compose.services[`${app}-migrate`].environment.DATABASE_URL).toContain(`//${app}_owner:`);
+    }
+  });
+});

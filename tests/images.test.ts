@@ -1,0 +1,68 @@
+// Checks the Dockerfiles: base images, users, start commands, and that they contain what the services need.
+import { constants, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { findFiles, read, root } from './support/repository.ts';
+
+describe('images', () => {
+  const dockerfile = read('infra/docker/Dockerfile');
+
+  test.each(findFiles('infra/**/Dockerfile'))('%s uses no base images except the two known ones', (file) => {
+    const stages = new Set([...read(file).matchAll(/^FROM \S+ AS (\S+)/gm)].map((match) => match[1]));
+    const bases = [...read(file).matchAll(/^FROM (\S+)/gm)]
+      .map((match) => match[1] as string)
+      .filter((base) => !stages.has(base));
+    for (const base of bases) expect(['node:24-bookworm-slim', 'postgres:18']).toContain(base);
+  });
+
+  test.each(['auth', 'bookings'] as const)(
+    'the image of %s runs Node directly, as an ordinary user, and has a health check',
+    (target) => {
+      const stage = dockerfile.slice(dockerfile.indexOf(`FROM runtime AS ${target}`)).split(/^FROM /m)[1] as string;
+      expect(stage).toMatch(/^USER node$/m);
+      expect(stage).toMatch(/^COPY .*\/start\.sh /m);
+      expect(stage).toMatch(/\nCMD \["sh", "start\.sh"\]\n/);
+      // With exec, Node replaces the shell and receives SIGTERM itself.
+      expect(read(`apps/${target}/start.sh`)).toMatch(/^exec node --max-semi-space-size=\d+ "\$@" src\/main\.ts$/m);
+      expect(JSON.parse(read(`apps/${target}/package.json`)).scripts.start).toBe('exec sh start.sh');
+      expect(stage).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
+    },
+  );
+
+  test('the proxy finishes requests in progress when it is stopped', () => {
+    // nginx waits for its requests on SIGQUIT, but not on SIGTERM, which Docker sends by default.
+    expect(read('infra/proxy/Dockerfile')).toMatch(/^STOPSIGNAL SIGQUIT$/m);
+    expect(read('infra/proxy/start.sh')).toMatch(/^exec nginx /m);
+  });
+
+  test('the image copies the package.json of every workspace, which npm ci needs', () => {
+    const manifests = findFiles('{apps,packages}/*/package.json');
+    for (const manifest of [...manifests, 'tests/package.json', 'bench/package.json']) {
+      expect(dockerfile).toContain(`COPY ${manifest} `);
+    }
+  });
+
+  test('the image contains every folder in which npm installs dependencies of the service', () => {
+    const { packages } = JSON.parse(read('package-lock.json'));
+    for (const app of ['auth', 'bookings']) {
+      const folders = Object.keys(packages)
+        .map((path) => /^(.*node_modules)\//.exec(path)?.[1]?.replace(/node_modules\/.*/, 'node_modules') as string)
+        .filter((folder) => new RegExp(`^(apps/${app}|packages/(common|service))/`).test(folder));
+      for (const folder of new Set(folders))
+        expect(dockerfile).toContain(`COPY --from=${app}-dependencies /app/${folder} ${folder}\n`);
+    }
+  });
+
+  test('a service depends on no workspace that its image lacks', () => {
+    for (const app of ['auth', 'bookings']) {
+      const { dependencies } = JSON.parse(read(`apps/${app}/package.json`));
+      const ours = Object.keys(dependencies).filter((name) => name.startsWith('@bay-booking/'));
+      expect(ours).toContain('@bay-booking/service');
+      expect(ours.filter((name) => !/\/(common|service)$/.test(name))).toEqual([]);
+    }
+  });
+});
+
+test('the initialization script of the PostgreSQL container is executable', () => {
+  expect(statSync(join(root, 'infra/postgres/init.sh')).mode & constants.S_IXUSR).not.toBe(0);
+});

@@ -1,0 +1,14 @@
+// What the tests of the images, the compose file and the Kubernetes manifests share.
+import { read } from './repository.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path
+export type Document = any;
+
+const readElsewhere = ['NODE_ENV'];
+
+/** The environment variables that an app reads. */
+export const variablesOf = (app: string): ReadonlySet<string> =>
+  new Set([
+    ...readElsewhere,
+    ...[...read(`apps/${app}/src/config.ts`).matchAll(/'([A-Z][A-Z_]{3,})'/g)].map((match) => match[1] as string),
+  ]);
