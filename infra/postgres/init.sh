@@ -1,5 +1,6 @@
 #!/bin/bash
-# The first start of the PostgreSQL container: both databases with their roles. Passwords come from the environment.
+# Runs when the PostgreSQL container starts for the first time: creates both databases and their roles, with the
+# passwords from the environment.
 set -euo pipefail
 for name in auth bookings; do
   owner_password="${name^^}_OWNER_PASSWORD" service_password="${name^^}_SERVICE_PASSWORD"

@@ -1,7 +1,9 @@
--- One service's database and its two roles: NAME_owner runs the migrations, NAME_service may read and write rows and nothing else.
--- As a superuser (or a role with CREATEDB and CREATEROLE), safe to run again; of the two passwords it sets those that are given:
---   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… -f infra/postgres/service.sql "$ADMIN_URL"
--- `-v service=bookings_service_2` makes a second login beside the first, to change the password without a pause.
+-- Creates the database of a service and its two roles: NAME_owner runs the migrations, NAME_service may only read and
+-- write rows. Run it as a superuser, or as a role with CREATEDB and CREATEROLE. It can run again, and sets only the
+-- passwords that are given:
+--   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… \
+--     -f infra/postgres/service.sql "$ADMIN_URL"
+-- `-v service=bookings_service_2` creates a second login for the service, to change the password without downtime.
 \set owner :name _owner
 \if :{?service} \else \set service :name _service \endif
 
@@ -13,8 +15,8 @@ alter role :"owner" password :'owner_password';
 \if :{?service_password}
 alter role :"service" password :'service_password';
 \endif
--- Managed servers give no superuser: to hand a database to a role, or to take from it what it has, one has to have its privileges. Whoever
--- made a role may give it to others, but has none of them (since PostgreSQL 16).
+-- Managed servers provide no superuser. Creating a database for a role then needs membership in this role. Since
+-- PostgreSQL 16, the creator of a role may grant it, but does not have its privileges.
 select format('grant %I to current_user', role) from unnest(array[:'owner', :'service']) role
 where not pg_has_role(role, 'usage') \gexec
 select format('create database %I owner %I', :'name', :'owner')
@@ -23,8 +25,8 @@ where not exists (select from pg_database where datname = :'name') \gexec
 revoke all on database :"name" from public;
 grant connect on database :"name" to :"service";
 
--- Limits live with the role, so that they hold through any pooler and on every node of a cluster. The service's own query time-out (8 s)
--- is above them, so that the server gives up first.
+-- The timeouts belong to the role, so they apply through any pooler and on every node of a cluster. They are shorter
+-- than the query timeout of the service itself (8 s), so the server cancels a statement first.
 alter role :"service" in database :"name" set timezone = 'UTC';
 alter role :"service" in database :"name" set datestyle = 'ISO, YMD';
 alter role :"service" in database :"name" set statement_timeout = '5s';
@@ -40,7 +42,7 @@ alter role :"owner" in database :"name" set lock_timeout = '3s';
 grant usage on schema public to :"service";
 revoke create on schema public from public;
 grant create, usage on schema public to :"owner";
--- Whatever the owner creates from now on, and what there is already.
+-- The first two statements cover the tables and sequences of later migrations, the others those that exist already.
 alter default privileges for role :"owner" in schema public grant select, insert, update, delete on tables to :"service";
 alter default privileges for role :"owner" in schema public grant usage, select on sequences to :"service";
 grant select, insert, update, delete on all tables in schema public to :"service";

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Starts nginx as an ordinary user on a read-only file system: everything that it writes is under /tmp.
-# TLS_CERTIFICATE and TLS_KEY name mounted files; without them a self-signed certificate for localhost is made (development only).
+# Starts nginx as an ordinary user on a read-only file system. It writes only under /tmp. TLS_CERTIFICATE and TLS_KEY
+# name mounted files. Without them it creates a self-signed certificate for localhost (development only).
 set -eu
 if [ -z "${TLS_CERTIFICATE:-}" ]; then
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=localhost \
     -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout /tmp/tls.key -out /tmp/tls.crt 2>/dev/null
   TLS_CERTIFICATE=/tmp/tls.crt TLS_KEY=/tmp/tls.key
-  echo 'start-proxy: no TLS_CERTIFICATE, so a self-signed one for localhost was made: for development only' >&2
+  echo 'start-proxy: TLS_CERTIFICATE is not set, so a self-signed certificate for localhost was created (for development only)' >&2
 fi
-# The network's name server is asked again every 5 s, so that new, restarted and additional containers are found.
+# Resolves the names of the services every 5 s, to find new and restarted containers.
 nameserver=$(awk '$1 == "nameserver" { print $2; exit }' /etc/resolv.conf)
 case $nameserver in *:*) nameserver="[$nameserver]" ;; esac
 printf 'resolver %s valid=5s ipv6=off;\nresolver_timeout 2s;\n' "$nameserver" >/tmp/resolver.conf
