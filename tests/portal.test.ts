@@ -135,7 +135,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await partner.getByRole('button', { name: 'Sign out' }).click();
     await partner.getByRole('heading', { name: 'You are signed out' }).waitFor();
     await signIn(partner, newcomer, password);
-    await partner.getByText('No token yet.').waitFor();
+    await partner.getByText('You have no active token.').waitFor();
     await inspect(partner, 'tokens-empty');
   }, 120_000);
 
@@ -155,7 +155,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     expect(await partner.evaluate('navigator.clipboard.readText()')).toBe(token.secret);
 
     await partner.reload();
-    await partner.getByRole('heading', { name: 'The secret was shown already' }).waitFor();
+    await partner.getByRole('heading', { name: 'The secret was already shown' }).waitFor();
     await inspect(partner, 'secret-again');
     await partner.goBack();
     expect(await partner.content()).not.toContain(token.secret);
@@ -189,8 +189,17 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     const time = partner.locator('time').first();
     const iso = (await time.getAttribute('datetime')) as string;
     expect(await time.getAttribute('title')).toBe(iso);
-    const tokyo = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' });
+    const tokyo = new Intl.DateTimeFormat('en-GB', {
+      day: 'numeric',
+      month: 'short',
+      year: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      timeZone: 'Asia/Tokyo',
+      timeZoneName: 'short',
+    });
     expect(await time.textContent()).toBe(tokyo.format(new Date(iso)));
+    expect(await time.textContent()).toMatch(/ GMT\+9$/);
     await inspect(partner, 'tokens');
   }, 120_000);
 
@@ -199,11 +208,11 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await signIn(page, newcomer, password);
     expect(await page.locator('time').first().textContent()).toMatch(/ UTC$/);
     await page.getByRole('link', { name: 'Rotate Booking site' }).click();
-    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    await page.getByRole('button', { name: 'Create the new secret' }).click();
     await page.getByRole('heading', { name: 'The new secret is ready' }).waitFor();
     expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
-    await page.getByRole('link', { name: 'I have kept the secret' }).click();
-    await page.getByText('2 secrets are good now').waitFor();
+    await page.getByRole('link', { name: "I've saved the secret" }).click();
+    await page.getByText('2 valid secrets').waitFor();
   }, 60_000);
 
   test('rotating and revoking a token each ask first', async () => {
@@ -214,7 +223,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await inspect(partner, 'tokens-rotated');
     await partner.getByRole('link', { name: 'Revoke Booking site' }).click();
     await inspect(partner, 'revoke-token');
-    await partner.getByRole('link', { name: 'Keep it' }).click();
+    await partner.getByRole('link', { name: 'Cancel' }).click();
   }, 120_000);
 
   test('the owner revokes the role, and the next token request is refused', async () => {
@@ -222,7 +231,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await owner.goto(`${system.auth}/portal`);
     await inspect(owner, 'facility-people');
     await owner.getByRole('link', { name: 'Revoke Partner booking site' }).click();
-    await owner.getByText('1 hour at most').waitFor();
+    await owner.getByText('for up to 1 hour').waitFor();
     await inspect(owner, 'revoke');
     await owner.getByRole('button', { name: 'Revoke the role' }).click();
     await owner.getByRole('status').getByText('The role is revoked').waitFor();
@@ -237,8 +246,8 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     const events = await owner.locator('.events li > p:first-child').allTextContents();
     expect(events.map((text) => text.replace(/\.$/, ''))).toEqual([
       'Nora North revoked the role Bookings Manager of Partner booking site',
-      'Partner booking site gave the personal access token “Booking site” a new secret; the old one lasts 1 day more',
-      'Partner booking site created the personal access token “Booking site”, good for 90 days',
+      'Partner booking site rotated the personal access token “Booking site”; the old secret worked for another 1 day',
+      'Partner booking site created the personal access token “Booking site”, valid for 90 days',
       `Partner booking site accepted the invitation of ${newcomer} and became Bookings Manager`,
       `Nora North invited ${newcomer} as Bookings Manager`,
     ]);
@@ -265,7 +274,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await owner.getByRole('heading', { name: 'Your facilities' }).waitFor();
     await inspect(owner, 'facilities');
     await owner.goto(link);
-    await owner.getByText('It was accepted already.').waitFor();
+    await owner.getByText('It was already accepted.').waitFor();
     await inspect(owner, 'link-used');
     await south.goto(`${system.auth}/portal`);
     await south.getByRole('link', { name: 'Change role of Nora North' }).click();

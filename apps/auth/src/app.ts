@@ -103,7 +103,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     facilities,
     scopes,
   });
-  const pages = createProviderPages(userPages.site.signedInFrame);
+  const pages = createProviderPages(userPages.site.findLayoutUser);
 
   const lifetimes = createTokenLifetimes(config);
   const limit = createRateLimit(config.rateLimitPerMinute);

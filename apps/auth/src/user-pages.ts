@@ -10,14 +10,15 @@ import type { FacilityStore } from './facilities/store.ts';
 import { addressKey } from './guard/keys.ts';
 import { createUsageLimit } from './guard/usage-limit.ts';
 import { assetRoutes } from './html/asset.ts';
-import { createFormTokens } from './html/form-token.ts';
+import { createCsrfTokens } from './html/csrf-tokens.ts';
 import { assets } from './html/render.ts';
 import { createSite } from './html/site.ts';
 import { createBrowserSessions } from './interaction/browser-session.ts';
-import { createConsent } from './interaction/consent.ts';
+import { createDecideConsent } from './interaction/consent.ts';
 import { createConsentStore } from './interaction/consent-store.ts';
-import { ownRoutes } from './interaction/own-routes.ts';
-import { recoveryRoutes } from './interaction/recovery-routes.ts';
+import { directSignInRoutes } from './interaction/direct-sign-in-routes.ts';
+import { emailVerificationRoutes } from './interaction/email-verification-routes.ts';
+import { passwordResetRoutes } from './interaction/password-reset-routes.ts';
 import { interactionRoutes } from './interaction/routes.ts';
 import { createSessionStore } from './interaction/session-store.ts';
 import { createSignInPages } from './interaction/sign-in-pages.ts';
@@ -26,6 +27,7 @@ import type { BrowserCookies } from './oidc/cookies.ts';
 import type { Interactions } from './oidc/interactions.ts';
 import type { ScopeTable } from './oidc/scopes.ts';
 import type { ProviderSessions } from './oidc/sessions.ts';
+import { createSignInDestination } from './portal/sign-in-destination.ts';
 import { createAuthorizationFlow } from './social/authorization-flow.ts';
 import { createNativeTokenVerifier } from './social/native-token.ts';
 import { createSocialRoutes } from './social/routes.ts';
@@ -57,10 +59,10 @@ export function createUserPages(options: UserPagesOptions) {
   const sessionStore = createSessionStore({ db });
   const { providerSessions } = options;
   const sessions = createBrowserSessions({ providerSessions, accounts, store: sessionStore });
-  const tokens = createFormTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
-  const site = createSite({ sessions, tokens });
+  const csrfTokens = createCsrfTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
+  const site = createSite({ findSignedIn: sessions.current, csrfTokens });
   const consents = createConsentStore({ db });
-  const consent = createConsent({ grants: options.grants, consents });
+  const decide = createDecideConsent({ grants: options.grants, store: consents });
   const providers = createSocialProviders(config.socialProviders);
   const providerLinks = (base: string, query: string) =>
     [...providers.values()].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
@@ -96,20 +98,30 @@ export function createUserPages(options: UserPagesOptions) {
   const router = Router();
   router.use(assetRoutes(assets));
   router.use(social.router);
-  router.use(interactionRoutes({ interactions, site, pages, decide: consent.decide, scopes, providerLinks, audit }));
-  router.use(ownRoutes({ site, sessions, pages, providerLinks, audit }));
+  router.use(interactionRoutes({ interactions, site, pages, decide, scopes, providerLinks, audit }));
   router.use(
-    recoveryRoutes({
+    directSignInRoutes({
+      site,
+      sessions,
+      pages,
+      providerLinks,
+      nameDestination: createSignInDestination({ db }),
+      audit,
+    }),
+  );
+  router.use(
+    passwordResetRoutes({
       site,
       accounts,
       links,
-      mail: emails,
+      emails,
       resets,
       signOutEverywhere: sessionStore.endEverything,
       resetFailures,
       audit,
     }),
   );
+  router.use(emailVerificationRoutes({ site, emails }));
   router.use(
     accountRoutes({
       site,
@@ -121,8 +133,9 @@ export function createUserPages(options: UserPagesOptions) {
       providers,
       beginSocialSignIn: social.begin,
       signIn,
-      mail: emails,
+      emails,
       scopes,
+      accessTokenTtl: config.accessTokenTtl,
       audit,
     }),
   );

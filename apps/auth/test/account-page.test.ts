@@ -170,7 +170,7 @@ describe('applications', () => {
     const tokens = await grant(username);
     const account = await visitor.open(`${server.origin}/account`);
     expect(account.html).toContain('Demo native app');
-    await visitor.send(account, { client: 'demo-native' }, 'Take back');
+    await visitor.send(account, { client: 'demo-native' }, 'Remove access');
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect((await visitor.open(`${server.origin}/account`)).html).not.toContain('Demo native app');
   });
@@ -187,7 +187,7 @@ describe('applications', () => {
     })}`;
     await visitor.send(await visitor.open(authorize), {}, { name: 'decision', value: 'allow' });
     expect((await visitor.open(authorize)).url.origin).toBe('http://localhost:4010');
-    await visitor.send(await visitor.open(`${server.origin}/account`), { client: 'demo-web' }, 'Take back');
+    await visitor.send(await visitor.open(`${server.origin}/account`), { client: 'demo-web' }, 'Remove access');
     expect((await visitor.open(authorize)).title).toMatch(/^Allow access/);
   });
 });
@@ -209,7 +209,7 @@ describe('the password', () => {
     const { visitor, account, username } = await join();
     const wrong = await change(visitor, account, 'not the password', 'eight quiet harbours');
     expect(wrong.status).toBe(400);
-    expect(wrong.html).toContain('That is not your current password');
+    expect(wrong.html).toContain('The current password is wrong');
     const trivial = await change(visitor, account, password, 'password1');
     expect(trivial.status).toBe(400);
     expect((await signIn(username)).page.title).toMatch(/^Your account/);

@@ -214,7 +214,7 @@ describe('the user logs in or registers', () => {
     const register = await visitor.open(`${server.origin}/register`);
     const page = await visitor.send(register, { ...newcomer('x'), username: 'PLAYER@example.com' });
     expect(page.status).toBe(409);
-    expect(page.html).toContain('There is an account with this address already');
+    expect(page.html).toContain('There is already an account with this address');
   });
 
   test('what is typed is shown as text, never as markup', async () => {
@@ -276,7 +276,7 @@ describe('a page is answered', () => {
   test('to an error that cannot be sent back: a page, with the protocol’s words for the client’s makers', async () => {
     const page = await browser().open(authorize({ redirect_uri: 'https://evil.example/' }));
     expect(page.status).toBe(400);
-    expect(page.title).toMatch(/This sign-in cannot go on/);
+    expect(page.title).toMatch(/This sign-in cannot continue/);
     expect(page.html).toContain('redirect_uri');
   });
 

@@ -189,7 +189,7 @@ describe('without JavaScript, in Chromium', () => {
     await signIn(page);
     await page.goto(authorize({ acr_values: 'idp:facebook', prompt: 'login consent' }));
     await page.getByRole('button', { name: /Ada Fairway/ }).click();
-    expect(await page.locator('.who').textContent()).toContain('Ada Fairway');
+    expect(await page.locator('.user').textContent()).toContain('Ada Fairway');
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.waitForURL('http://localhost:4010/callback**');
   });
@@ -199,7 +199,7 @@ describe('without JavaScript, in Chromium', () => {
     await signIn(page);
     await page.getByRole('button', { name: 'Add Google' }).click();
     await page.getByRole('button', { name: /Ben Bunker/ }).click();
-    expect(await page.getByRole('status').textContent()).toContain('You can sign in with it');
+    expect(await page.getByRole('status').textContent()).toContain('You can now sign in with this provider');
     await page.getByRole('button', { name: 'Remove Google' }).click();
     expect(await page.getByRole('button', { name: 'Add Google' }).count()).toBe(1);
   });

@@ -59,7 +59,7 @@ describe('a service account creates a personal access token', () => {
   test('which yields a client_id and a client_secret, good for client_credentials', async () => {
     const { browser, page } = await world.signIn(name);
     expect(textOf(page.html)).toContain('North Range');
-    expect(page.html).toContain('No token yet.');
+    expect(page.html).toContain('You have no active token.');
     const shown = await create(browser, page);
     expect(shown.status).toBe(200);
     expect(shown.headers.get('cache-control')).toBe('no-store');
@@ -97,7 +97,7 @@ describe('a service account creates a personal access token', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     const again = await browser.send(form, {});
     expect(again.status).toBe(409);
-    expect(again.html).toContain('The secret was shown already');
+    expect(again.html).toContain('The secret was already shown');
     expect(secretOn(again).secret).toBe('');
     expect(await tokensOf()).toHaveLength(1);
   });
@@ -135,7 +135,7 @@ describe('a service account creates a personal access token', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 409, 409, 409]);
     expect(await tokensOf()).toHaveLength(50);
     const full = await browser.open(`${world.server.origin}/portal`);
-    expect(full.html).toContain('50 live tokens are the most');
+    expect(full.html).toContain('An account can have up to 50 active tokens');
     await world.server.db.raw('update client set expires_at = now() where id = ?', [`${name}-1`]);
     expect((await create(browser, await browser.open(`${world.server.origin}/portal`))).status).toBe(200);
   });
@@ -199,7 +199,7 @@ describe('the list of tokens', () => {
     const used = await home();
     expect(textOf(used.html)).toContain('from 127.0.0.1');
     expect(used.html).toContain(`<time datetime="${at.toISOString()}"`);
-    expect(textOf(used.html)).toContain('goes on until it expires: 1 hour at most');
+    expect(textOf(used.html)).toContain('keep working until they expire, for up to 1 hour');
   });
 });
 
@@ -244,7 +244,7 @@ describe('a token gets a new secret', () => {
     expect(renewed.secret).not.toBe(old.secret);
     expect(await world.token(old.id, old.secret)).toMatchObject({ status: 200 });
     expect(await world.token(old.id, renewed.secret)).toMatchObject({ status: 200 });
-    expect((await browser.open(`${world.server.origin}/portal`)).html).toContain('2 secrets are good now');
+    expect((await browser.open(`${world.server.origin}/portal`)).html).toContain('2 valid secrets');
     const { rows } = await world.server.db.raw(
       'select round(extract(epoch from expires_at - now()))::int as left from client_secret where client_id = ? and expires_at is not null',
       [old.id],

@@ -37,7 +37,7 @@ async function register(name: string): Promise<{ visitor: FormBrowser; page: Pag
 async function askForReset(username: string): Promise<string> {
   const visitor = browser();
   const answer = await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
-  expect(answer.title).toMatch(/^Look into your mail/);
+  expect(answer.title).toMatch(/^Check your e-mail/);
   const mail = await smtp.mailTo(username, ({ subject }) => subject === 'Choose a new password');
   return linkIn(mail.text);
 }
@@ -78,7 +78,7 @@ describe('a registration', () => {
   test('another link may be asked for, and ends the one before', async () => {
     const { visitor, username } = await register('another');
     const first = linkIn((await smtp.mailTo(username)).text);
-    await visitor.send(await visitor.open(`${server.origin}/account`), {}, 'Mail me a new link');
+    await visitor.send(await visitor.open(`${server.origin}/account`), {}, 'Send me a new link');
     const second = await smtp.mailTo(username, ({ text }) => linkIn(text) !== first);
     expect((await browser().open(first)).status).toBe(410);
     expect((await browser().open(linkIn(second.text))).status).toBe(200);

@@ -1,5 +1,4 @@
-// Change of the password by whoever is signed in: the present one is proved first, and every other browser is signed out.
-import type { Request, Response } from 'express';
+// Changes or sets the password of the signed-in user, and signs out all other browsers.
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
@@ -7,51 +6,55 @@ import type { SignIn } from '../accounts/sign-in.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { rawField } from '../html/form-body.ts';
-import { signInAndBack } from '../html/local-path.ts';
-import { inWords, type ValidationError } from '../html/validation-errors.ts';
-import type { SignedIn } from '../interaction/browser-session.ts';
+import { signInPath } from '../html/local-path.ts';
+import type { SignedInHandler } from '../html/site.ts';
+import { retryLater, type ValidationError } from '../html/validation-errors.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
 import type { ShowAccount } from './page.ts';
 
 export interface PasswordChangeOptions {
-  readonly show: ShowAccount;
   readonly accounts: AccountStore;
   readonly sessions: SessionStore;
   readonly signIn: SignIn['signIn'];
-  readonly mail: AccountEmails;
+  readonly emails: AccountEmails;
   readonly audit: Audit;
 }
 
-export function createPasswordChange({ show, accounts, sessions, signIn, mail, audit }: PasswordChangeOptions) {
-  return async (request: Request, response: Response, signedIn: SignedIn): Promise<void> => {
-    const { account, uid } = signedIn;
-    if (!account.passwordHash && !signedIn.fresh) return response.redirect(303, signInAndBack('/account', true));
-    const password = rawField(request, 'newPassword');
+export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
+  const { accounts, sessions, signIn, emails, audit } = options;
+
+  /** Counts as a sign-in: failures lock the account (docs/behaviour.md, "Sign-in protection"). */
+  const checkPassword = async (username: string, password: string, address: string) =>
+    password === '' || password.length > maxPasswordLength
+      ? { refused: 'invalid' as const }
+      : signIn({ username, password, address });
+
+  return async (request, response, signedIn) => {
+    const { account, uid, fresh } = signedIn;
     const validationErrors: ValidationError[] = [];
-    // Whoever has a password proves it again; it counts as a sign-in for the guard.
     if (account.passwordHash) {
-      const current = rawField(request, 'password');
-      if (current.length > maxPasswordLength || current === '')
-        validationErrors.push({ field: 'password', text: 'Enter your current password.' });
-      else {
-        const address = request.ip ?? '';
-        const outcome = await signIn({ username: account.username, password: current, address });
-        if ('refused' in outcome && outcome.refused === 'locked') {
-          response.setHeader('Retry-After', String(outcome.retryAfter));
-          const text = `Too many sign-ins have failed. Wait ${inWords(outcome.retryAfter)} and try again.`;
-          return show(request, response, signedIn, { validationErrors: [{ text }], status: 429 });
-        }
-        if ('refused' in outcome)
-          validationErrors.push({ field: 'password', text: 'That is not your current password.' });
+      const password = rawField(request, 'password');
+      const outcome = await checkPassword(account.username, password, request.ip ?? '');
+      if ('refused' in outcome && outcome.refused === 'locked') {
+        const text = retryLater(response, outcome.retryAfter, 'Too many sign-ins have failed.');
+        return show(request, response, signedIn, { validationErrors: [{ text }], status: 429 });
       }
+      if ('refused' in outcome) {
+        const text = password === '' ? 'Enter your current password.' : 'The current password is wrong.';
+        validationErrors.push({ field: 'password', text });
+      }
+    } else if (!fresh) {
+      // Without a current password to check, only a recent sign-in proves who the user is.
+      return response.redirect(303, signInPath('/account', true));
     }
-    const text = validateNewPassword(password, [account.username, account.name ?? '', account.email ?? '']);
+    const newPassword = rawField(request, 'newPassword');
+    const text = validateNewPassword(newPassword, [account.username, account.name ?? '', account.email ?? '']);
     if (text) validationErrors.push({ field: 'newPassword', text });
     if (validationErrors.length > 0) return show(request, response, signedIn, { validationErrors, status: 400 });
-    await accounts.setPassword(account.id, await hashPassword(password));
-    await sessions.end(account.id, { allBut: uid });
+    await accounts.setPassword(account.id, await hashPassword(newPassword));
+    await sessions.end(account.id, { allExcept: uid });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
-    await mail.sendPasswordChanged(account);
+    await emails.sendPasswordChanged(account);
     response.redirect(303, '/account?done=password');
   };
 }

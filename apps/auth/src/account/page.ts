@@ -1,17 +1,17 @@
-// What "your account" shows: who you are, where you are signed in, which applications may act for you, which providers you sign in with.
+// Shows the page "Your account": profile, connected applications, sessions and ways to sign in.
 import type { Request, Response } from 'express';
 import type { SocialIdentityStore } from '../accounts/social-identity-store.ts';
-import type { FacilityStore } from '../facilities/store.ts';
+import { roleNames } from '../facilities/role-names.ts';
+import type { FacilityStore, Membership } from '../facilities/store.ts';
 import { queryText } from '../html/form-body.ts';
+import type { SignedIn } from '../html/signed-in.ts';
 import type { Site } from '../html/site.ts';
-import { byField, type ValidationError } from '../html/validation-errors.ts';
-import type { SignedIn } from '../interaction/browser-session.ts';
-import { describeScopes } from '../interaction/consent.ts';
+import { formatDuration } from '../html/time-format.ts';
+import type { ValidationError } from '../html/validation-errors.ts';
 import type { ConsentStore } from '../interaction/consent-store.ts';
+import { describeScopes } from '../interaction/scope-descriptions.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
-import { readableAddress } from '../portal/address.ts';
-import { instant } from '../portal/time-format.ts';
 import type { SocialProviders } from '../social/settings.ts';
 import { describeBrowser } from './browser-name.ts';
 
@@ -23,65 +23,73 @@ export interface AccountPageOptions {
   readonly facilities: Pick<FacilityStore, 'membershipsOf'>;
   readonly providers: SocialProviders;
   readonly scopes: ScopeTable;
+  /** Seconds. */
+  readonly accessTokenTtl: number;
 }
 
 export type ShowAccount = (
   request: Request,
   response: Response,
   signedIn: SignedIn,
-  refused?: { readonly validationErrors: readonly ValidationError[]; readonly status: number },
+  state?: { readonly validationErrors: readonly ValidationError[]; readonly status: number },
 ) => Promise<void>;
 
-/** What the page says after a change, by the word that the redirect carries. */
-const done: Readonly<Record<string, string>> = {
+/** What the page says after a change. The key is the query parameter `done` of the redirect after the change. */
+const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
   name: 'Your name is changed.',
   password: 'Your password is changed, and you are signed out everywhere else.',
   session: 'That browser is signed out.',
   sessions: 'You are signed out everywhere else.',
-  application: 'The application’s access has ended. An access token that it holds already is good for an hour at most.',
-  linked: 'You can sign in with it from now on.',
+  application:
+    'The application no longer has access. ' +
+    `An access token that it already has works for up to ${formatDuration(accessTokenTtl)}.`,
+  linked: 'You can now sign in with this provider.',
   'link-cancelled': 'You cancelled. The provider was not added.',
-  unlinked: 'It no longer signs in to this account.',
-  verification: 'A link to confirm your address is on its way.',
-};
+  unlinked: 'You can no longer sign in with this provider.',
+  verification: 'We have sent you a link to confirm your address.',
+});
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
-  const { site, socialIdentities, sessions, consents, facilities, providers, scopes } = options;
-  return async (request, response, signedIn, { validationErrors, status } = { validationErrors: [], status: 200 }) => {
+  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, accessTokenTtl } = options;
+  const noticesByKey = notices(accessTokenTtl);
+  return async (request, response, signedIn, state = { validationErrors: [], status: 200 }) => {
     const { account, uid } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
-      sessions.listOf(account.id),
-      consents.connected(account.id),
+      sessions.findByAccount(account.id),
+      consents.findConnectedClients(account.id),
       socialIdentities.list(account.id),
       facilities.membershipsOf(account.id),
     ]);
     const data = {
       account,
-      validationErrors,
-      errors: byField(validationErrors),
-      notice: done[queryText(request, 'done') ?? ''],
-      instant,
-      facilities: memberships,
-      browsers: browsers.map((row) => ({
-        ...row,
-        address: readableAddress(row.address),
-        here: row.uid === uid,
-        name: describeBrowser(row.userAgent),
-      })),
+      notice: noticesByKey[queryText(request, 'done') ?? ''],
+      roles: [...account.roles.map(accountRoleName), ...memberships.map(facilityRoleName)],
+      hasPortal: memberships.length > 0,
+      browsers: browsers.map((row) => ({ ...row, isThis: row.uid === uid, name: describeBrowser(row.userAgent) })),
       applications: applications.map((client) => ({
         ...client,
-        may: describeScopes(client.scopes, scopes, '').map(({ title }) => title),
+        permissions: describeScopes(client.scopes, scopes, '').map(({ title }) => title),
       })),
-      linked: linked.map((entry) => ({ ...entry, title: providers.get(entry.provider)?.title ?? entry.provider })),
-      linkable: [...providers.values()].filter(({ name }) => !linked.some((entry) => entry.provider === name)),
-      lastWayIn: !account.passwordHash && linked.length === 1,
+      linked: linked.map((identity) => ({
+        ...identity,
+        title: providers.get(identity.provider)?.title ?? identity.provider,
+      })),
+      linkable: [...providers.values()].filter(({ name }) => !linked.some(({ provider }) => provider === name)),
+      isOnlyWayToSignIn: !account.passwordHash && linked.length === 1,
     };
     await site.show(request, response, '/account/account', data, {
-      title: validationErrors.length > 0 ? 'Error: Your account' : 'Your account',
-      status,
+      title: 'Your account',
       width: 'wide',
-      // The form that adds a provider.
+      script: true,
+      // The form that adds a provider redirects to that provider.
       allowExternalFormTargets: providers.size > 0,
+      ...state,
     });
   };
 }
+
+/** `range-owner` becomes `Range owner`. */
+const accountRoleName = (role: string): string =>
+  `${role.charAt(0).toUpperCase()}${role.slice(1).replaceAll('-', ' ')}`;
+
+const facilityRoleName = ({ role, facilityName }: Membership): string => `${roleNames[role]} at ${facilityName}`;

@@ -1,17 +1,18 @@
-// "Your account": what its owner may change and take back by oneself (contract section 5).
-import { type Request, type Response, Router } from 'express';
+// The routes of the page "Your account": every change that users can make to their own account.
+import { Router } from 'express';
 import { field } from '../html/form-body.ts';
-import type { SignedIn } from '../interaction/browser-session.ts';
+import type { SignedInHandler } from '../html/site.ts';
+import { validateName } from '../interaction/account-fields.ts';
 import type { SocialRoutes } from '../social/routes.ts';
 import { createPasswordChange, type PasswordChangeOptions } from './change-password.ts';
 import { type AccountPageOptions, createAccountPage } from './page.ts';
 
-export interface AccountRoutesOptions extends AccountPageOptions, Omit<PasswordChangeOptions, 'show'> {
+export interface AccountRoutesOptions extends AccountPageOptions, PasswordChangeOptions {
   readonly beginSocialSignIn: SocialRoutes['begin'];
 }
 
 export function accountRoutes(options: AccountRoutesOptions): Router {
-  const { site, accounts, socialIdentities, sessions, consents, mail, audit } = options;
+  const { site, accounts, socialIdentities, sessions, consents, emails, audit } = options;
   const show = createAccountPage(options);
 
   const router = Router();
@@ -19,66 +20,69 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     '/account',
     site.forSignedIn((request, response, signedIn) => show(request, response, signedIn)),
   );
-  const post = (
-    path: string,
-    handler: (request: Request, response: Response, signedIn: SignedIn) => Promise<void>,
-    fresh = false,
-  ) => router.post(`/account/${path}`, ...site.formForSignedIn(handler, { fresh }));
+  const post = (path: string, handler: SignedInHandler, { fresh = false } = {}) =>
+    router.post(`/account/${path}`, ...site.formForSignedIn(handler, { fresh }));
 
   post('name', async (request, response, signedIn) => {
     const name = field(request, 'name');
-    if (name === '' || name.length > 100) {
-      const validationErrors = [
-        { field: 'name', text: name === '' ? 'Enter your name.' : 'Use 100 characters at most.' },
-      ];
-      return show(request, response, signedIn, { validationErrors, status: 400 });
+    const text = validateName(name);
+    if (text) {
+      return show(request, response, signedIn, { validationErrors: [{ field: 'name', text }], status: 400 });
     }
     await accounts.setName(signedIn.account.id, name);
     response.redirect(303, '/account?done=name');
   });
-  post('password', createPasswordChange({ show, ...options }));
+
+  post('password', createPasswordChange(show, options));
+
   post('verification', async (_request, response, { account }) => {
-    await mail.sendVerification(account);
+    await emails.sendVerification(account);
     response.redirect(303, '/account?done=verification');
   });
-  post('sessions/end', async (request, response, { account, uid }) => {
-    const which = field(request, 'uid');
-    const ended = await sessions.end(account.id, which ? { uid: which } : { allBut: uid });
-    if (ended > 0)
+
+  post('sessions/end', async (request, response, { account, uid: thisUid }) => {
+    const uid = field(request, 'uid');
+    const ended = await sessions.end(account.id, uid ? { uid } : { allExcept: thisUid });
+    if (ended > 0) {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
-    response.redirect(303, which === uid ? '/signed-out' : `/account?done=${which ? 'session' : 'sessions'}`);
+    }
+    response.redirect(303, uid === thisUid ? '/signed-out' : `/account?done=${uid ? 'session' : 'sessions'}`);
   });
+
   post('applications/revoke', async (request, response, { account }) => {
-    const clientId = field(request, 'client');
-    await consents.revoke(account.id, clientId);
-    audit.record({ kind: 'consent.revoked', accountId: account.id, address: request.ip, detail: { client: clientId } });
+    const client = field(request, 'client');
+    await consents.revoke(account.id, client);
+    audit.record({ kind: 'consent.revoked', accountId: account.id, address: request.ip, detail: { client } });
     response.redirect(303, '/account?done=application');
   });
+
   post(
     'providers/add',
-    async (request, response, { account }) => {
+    (request, response, { account }) => {
       const origin = { interactionUid: null, returnTo: null, linkAccountId: account.id };
-      await options.beginSocialSignIn(request, response, field(request, 'provider'), origin);
+      return options.beginSocialSignIn(request, response, field(request, 'provider'), origin);
     },
-    true,
+    { fresh: true },
   );
+
   post(
     'providers/remove',
     async (request, response, signedIn) => {
+      const { account } = signedIn;
       const provider = field(request, 'provider');
-      const outcome = await socialIdentities.unlink(signedIn.account.id, provider, field(request, 'subject'));
+      const outcome = await socialIdentities.unlink(account.id, provider, field(request, 'subject'));
       if (outcome === 'last') {
         const text = 'This is your only way to sign in. Choose a password first.';
         return show(request, response, signedIn, { validationErrors: [{ text }], status: 409 });
       }
       if (outcome === 'unlinked') {
-        const detail = { provider };
-        audit.record({ kind: 'social.unlinked', accountId: signedIn.account.id, address: request.ip, detail });
+        audit.record({ kind: 'social.unlinked', accountId: account.id, address: request.ip, detail: { provider } });
       }
       response.redirect(303, '/account?done=unlinked');
     },
-    true,
+    { fresh: true },
   );
-  router.use('/account', site.showFailure);
+
+  router.use('/account', site.errorHandler);
   return router;
 }

@@ -1,4 +1,5 @@
-// Style sheets, scripts and icons, under addresses that change with their content, so that browsers may keep them.
+// Serves style sheets, scripts and icons. Their paths contain a hash of the content, so browsers may cache them without
+// limit.
 import { createHash } from 'node:crypto';
 import { Router } from 'express';
 
@@ -8,9 +9,9 @@ export interface Asset {
   readonly content: Buffer;
 }
 
-export function asset(name: string, type: string, content: Buffer): Asset {
-  const digest = createHash('sha256').update(content).digest('base64url').slice(0, 12);
-  return { path: `/assets/${digest}/${name}`, type, content };
+export function createAsset(name: string, type: string, content: Buffer): Asset {
+  const hash = createHash('sha256').update(content).digest('base64url').slice(0, 12);
+  return { path: `/assets/${hash}/${name}`, type, content };
 }
 
 export function assetRoutes(assets: Readonly<Record<string, Asset>>): Router {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { localPath } from './local-path.ts';
 
 test.each(['/portal', '/account/sessions', '/portal?facility=fac-north'])(
-  'a page of ours is returned to: %s',
+  'a path of this server is accepted: %s',
   (path) => {
     expect(localPath(path, '/account')).toBe(path);
   },
@@ -20,6 +20,6 @@ test.each([
   '/x\\..\\..//evil.example',
   'javascript:alert(1)',
   `/${'a'.repeat(3000)}`,
-])('nothing else is, open redirects least of all: %s', (path) => {
+])('anything else is replaced by the fallback, so there is no open redirect: %s', (path) => {
   expect(localPath(path, '/account')).toBe('/account');
 });

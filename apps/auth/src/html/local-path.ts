@@ -1,13 +1,14 @@
-// May somebody be sent there after signing in? Only to a page of this server: anything else is an open redirect.
+// Checks paths to which a user returns after signing in, and builds the sign-in path.
 
-/** The page to sign in, and the way back; `again` for who is signed in and should say so once more. */
-export const signInAndBack = (back: string, again: boolean): string =>
-  `/sign-in?return=${encodeURIComponent(back)}${again ? '&again=1' : ''}`;
+/** With `again`, a user who is already signed in enters the password again. */
+export const signInPath = (returnTo: string, again: boolean): string =>
+  `/sign-in?return=${encodeURIComponent(returnTo)}${again ? '&again=1' : ''}`;
 
+/** Returns `path` if it is a path of this server, else `fallback`. Anything else would be an open redirect. */
 export function localPath(path: string | undefined, fallback: string): string {
   if (path === undefined || path.length > 2000 || !/^\/(?![/\\])[^\\\p{Cc}]*$/u.test(path)) return fallback;
-  const base = 'http://here.invalid';
+  const base = 'http://local.invalid';
   const url = URL.parse(path, base);
-  // `/a/..//elsewhere` collapses to `//elsewhere`.
+  // `/a/..//evil.example` is normalised to `//evil.example`, which browsers read as another host.
   return url && url.origin === base && !url.pathname.startsWith('//') ? `${url.pathname}${url.search}` : fallback;
 }

@@ -1,36 +1,52 @@
-// How does a page become HTML? Eta templates in views/ (the portal's in its own folder), whose values are escaped unless a template says
-// otherwise, and one style sheet under an address that changes with its content.
+// Renders pages and e-mails from Eta templates. Templates escape every value, except the output of other templates.
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
-import { asset } from './asset.ts';
+import { createAsset } from './asset.ts';
+import { displayAddress } from './ip-address.ts';
+import { formatDuration, formatTime } from './time-format.ts';
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 const eta = new Eta({ views: file('..'), cache: true, autoEscape: true, autoTrim: false });
 
-/** In the order in which they are to win over each other. */
-const styleSheets = ['tokens', 'elements', 'frame', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
+/** In the order of the cascade: a later style sheet overrides an earlier one. */
+const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
 
 export const assets = {
-  styles: asset(
+  styles: createAsset(
     'site.css',
     'text/css; charset=utf-8',
     Buffer.concat(styleSheets.map((name) => readFileSync(file(`./styles/${name}.css`)))),
   ),
-  icon: asset('icon.svg', 'image/svg+xml', readFileSync(file('./icon.svg'))),
+  script: createAsset('page.js', 'text/javascript; charset=utf-8', readFileSync(file('./browser/page.js'))),
+  icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(file('./icon.svg'))),
 };
 
-/** Of whoever is signed in, what every page shows: a name, and how to sign out. */
-export interface PageFrame {
-  readonly title: string;
-  readonly signedIn?: { readonly name: string; readonly csrf: string; readonly portal?: boolean } | undefined;
-  /** `wide` for lists; forms stay narrow. */
-  readonly width?: 'narrow' | 'wide';
+/** The signed-in user, as the header of every page shows it: the name and a button to sign out. */
+export interface LayoutUser {
+  readonly name: string;
+  /** CSRF token of the sign-out form. */
+  readonly csrf: string;
 }
 
-/** `view` is a name in views/, or the path of a template from src/ on. */
-export const renderPage = (view: string, data: object, frame: PageFrame): string =>
-  eta.render(view.startsWith('/') ? view : `/html/views/${view}`, { ...data, frame, assets });
+/** Returns undefined when nobody is signed in, and also when the session cannot be read. */
+export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse) => Promise<LayoutUser | undefined>;
 
-export const renderMail = (letter: object): string => eta.render('/html/views/mail', letter);
+export interface Layout {
+  readonly title: string;
+  readonly user?: LayoutUser | undefined;
+  /** `wide` for lists, `narrow` for forms. */
+  readonly width?: 'narrow' | 'wide' | undefined;
+  /** Loads browser/page.js. */
+  readonly script?: boolean | undefined;
+}
+
+const helpers = { formatTime, formatDuration, displayAddress };
+
+/** `view` is a name in views/, or the path of a template below src/. */
+export const renderPage = (view: string, data: object, layout: Layout): string =>
+  eta.render(view.startsWith('/') ? view : `/html/views/${view}`, { ...helpers, ...data, layout, assets });
+
+export const renderEmail = (email: object): string => eta.render('/html/views/email', email);

@@ -1,80 +1,86 @@
-// What do all our pages have in common? The frame (who is signed in, how to sign out), the form token, the headers, and what is shown when
-// a form is not ours, somebody must sign in first, or something is away. For interaction/, account/ and portal/ alike.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isUnavailable } from '@bay-booking/service/database/database';
-import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
-import type { BrowserSessions, SignedIn } from '../interaction/browser-session.ts';
-import { readForm } from './form-body.ts';
-import type { FormTokens } from './form-token.ts';
-import { signInAndBack } from './local-path.ts';
-import { type PageFrame, renderPage } from './render.ts';
-import { type PageOptions, sendHtml } from './response-headers.ts';
+// Sends the pages of the site, and checks sign-in and CSRF tokens before their handlers run. Used by interaction/,
+// account/, portal/ and social/.
+import type { Request, RequestHandler, Response } from 'express';
+import type { CsrfTokens } from './csrf-tokens.ts';
+import { errorMessages } from './error-messages.ts';
+import { createErrorHandler } from './error-page.ts';
+import { rawField, readForm } from './form-body.ts';
+import { signInPath } from './local-path.ts';
+import { type FindLayoutUser, type Layout, type LayoutUser, renderPage } from './render.ts';
+import { type HeaderOptions, sendHtml } from './response-headers.ts';
+import type { FindSignedIn, SignedIn } from './signed-in.ts';
+import { errorsByField, type ValidationError } from './validation-errors.ts';
 
-export interface Page extends PageOptions {
-  readonly title: string;
-  readonly width?: 'narrow' | 'wide';
-  /** What the page's forms belong to; the session unless said otherwise. */
-  readonly csrfContext?: string;
+export interface Page extends HeaderOptions, Omit<Layout, 'user'> {
+  /** Default: the session of the signed-in user. */
+  readonly csrfContext?: string | undefined;
+  /** Templates get them as `validationErrors`, and by field name as `errors`. */
+  readonly validationErrors?: readonly ValidationError[] | undefined;
 }
 
-export interface MessagePage extends Partial<Page> {
-  readonly title: string;
+export interface MessagePage extends Page {
   readonly text: string;
-  readonly tone?: 'good' | 'bad' | 'plain';
+  readonly tone?: 'good' | 'bad';
   readonly links?: readonly { readonly href: string; readonly text: string }[];
 }
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
 
-export type SignedInFrame = (request: IncomingMessage, response: ServerResponse) => Promise<PageFrame['signedIn']>;
+export interface SiteOptions {
+  readonly findSignedIn: FindSignedIn;
+  readonly csrfTokens: CsrfTokens;
+}
 
 export type Site = ReturnType<typeof createSite>;
 
-export function createSite({ sessions, tokens }: { sessions: BrowserSessions; tokens: FormTokens }) {
-  const frameOf = (request: Request, response: Response, signedIn: SignedIn | undefined): PageFrame['signedIn'] =>
+export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
+  const layoutUser = (request: Request, response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {
       name: signedIn.account.name ?? signedIn.account.username,
-      csrf: tokens.issue(request, response, signedIn.uid),
+      csrf: csrfTokens.issue(request, response, signedIn.uid),
     };
 
+  const findLayoutUser: FindLayoutUser = async (request, response) => {
+    const signedIn = await findSignedIn(request as Request, response as Response).catch(() => undefined);
+    return layoutUser(request as Request, response as Response, signedIn);
+  };
+
+  /** Sends the page with the given template and template data. */
   const show = async (request: Request, response: Response, view: string, data: object, page: Page): Promise<void> => {
-    const signedIn = await sessions.current(request, response);
-    const csrfContext = page.csrfContext ?? signedIn?.uid ?? 'nobody';
-    const frame = {
-      title: page.title,
-      ...(page.width && { width: page.width }),
-      signedIn: frameOf(request, response, signedIn),
-    };
-    const html = renderPage(view, { ...data, csrf: tokens.issue(request, response, csrfContext) }, frame);
+    const signedIn = await findSignedIn(request, response);
+    const { title, width, script, validationErrors = [] } = page;
+    const csrf = csrfTokens.issue(request, response, page.csrfContext ?? signedIn?.uid ?? 'anonymous');
+    const html = renderPage(
+      view,
+      { ...data, csrf, validationErrors, errors: errorsByField(validationErrors) },
+      {
+        title: validationErrors.length > 0 ? `Error: ${title}` : title,
+        user: layoutUser(request, response, signedIn),
+        width,
+        script,
+      },
+    );
     sendHtml(response, html, page);
   };
 
   const showMessage = (request: Request, response: Response, message: MessagePage): Promise<void> =>
-    show(request, response, 'message', { message }, { width: 'narrow', ...message });
+    show(request, response, 'message', { message }, message);
 
-  /** For a page that tells a fault: whoever asks is told it all the same where their session cannot be read. */
-  const signedInFrame: SignedInFrame = async (request, response) => {
-    const signedIn = await sessions.current(request as Request, response as Response).catch(() => undefined);
-    return frameOf(request as Request, response as Response, signedIn);
-  };
+  const hasCsrfToken = (request: Request, response: Response, csrfContext: string): boolean =>
+    csrfTokens.check(request, response, csrfContext, rawField(request, 'csrf'));
 
-  const refuseForm = (request: Request, response: Response): Promise<void> =>
-    showMessage(request, response, {
-      status: 403,
-      title: 'This form has expired',
-      text: 'It was open for too long, or it was not sent from our page. Go back, reload the page and try again.',
-      tone: 'bad',
-    });
+  const rejectForm = (request: Request, response: Response): Promise<void> =>
+    showMessage(request, response, { ...errorMessages.formExpired, status: 403, tone: 'bad' });
 
-  /** Somebody must be signed in, and have done something lately; else they sign in and come back. */
-  const demand =
-    (handler: SignedInHandler, mustBeFresh: boolean): RequestHandler =>
+  /** Without a sign-in, or without a fresh one where that is required, the user signs in and returns. */
+  const requireSignIn =
+    (handler: SignedInHandler, fresh: boolean): RequestHandler =>
     async (request, response) => {
-      const signedIn = await sessions.current(request, response);
-      if (!signedIn || signedIn.idle || (mustBeFresh && !signedIn.fresh)) {
-        // A form that was sent is not sent again: they come back to the page it was on.
-        const back = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
-        response.redirect(303, signInAndBack(back, signedIn !== undefined));
+      const signedIn = await findSignedIn(request, response);
+      if (!signedIn || signedIn.idle || (fresh && !signedIn.fresh)) {
+        // A form cannot be sent again after signing in, so the user returns to the page with the form.
+        const returnTo = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
+        response.redirect(303, signInPath(returnTo, signedIn !== undefined));
         return;
       }
       await handler(request, response, signedIn);
@@ -83,78 +89,45 @@ export function createSite({ sessions, tokens }: { sessions: BrowserSessions; to
   return {
     show,
     showMessage,
-    signedInFrame,
+    findLayoutUser,
 
-    /** Handlers of a form whose page said `csrfContext`. */
+    /** Handlers for a form of a page that anybody may use. The page must have the same CSRF context. */
     form: (csrfContext: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [
       readForm,
-      async (request, response, next) => {
-        const body = request.body as Record<string, unknown> | undefined;
-        if (!tokens.check(request, response, csrfContext(request), body?.csrf)) return refuseForm(request, response);
-        return handler(request, response, next);
-      },
+      (request, response, next) =>
+        hasCsrfToken(request, response, csrfContext(request))
+          ? handler(request, response, next)
+          : rejectForm(request, response),
     ],
 
-    forSignedIn: (handler: SignedInHandler): RequestHandler => demand(handler, false),
-    forFreshlySignedIn: (handler: SignedInHandler): RequestHandler => demand(handler, true),
+    forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler, false),
 
-    /** The form of a page for somebody signed in; `fresh` where a secret is changed or shown. */
+    /** Handlers for a form of a signed-in user. `fresh` requires a recent sign-in: for secrets and ways to sign in. */
     formForSignedIn: (handler: SignedInHandler, { fresh = false } = {}): RequestHandler[] => [
       readForm,
-      demand(async (request, response, signedIn) => {
-        const body = request.body as Record<string, unknown> | undefined;
-        if (!tokens.check(request, response, signedIn.uid, body?.csrf)) return refuseForm(request, response);
-        return handler(request, response, signedIn);
-      }, fresh),
+      requireSignIn(
+        (request, response, signedIn) =>
+          hasCsrfToken(request, response, signedIn.uid)
+            ? handler(request, response, signedIn)
+            : rejectForm(request, response),
+        fresh,
+      ),
     ],
 
-    /** Signing out: nobody is asked to sign in for that. */
-    formForSignedOut: (
+    /** Handlers for the sign-out form, which also works when nobody is signed in any more. */
+    signOutForm: (
       handler: (request: Request, response: Response, signedIn: SignedIn | undefined) => Promise<void>,
     ): RequestHandler[] => [
       readForm,
       async (request, response) => {
-        const signedIn = await sessions.current(request, response);
-        const body = request.body as Record<string, unknown> | undefined;
-        if (signedIn && !tokens.check(request, response, signedIn.uid, body?.csrf))
-          return refuseForm(request, response);
+        const signedIn = await findSignedIn(request, response);
+        if (signedIn && !hasCsrfToken(request, response, signedIn.uid)) return rejectForm(request, response);
         return handler(request, response, signedIn);
       },
     ],
 
-    /** Last of a router of pages. */
-    showFailure: (async (
-      error: Error & { status?: number; statusCode?: number; expose?: boolean },
-      request,
-      response,
-      next,
-    ) => {
-      if (response.headersSent) return next(error);
-      const away = isUnavailable(error) || error.status === 503;
-      const status = away ? 503 : (error.status ?? error.statusCode ?? 500);
-      if (status >= 500 && !away) response.locals.logger?.error({ err: error }, 'page failed');
-      if (away) response.setHeader('Retry-After', '5');
-      const expired = error.name === 'InteractionExpired';
-      const message = expired
-        ? {
-            title: 'This sign-in has expired',
-            text: 'It was open for too long, was finished already, or began in another browser. Go back to the application and start again.',
-          }
-        : away
-          ? { title: 'One moment, please', text: 'The service is not available for a moment. Try again shortly.' }
-          : status >= 500
-            ? {
-                title: 'Something went wrong',
-                text: 'The page could not be shown. Try again; nothing you typed was lost elsewhere.',
-              }
-            : { title: 'That did not work', text: 'The request was not understood. Go back and try again.' };
-      const facts = { ...message, tone: 'bad' as const, links: [] };
-      // After a failure of ours without asking for the session: that may be what has failed.
-      const signedIn = status < 500 ? await signedInFrame(request, response) : undefined;
-      const reference = response.locals.requestId;
-      const html = renderPage('message', { message: { ...facts, reference } }, { title: message.title, signedIn });
-      sendHtml(response, html, { status: expired ? 400 : status });
-    }) satisfies ErrorRequestHandler,
+    /** Must be the last handler of a router with pages. */
+    errorHandler: createErrorHandler(findLayoutUser),
   };
 }
 

@@ -1,28 +1,17 @@
-// Who is signed in in this browser? The provider's own session, so that signing in anywhere signs in everywhere and signing out ends it
-// all, plus a row for its owner to recognise the browser by. Its id changes at every sign-in (session fixation).
+// Finds, starts and ends the session of a browser. It combines the session of oidc-provider with our own row, which
+// holds the browser, the address and the last use, so that users recognise their sessions on the page "Your account".
 import type { Request, Response } from 'express';
 import type { Account, AccountStore } from '../accounts/store.ts';
+import type { SignedIn } from '../html/signed-in.ts';
 import type { ProviderSessions } from '../oidc/sessions.ts';
 import type { SessionStore } from './session-store.ts';
 
-/** Seconds. */
-const limits = {
-  /** Pages that change things ask to sign in again after so long without use. */
-  idle: 2 * 3600,
-  /** A sign-in younger than this needs no repeating before a secret is shown or changed. */
-  fresh: 10 * 60,
-};
+/** Seconds without use after which pages ask for the password again. */
+const idleLimit = 2 * 3600;
+/** Seconds. docs/behaviour.md, "Pages": a sign-in less than 10 minutes old counts as fresh. */
+const freshLimit = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);
-
-export interface SignedIn {
-  readonly account: Account;
-  readonly uid: string;
-  /** Seconds since 1970. */
-  readonly signedInAt: number;
-  readonly fresh: boolean;
-  readonly idle: boolean;
-}
 
 export interface NewSession {
   readonly account: Account;
@@ -40,54 +29,51 @@ export interface BrowserSessionOptions {
 }
 
 export function createBrowserSessions({ providerSessions, accounts, store }: BrowserSessionOptions) {
-  const known = new WeakMap<Request, Promise<SignedIn | undefined>>();
+  /** Handlers of one request ask several times; the session is read once. */
+  const cache = new WeakMap<Request, Promise<SignedIn | undefined>>();
 
   const find = async (request: Request, response: Response): Promise<SignedIn | undefined> => {
     const session = await providerSessions.find(request, response);
     if (!session) return undefined;
     const { uid, accountId, signedInAt } = session;
-    const [account, seenAt] = await Promise.all([
+    const [account, lastUsedAt] = await Promise.all([
       accounts.findById(accountId),
-      store.seen({ uid, accountId, idle: limits.idle }),
+      store.recordUse({ uid, accountId, idleLimit }),
     ]);
     if (!account || account.disabledAt) return undefined;
     return {
       account,
       uid,
       signedInAt,
-      fresh: now() - signedInAt < limits.fresh,
-      idle: now() - Math.max(seenAt ?? 0, signedInAt) > limits.idle,
+      fresh: now() - signedInAt < freshLimit,
+      idle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimit,
     };
   };
 
   return {
+    /** Returns undefined when nobody is signed in, or when the account is disabled. */
     current(request: Request, response: Response): Promise<SignedIn | undefined> {
-      const found = known.get(request) ?? find(request, response);
-      known.set(request, found);
+      const found = cache.get(request) ?? find(request, response);
+      cache.set(request, found);
       return found;
     },
 
-    /** Signs in, whoever was signed in before. */
+    /** Signs the account in. If another account was signed in, its session ends. */
     async start(
       request: Request,
       response: Response,
       { account, acr, amr }: NewSession,
     ): Promise<{ signedInAt: number }> {
       const { uid, signedInAt } = await providerSessions.start(request, response, { accountId: account.id, acr, amr });
-      await store.signedIn({
-        uid,
-        accountId: account.id,
-        userAgent: request.get('user-agent'),
-        address: request.ip,
-      });
-      known.delete(request);
+      await store.add({ uid, accountId: account.id, userAgent: request.get('user-agent'), address: request.ip });
+      cache.delete(request);
       return { signedInAt };
     },
 
     async end(request: Request, response: Response): Promise<void> {
       const { uid } = await providerSessions.end(request, response);
-      await store.forget(uid);
-      known.delete(request);
+      await store.delete(uid);
+      cache.delete(request);
     },
   };
 }

@@ -1,5 +1,4 @@
-// What may which application do in somebody's name? The SQL of consent, and of the grants made from it, for the provider to remember and
-// for the account's owner to take back.
+// Stores which scopes a user allowed to which client. The page "Your account" lists them, and the user can remove them.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface ConnectedClient {
@@ -13,7 +12,7 @@ export type ConsentStore = ReturnType<typeof createConsentStore>;
 
 export function createConsentStore({ db }: { db: Database }) {
   return {
-    async scopesOf(accountId: string, clientId: string): Promise<readonly string[]> {
+    async findScopes(accountId: string, clientId: string): Promise<readonly string[]> {
       const [row] = await query<{ scopes: readonly string[] }>(
         db,
         'select scopes from consent where account_id = $1 and client_id = $2',
@@ -22,7 +21,7 @@ export function createConsentStore({ db }: { db: Database }) {
       return row?.scopes ?? [];
     },
 
-    async remember(accountId: string, clientId: string, scopes: readonly string[]): Promise<void> {
+    async save(accountId: string, clientId: string, scopes: readonly string[]): Promise<void> {
       await query(
         db,
         `insert into consent (account_id, client_id, scopes) values ($1, $2, $3)
@@ -31,13 +30,14 @@ export function createConsentStore({ db }: { db: Database }) {
       );
     },
 
-    /** Consents on pages, and grants without one (a native application that asks for tokens by itself). */
-    connected: (accountId: string): Promise<readonly ConnectedClient[]> =>
+    /** Includes clients without a consent that have a grant: native apps with the password or social token grant. */
+    findConnectedClients: (accountId: string): Promise<readonly ConnectedClient[]> =>
       query<ConnectedClient>(
         db,
         `with granted as (
            select client_id, min(created_at) as since from oidc_artifact
-            where model = 'Grant' and account_id = $1 and client_id is not null and (expires_at is null or expires_at > now())
+            where model = 'Grant' and account_id = $1 and client_id is not null
+              and (expires_at is null or expires_at > now())
             group by client_id)
          select c.id as "clientId", coalesce(c.metadata ->> 'client_name', c.name, c.id) as name,
                 coalesce(k.scopes, '{}') as scopes, least(k.created_at, g.since) as since
@@ -49,7 +49,7 @@ export function createConsentStore({ db }: { db: Database }) {
         [accountId],
       ),
 
-    /** Everything that the client holds of this account ends: the consent, its grants, codes and tokens. */
+    /** Deletes the consent and every grant, code and token that the client has for this account. */
     async revoke(accountId: string, clientId: string): Promise<void> {
       await db.transaction(async (tx) => {
         await query(tx, 'delete from consent where account_id = $1 and client_id = $2', [accountId, clientId]);

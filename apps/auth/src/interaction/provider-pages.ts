@@ -1,54 +1,80 @@
-// What people see of the protocol itself: an error that cannot be sent back to a client, and signing out at a client's wish (OpenID
-// Connect RP-Initiated Logout 1.0).
-import { renderPage } from '../html/render.ts';
-import type { SignedInFrame } from '../html/site.ts';
-import type { ProviderPages } from '../oidc/pages.ts';
+// The pages that oidc-provider shows itself: errors that cannot be sent to the client, and signing out at the request of
+// a client (OpenID Connect RP-Initiated Logout 1.0).
+import type { IncomingMessage } from 'node:http';
+import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
+import { type FindLayoutUser, renderPage } from '../html/render.ts';
+import type { ErrorPage, ProviderPages } from '../oidc/pages.ts';
+import { routes } from '../oidc/paths.ts';
 
-const friendly: Readonly<Record<string, { title: string; text: string }>> = {
-  not_found: { title: 'There is no such page', text: 'Check the address, or go to your account.' },
-  temporarily_unavailable: {
-    title: 'One moment, please',
-    text: 'The service is not available for a moment. Try again shortly.',
-  },
-  server_error: { title: 'Something went wrong', text: 'The request could not be served. Try again in a moment.' },
-};
-const ofApplication = {
-  title: 'This sign-in cannot go on',
-  text: 'The application that sent you here made a request that we cannot serve. You have done nothing wrong; go back to it and try again, or tell its makers what stands below.',
+const messagesByError: Readonly<Record<string, ErrorMessage>> = {
+  not_found: { title: errorMessages.notFound.title, text: 'Check the address, or go to your account.' },
+  temporarily_unavailable: errorMessages.unavailable,
+  server_error: errorMessages.internal,
 };
 
-export const createProviderPages = (signedInFrame: SignedInFrame): ProviderPages => ({
-  async error({ status, error, description }, request, response) {
-    const { title, text } =
-      friendly[error] ??
-      (/expired|session not found|interaction session|mismatch/i.test(description)
-        ? {
-            title: 'This sign-in has expired',
-            text: 'It was open for too long, was finished already, or began in another browser. Go back to the application and start again.',
-          }
-        : ofApplication);
-    const code = error === 'not_found' ? undefined : `${error}: ${description}`;
-    const links = error === 'not_found' ? [{ href: '/account', text: 'Your account' }] : [];
-    // After a failure of ours without asking for the session: that may be what has failed.
-    const signedIn = status < 500 ? await signedInFrame(request, response) : undefined;
-    return renderPage('message', { message: { title, text, tone: 'bad', code, links } }, { title, signedIn });
+const invalidSignInRequest = {
+  title: 'This sign-in cannot continue',
+  text:
+    'The application that sent you here made a request that we cannot accept. You did nothing wrong. ' +
+    'Go back and try again, or send the details below to the people who run the application.',
+};
+
+const invalidSignOutRequest = (isSignedIn: boolean): ErrorMessage => ({
+  title: 'You could not be signed out',
+  text:
+    'The application that sent you here made a request that we cannot accept. ' +
+    (isSignedIn
+      ? 'You are still signed in to Bay Booking. To sign out, use the button at the top of this page.'
+      : 'You are not signed in to Bay Booking in this browser.'),
+});
+
+const isSignOut = (request: IncomingMessage): boolean =>
+  URL.parse(request.url ?? '', 'http://local.invalid')?.pathname.startsWith(routes.end_session) === true;
+
+function messageFor({ error, description }: ErrorPage, request: IncomingMessage, isSignedIn: boolean): ErrorMessage {
+  const known = messagesByError[error];
+  if (known) return known;
+  if (isSignOut(request)) return invalidSignOutRequest(isSignedIn);
+  // oidc-provider has no error code of its own for an expired interaction.
+  const isExpired = /expired|session not found|interaction session|mismatch/i.test(description);
+  return isExpired ? errorMessages.signInExpired : invalidSignInRequest;
+}
+
+export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPages => ({
+  async error(facts, request, response) {
+    const { status, error, description, client, redirectUri } = facts;
+    // After a server error the page does not read the session, because reading the session may be what failed.
+    const user = status < 500 ? await findLayoutUser(request, response) : undefined;
+    const { title, text } = messageFor(facts, request, user !== undefined);
+    const isNotFound = error === 'not_found';
+    const details = [
+      ...(isNotFound ? [] : [{ name: 'Error', value: `${error}: ${description}` }]),
+      ...(client ? [{ name: 'Application', value: client }] : []),
+      ...(redirectUri ? [{ name: 'Return address', value: redirectUri }] : []),
+    ];
+    const links = isNotFound ? [{ href: '/account', text: 'Your account' }] : [];
+    return renderPage('message', { message: { title, text, tone: 'bad', details, links } }, { title, user });
   },
-  confirmSignOut: ({ form, clientName }) => {
-    // The library's form has no button of its own.
-    const [fields = '', end = ''] = form.split('</form>');
-    return renderPage('sign-out', { fields, end: `</form>${end}`, clientName }, { title: 'Sign out?' });
+
+  confirmSignOut({ form, clientName }) {
+    // The form of the library has no button; sign-out.eta adds two before the end of the form.
+    const [formStart = '', rest = ''] = form.split('</form>');
+    return renderPage('sign-out', { formStart, formEnd: `</form>${rest}`, clientName }, { title: 'Sign out?' });
   },
-  signedOut: async ({ clientName }, request, response) =>
-    renderPage(
-      'message',
-      {
-        message: {
-          title: clientName ? `You are signed out of ${clientName}` : 'You are signed out',
-          text: clientName ? 'You are still signed in at Bay Booking.' : 'You can close this page.',
-          tone: 'good',
-          links: [{ href: '/sign-in', text: clientName ? 'Your account' : 'Sign in again' }],
-        },
-      },
-      { title: 'Signed out', signedIn: await signedInFrame(request, response) },
-    ),
+
+  async signedOut({ clientName }, request, response) {
+    const message = clientName
+      ? {
+          title: `You are signed out of ${clientName}`,
+          text: 'You are still signed in to Bay Booking.',
+          links: [{ href: '/sign-in', text: 'Your account' }],
+        }
+      : {
+          title: 'You are signed out',
+          text: 'You can close this page.',
+          links: [{ href: '/sign-in', text: 'Sign in again' }],
+        };
+    const user = await findLayoutUser(request, response);
+    return renderPage('message', { message: { ...message, tone: 'good' } }, { title: 'Signed out', user });
+  },
 });

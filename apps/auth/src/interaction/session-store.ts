@@ -1,4 +1,5 @@
-// On which browsers is an account signed in? The SQL of browser_session beside the provider's sessions, for their owner to see and end.
+// Stores the browsers in which an account is signed in: the SQL of `browser_session`, and of the sessions that
+// oidc-provider keeps in `oidc_artifact`.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface SessionRow {
@@ -9,51 +10,56 @@ export interface SessionRow {
   readonly seenAt: Date;
 }
 
+export interface NewSessionRow {
+  readonly uid: string;
+  readonly accountId: string;
+  readonly userAgent: string | undefined;
+  readonly address: string | undefined;
+}
+
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** A use is written down once a minute. */
-const seenEvery = '1 minute';
+/** The last use of a session is written at most once in this interval, because most requests read the session. */
+const useInterval = '1 minute';
 
 export function createSessionStore({ db }: { db: Database }) {
   return {
-    async signedIn(row: {
-      uid: string;
-      accountId: string;
-      userAgent: string | undefined;
-      address: string | undefined;
-    }): Promise<void> {
+    async add({ uid, accountId, userAgent, address }: NewSessionRow): Promise<void> {
       await query(
         db,
         `insert into browser_session (uid, account_id, user_agent, address) values ($1, $2, $3, $4)
          on conflict (uid) do update set account_id = excluded.account_id, user_agent = excluded.user_agent,
            address = excluded.address, signed_in_at = now(), seen_at = now()`,
-        [row.uid, row.accountId, row.userAgent?.slice(0, 400) ?? null, row.address ?? null],
+        [uid, accountId, userAgent?.slice(0, 400) ?? null, address ?? null],
       );
     },
 
-    /** When it was seen before, in seconds since 1970. Being idle ends by signing in again, not by coming back: `idle` in seconds. */
-    async seen({
+    /**
+     * Records that the session is used, and returns its previous use in seconds since 1970. A session that was unused
+     * for `idleLimit` seconds stays idle: only a new sign-in ends that state, so this use is not recorded.
+     */
+    async recordUse({
       uid,
       accountId,
-      idle,
+      idleLimit,
     }: {
       uid: string;
       accountId: string;
-      idle: number;
+      idleLimit: number;
     }): Promise<number | undefined> {
       const [row] = await query<{ seenAt: number }>(
         db,
         `with before as (select seen_at from browser_session where uid = $1 and account_id = $2),
-              noted as (update browser_session set seen_at = now()
-                         where uid = $1 and account_id = $2 and seen_at < now() - interval '${seenEvery}'
-                           and seen_at >= now() - make_interval(secs => $3))
+              used as (update browser_session set seen_at = now()
+                        where uid = $1 and account_id = $2 and seen_at < now() - interval '${useInterval}'
+                          and seen_at >= now() - make_interval(secs => $3))
          select extract(epoch from seen_at)::float8 as "seenAt" from before`,
-        [uid, accountId, idle],
+        [uid, accountId, idleLimit],
       );
       return row?.seenAt;
     },
 
-    listOf: (accountId: string): Promise<readonly SessionRow[]> =>
+    findByAccount: (accountId: string): Promise<readonly SessionRow[]> =>
       query<SessionRow>(
         db,
         `select b.uid, b.user_agent as "userAgent", b.address, b.signed_in_at as "signedInAt", b.seen_at as "seenAt"
@@ -62,8 +68,8 @@ export function createSessionStore({ db }: { db: Database }) {
         [accountId],
       ),
 
-    /** Ends sessions: the one named, or all but it. Answers how many. */
-    async end(accountId: string, which: { uid: string } | { allBut: string | undefined }): Promise<number> {
+    /** Ends one session of the account, or all but one. Returns how many sessions ended. */
+    async end(accountId: string, which: { uid: string } | { allExcept: string }): Promise<number> {
       const one = 'uid' in which;
       const rows = await query(
         db,
@@ -71,12 +77,15 @@ export function createSessionStore({ db }: { db: Database }) {
            delete from oidc_artifact where model = 'Session' and account_id = $1
               and ${one ? 'uid = $2' : 'uid is distinct from $2'} returning uid)
          delete from browser_session b using ended where b.uid = ended.uid returning b.uid`,
-        [accountId, one ? which.uid : (which.allBut ?? null)],
+        [accountId, one ? which.uid : which.allExcept],
       );
       return rows.length;
     },
 
-    /** Every session, grant, code and token of the account: after this nothing that was issued before is good but JWTs till they expire. */
+    /**
+     * Ends every session, grant, code and refresh token of the account. Only JWT access tokens that are already issued
+     * stay valid, until they expire.
+     */
     async endEverything(accountId: string): Promise<void> {
       await query(
         db,
@@ -87,7 +96,7 @@ export function createSessionStore({ db }: { db: Database }) {
       );
     },
 
-    async forget(uid: string): Promise<void> {
+    async delete(uid: string): Promise<void> {
       await query(db, 'delete from browser_session where uid = $1', [uid]);
     },
   };

@@ -1,4 +1,4 @@
-// Where does somebody sign in, and what comes after? Within an authorization request, or at this server's own pages with a way back.
+// Describes where a user signs in: inside an authorization request, or directly on this site.
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
@@ -10,21 +10,23 @@ export interface ProviderLink {
 }
 
 export interface SignInContext {
-  /** Addresses of the forms, which are those of their pages too. */
+  /** Paths of the pages, to which their forms are posted. */
   readonly signIn: string;
   readonly register: string;
   readonly cancel?: string | undefined;
-  readonly clientName?: string | undefined;
+  /** Name of the application or facility that the user signs in to. */
+  readonly destination?: string | undefined;
   readonly providers: readonly ProviderLink[];
-  /** What form tokens belong to. */
   readonly csrfContext: string;
-  /** Its forms may end at the application (html/answer.ts). */
+  /** The form can redirect to the application: see html/response-headers.ts. */
   readonly allowExternalFormTargets: boolean;
-  readonly hint?: string | undefined;
-  /** Somebody is signed in but should say so again. */
-  readonly again?: Account | undefined;
-  readonly finish: (response: Response) => (done: SignInResult) => Promise<void>;
+  /** User name with which the form is filled in (`login_hint`). */
+  readonly loginHint?: string | undefined;
+  /** This account is signed in, and its user must enter the password again. */
+  readonly reauthenticate?: Account | undefined;
+  /** Sends the response that follows a successful sign-in. */
+  readonly complete: (response: Response, result: SignInResult) => Promise<void>;
 }
 
-/** Undefined when the request has been answered. */
+/** Returns undefined when it has already sent the response. */
 export type FindSignInContext = (request: Request, response: Response) => Promise<SignInContext | undefined>;

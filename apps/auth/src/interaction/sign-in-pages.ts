@@ -1,5 +1,5 @@
-// Signing in with a password and registering, wherever it happens (contract section 5). The answer to a wrong sign-in never says whether
-// the account exists; registering signs in at once.
+// The pages for signing in with a password and for registering, in every sign-in context.
+// A failed sign-in has the same response whether or not the account exists (docs/behaviour.md, "Sign-in protection").
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
@@ -9,10 +9,10 @@ import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
-import { byField, inWords, type ValidationError } from '../html/validation-errors.ts';
+import { retryLater, type ValidationError } from '../html/validation-errors.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
-import type { BrowserSessions } from './browser-session.ts';
-import { isEmailAddress } from './email-address.ts';
+import { isEmailAddress, validateName } from './account-fields.ts';
+import type { BrowserSessions, NewSession } from './browser-session.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
 
 export interface SignInPagesOptions {
@@ -25,12 +25,12 @@ export interface SignInPagesOptions {
   readonly audit: Audit;
 }
 
-export interface ProvenSignIn {
-  readonly account: Account;
-  readonly acr?: string;
-  readonly amr: readonly string[];
-  readonly next: (done: SignInResult) => Promise<void>;
+interface FormState {
+  readonly validationErrors?: readonly ValidationError[];
+  readonly status?: number;
 }
+
+type ContextHandler = (request: Request, response: Response, context: SignInContext) => Promise<void>;
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
@@ -41,165 +41,140 @@ export function createSignInPages(options: SignInPagesOptions) {
     request: Request,
     response: Response,
     context: SignInContext,
-    {
-      validationErrors = [],
-      username,
-      status = 200,
-    }: { validationErrors?: readonly ValidationError[]; username?: string; status?: number } = {},
-  ) =>
-    site.show(
+    { username, ...state }: FormState & { username?: string } = {},
+  ): Promise<void> => {
+    const { reauthenticate, loginHint, csrfContext, allowExternalFormTargets } = context;
+    return site.show(
       request,
       response,
       'sign-in',
       {
         context,
         notice: cancelNotice(request, context),
-        validationErrors,
-        errors: byField(validationErrors),
-        username: username ?? context.again?.username ?? context.hint,
-        again: Boolean(context.again),
-        onlyProviders: Boolean(context.again && !context.again.passwordHash),
+        username: username ?? reauthenticate?.username ?? loginHint,
+        again: reauthenticate !== undefined,
+        onlyProviders: reauthenticate !== undefined && !reauthenticate.passwordHash,
       },
-      page(context, validationErrors, context.again ? 'Confirm that it is you' : 'Sign in', status),
+      { title: reauthenticate ? 'Confirm that it is you' : 'Sign in', csrfContext, allowExternalFormTargets, ...state },
     );
+  };
 
   const showRegister = (
     request: Request,
     response: Response,
     context: SignInContext,
-    {
-      validationErrors = [],
-      values = {},
-      status = 200,
-    }: { validationErrors?: readonly ValidationError[]; values?: object; status?: number } = {},
-  ) =>
-    site.show(
+    { values = {}, ...state }: FormState & { values?: object } = {},
+  ): Promise<void> => {
+    const { csrfContext, allowExternalFormTargets } = context;
+    return site.show(
       request,
       response,
       'register',
-      { context, validationErrors, errors: byField(validationErrors), values },
-      page(context, validationErrors, 'Create an account', status),
+      { context, values },
+      { title: 'Create an account', csrfContext, allowExternalFormTargets, ...state },
     );
+  };
 
-  /** Whoever it is has proven it: signs in, writes it down and goes on. */
-  const finish = async (request: Request, response: Response, proven: ProvenSignIn): Promise<void> => {
-    const { account, acr, amr, next } = proven;
+  /** Starts the session of a user who has proved the identity, and passes the result to `next`. */
+  const completeSignIn = async (
+    request: Request,
+    response: Response,
+    { account, acr, amr }: NewSession,
+    next: (result: SignInResult) => Promise<void>,
+  ): Promise<void> => {
     const { signedInAt } = await sessions.start(request, response, { account, acr, amr });
     const detail = { method: acr ?? amr.join(' ') };
     audit.record({ kind: 'sign-in.succeeded', accountId: account.id, address: request.ip, detail });
     await next({ accountId: account.id, signedInAt, acr, amr });
   };
 
-  const submitSignIn = async (request: Request, response: Response, context: SignInContext): Promise<void> => {
+  const completeWithPassword = (request: Request, response: Response, context: SignInContext, account: Account) =>
+    completeSignIn(request, response, { account, amr: ['pwd'] }, (result) => context.complete(response, result));
+
+  const submitSignIn: ContextHandler = async (request, response, context) => {
     const username = field(request, 'username');
     const password = rawField(request, 'password');
-    const missing: ValidationError[] = [
-      ...(username ? [] : [{ field: 'username', text: 'Enter your e-mail address or user name.' }]),
-      ...(password ? [] : [{ field: 'password', text: 'Enter your password.' }]),
-    ];
-    if (missing.length > 0)
-      return showSignIn(request, response, context, { validationErrors: missing, username, status: 400 });
+    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
+      showSignIn(request, response, context, { validationErrors, username, status });
+    const missing: ValidationError[] = [];
+    if (!username) missing.push({ field: 'username', text: 'Enter your e-mail address or user name.' });
+    if (!password) missing.push({ field: 'password', text: 'Enter your password.' });
+    if (missing.length > 0) return showErrors(400, ...missing);
     const outcome = await options.signIn({ username, password, address: request.ip ?? '' });
-    if ('account' in outcome) {
-      return finish(request, response, { account: outcome.account, amr: ['pwd'], next: context.finish(response) });
-    }
+    if ('account' in outcome) return completeWithPassword(request, response, context, outcome.account);
     if (outcome.refused === 'locked') {
-      response.setHeader('Retry-After', String(outcome.retryAfter));
-      const text = `Too many sign-ins have failed. Wait ${inWords(outcome.retryAfter)} and try again, or reset your password.`;
-      return showSignIn(request, response, context, { validationErrors: [{ text }], username, status: 429 });
+      const text = retryLater(response, outcome.retryAfter, 'Too many sign-ins have failed.');
+      return showErrors(429, { text: `${text} You can also reset your password.` });
     }
-    const text = 'That user name and password do not match.';
-    return showSignIn(request, response, context, {
-      validationErrors: [{ field: 'username', text }],
-      username,
-      status: 400,
-    });
+    return showErrors(400, { field: 'username', text: 'The user name or the password is wrong.' });
   };
 
-  const submitRegister = async (request: Request, response: Response, context: SignInContext): Promise<void> => {
-    const name = field(request, 'name');
-    const username = field(request, 'username');
+  const submitRegister: ContextHandler = async (request, response, context) => {
+    const values = { name: field(request, 'name'), username: field(request, 'username') };
     const password = rawField(request, 'password');
-    const values = { name, username };
-    const validationErrors = findRegistrationErrors({ name, username, password });
-    if (validationErrors.length > 0)
-      return showRegister(request, response, context, { validationErrors, values, status: 400 });
+    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
+      showRegister(request, response, context, { validationErrors, values, status });
+    const validationErrors = validateRegistration({ ...values, password });
+    if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
     const wait = await options.registrations.use(request.ip ?? '');
     if (wait > 0) {
-      response.setHeader('Retry-After', String(wait));
-      const text = `Too many accounts have been created from here. Wait ${inWords(wait)} and try again.`;
-      return showRegister(request, response, context, { validationErrors: [{ text }], values, status: 429 });
+      const text = retryLater(response, wait, 'Too many accounts were created from your network.');
+      return showErrors(429, { text });
     }
     const account = await accounts.create({
-      username,
-      name,
-      email: username,
+      ...values,
+      email: values.username,
       emailVerified: false,
       kind: 'user',
       roles: rolesOfNewUser,
       passwordHash: await hashPassword(password),
     });
     if (!account) {
-      const text = 'There is an account with this address already. Sign in, or reset its password.';
-      return showRegister(request, response, context, {
-        validationErrors: [{ field: 'username', text }],
-        values,
-        status: 409,
-      });
+      const text = 'There is already an account with this address. Sign in, or reset its password.';
+      return showErrors(409, { field: 'username', text });
     }
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip });
     await options.sendVerification(account);
-    return finish(request, response, { account, amr: ['pwd'], next: context.finish(response) });
+    return completeWithPassword(request, response, context, account);
   };
-
-  const at =
-    (
-      findContext: FindSignInContext,
-      work: (request: Request, response: Response, context: SignInContext) => Promise<void>,
-    ): RequestHandler =>
-    async (request, response) => {
-      const context = await findContext(request, response);
-      if (context) await work(request, response, context);
-    };
 
   return {
     showSignIn,
-    finish,
+    completeSignIn,
 
-    /** `/sign-in` and `/register` below wherever it is mounted. */
+    /** `/sign-in` and `/register`, relative to the path where the router is mounted. */
     routes(findContext: FindSignInContext, csrfContext: (request: Request) => string): Router {
+      const withContext =
+        (handler: ContextHandler): RequestHandler =>
+        async (request, response) => {
+          const context = await findContext(request, response);
+          if (context) await handler(request, response, context);
+        };
       const router = Router({ mergeParams: true });
-      router.get('/sign-in', at(findContext, showSignIn));
-      router.post('/sign-in', ...site.form(csrfContext, at(findContext, submitSignIn)));
-      router.get('/register', at(findContext, showRegister));
-      router.post('/register', ...site.form(csrfContext, at(findContext, submitRegister)));
+      router.get('/sign-in', withContext(showSignIn));
+      router.post('/sign-in', ...site.form(csrfContext, withContext(submitSignIn)));
+      router.get('/register', withContext(showRegister));
+      router.post('/register', ...site.form(csrfContext, withContext(submitRegister)));
       return router;
     },
   };
 }
 
-function findRegistrationErrors({
+function validateRegistration({
   name,
   username,
   password,
 }: Record<'name' | 'username' | 'password', string>): ValidationError[] {
   const validationErrors: ValidationError[] = [];
-  if (name === '') validationErrors.push({ field: 'name', text: 'Enter your name.' });
-  else if (name.length > 100) validationErrors.push({ field: 'name', text: 'Use 100 characters at most.' });
+  const nameError = validateName(name);
+  if (nameError) validationErrors.push({ field: 'name', text: nameError });
   if (!isEmailAddress(username)) {
     validationErrors.push({ field: 'username', text: 'Enter an e-mail address, such as name@example.com.' });
   }
-  const fault = validateNewPassword(password, [name, username]);
-  if (fault) validationErrors.push({ field: 'password', text: fault });
+  const passwordError = validateNewPassword(password, [name, username]);
+  if (passwordError) validationErrors.push({ field: 'password', text: passwordError });
   return validationErrors;
 }
-
-const page = (context: SignInContext, validationErrors: readonly ValidationError[], title: string, status: number) => ({
-  title: validationErrors.length > 0 ? `Error: ${title}` : title,
-  status,
-  csrfContext: context.csrfContext,
-  allowExternalFormTargets: context.allowExternalFormTargets,
-});
 
 /** A user who cancelled at a social provider returns with the name of the provider in the parameter `cancelled`. */
 function cancelNotice(request: Request, { providers }: SignInContext): string | undefined {

@@ -1,5 +1,5 @@
 // Writes the emails to users, as text and as HTML. Each contains at most one link.
-import { renderMail } from '../html/render.ts';
+import { renderEmail } from '../html/render.ts';
 import type { Email } from './store.ts';
 
 export interface Recipient {
@@ -23,7 +23,7 @@ export function composeEmail({ to, name }: Recipient, { subject, paragraphs, act
     to,
     subject,
     text: `${text.join('\n\n')}\n`,
-    html: renderMail({ subject, greeting, paragraphs, action, ending }),
+    html: renderEmail({ subject, greeting, paragraphs, action, ending }),
   };
 }
 

@@ -8,6 +8,21 @@ export interface ErrorPage {
   readonly status: number;
   readonly error: string;
   readonly description: string;
+  /** Name of the client that made the request, or the `client_id` that it sent if that client is not registered. */
+  readonly client?: string | undefined;
+  /** The address to which the client wants the browser to return. It may not be registered: show it only as text. */
+  readonly redirectUri?: string | undefined;
+}
+
+/** Reads from the request who made it. Parameters that were sent twice are not read. */
+export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
+  // `oidc` is missing for a path that is not an endpoint, and `params` until the endpoint has read them.
+  const { client, params = {} } = ctx.oidc ?? {};
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value.slice(0, 500) : undefined);
+  return {
+    client: client?.clientName ?? client?.clientId ?? text(params.client_id),
+    redirectUri: text(params.redirect_uri) ?? text(params.post_logout_redirect_uri),
+  };
 }
 
 /** Each function returns HTML. */

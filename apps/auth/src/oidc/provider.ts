@@ -23,7 +23,7 @@ import { registerSocialGrant, type SocialGrantOptions } from './grants/social-ac
 import { deleteImplicitCodes, isImplicitToken } from './implicit-flow.ts';
 import { createInteractionPolicy } from './interaction-policy.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
-import { type ProviderPages, showPage } from './pages.ts';
+import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
 import { checkScopesOfAuthorizationRequests } from './requested-scope.ts';
@@ -146,7 +146,8 @@ function createConfiguration(
       const { status } = ctx;
       if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
-      showPage(ctx, await pages.error({ status, error: out.error, description }, ctx.req, ctx.res), { status });
+      const page = { status, error: out.error, description, ...requesterOf(ctx) };
+      showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
     features: {
       ...features,

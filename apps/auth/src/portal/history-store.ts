@@ -1,32 +1,35 @@
-// What has happened at a facility? Reads audit_event by pages, newest first, with the names of who did it.
+// Reads the history of a facility from the audit trail (table `audit_event`), newest first.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface HistoryRow {
   readonly at: Date;
   readonly kind: string;
-  readonly accountId: string | null;
-  readonly who: string | null;
+  /** Name of the account that made the change. Null if the account no longer exists. */
+  readonly actor: string | null;
   readonly address: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-export const historyPageSize = 25;
-/** Offsets cost what they skip; whoever needs more asks the database's keeper. */
-export const historyPagesAtMost = 400;
+const pageSize = 25;
+/** The cost of `offset` grows with the page number. Older events are in the table only. */
+export const maxHistoryPage = 400;
 
 export type HistoryStore = ReturnType<typeof createHistoryStore>;
 
 export function createHistoryStore({ db }: { db: Database }) {
   return {
-    async page(facilityId: string, page: number): Promise<{ rows: readonly HistoryRow[]; more: boolean }> {
+    async findPage(
+      facilityId: string,
+      page: number,
+    ): Promise<{ readonly rows: readonly HistoryRow[]; readonly hasOlder: boolean }> {
       const rows = await query<HistoryRow>(
         db,
-        `select e.at, e.kind, e.account_id as "accountId", coalesce(a.name, a.username) as who, e.address, e.detail
+        `select e.at, e.kind, coalesce(a.name, a.username) as actor, e.address, e.detail
            from audit_event e left join account a on a.id = e.account_id
           where e.facility_id = $1 order by e.at desc, e.id desc limit $2 offset $3`,
-        [facilityId, historyPageSize + 1, (page - 1) * historyPageSize],
+        [facilityId, pageSize + 1, (page - 1) * pageSize],
       );
-      return { rows: rows.slice(0, historyPageSize), more: rows.length > historyPageSize && page < historyPagesAtMost };
+      return { rows: rows.slice(0, pageSize), hasOlder: rows.length > pageSize && page < maxHistoryPage };
     },
   };
 }

@@ -1,49 +1,53 @@
-// `/portal`: where does somebody begin? An owner or staff member at their facility (a list when there are several), a service account at
-// its facilities and personal access tokens, everybody else with a word about how to get a role.
+// `/portal`: leads every user to the page where their work starts. Owners and staff get their facility, or a list if
+// they have several. Service accounts get their tokens. Everybody else reads how to get a role.
 import { type Request, type Response, Router } from 'express';
+import { roleNames } from '../facilities/role-names.ts';
 import { queryText } from '../html/form-body.ts';
-import type { PeopleStore } from './member-store.ts';
-import { facilityPath, type PortalPages } from './page.ts';
-import { managesPeople, roleWords } from './rules.ts';
+import type { MemberStore } from './member-store.ts';
+import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
+import { isManaging } from './rules.ts';
 import type { ShowTokens } from './token-pages.ts';
 
 export interface HomePagesOptions {
   readonly pages: PortalPages;
-  readonly people: Pick<PeopleStore, 'facilitiesOf'>;
+  readonly members: Pick<MemberStore, 'findFacilities'>;
   readonly showTokens: ShowTokens;
 }
 
-export function homeRoutes({ pages, people, showTokens }: HomePagesOptions): Router {
+/** `/portal` after the user accepted an invitation to this facility, which the page then welcomes the user to. */
+export const welcomePath = (facilityId: string): string => `/portal?welcome=${encodeURIComponent(facilityId)}`;
+
+export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Router {
+  const showHome = pages.forSignedIn(async (request: Request, response: Response, signedIn) => {
+    const { account } = signedIn;
+    const facilities = await members.findFacilities(account.id);
+    const joined = facilities.find(({ id }) => id === queryText(request, 'welcome'));
+    const notice = joined && welcomeNotice(joined);
+    if (account.kind === 'service') {
+      const values = { name: queryText(request, 'name'), expiresInDays: queryText(request, 'expiresInDays') };
+      return showTokens(request, response, signedIn, { ...values, notice });
+    }
+    const [only] = facilities;
+    if (only && facilities.length === 1 && isManaging(only.role)) {
+      return response.redirect(303, `${facilityPath(only.id)}${joined ? '?notice=welcome' : ''}`);
+    }
+    const listed = facilities.map((facility) => ({
+      ...facility,
+      roleName: roleNames[facility.role],
+      path: isManaging(facility.role) ? facilityPath(facility.id) : undefined,
+    }));
+    return pages.show(
+      request,
+      response,
+      'home',
+      { facilities: listed, username: account.username },
+      listed.length > 0
+        ? { title: 'Your facilities', width: 'wide', notice }
+        : { title: 'You have no facility yet', status: 403 },
+    );
+  });
+
   const router = Router();
-  router.get(
-    '/portal',
-    pages.forSignedIn(async (request: Request, response: Response, signedIn) => {
-      if (signedIn.account.kind === 'service') {
-        return showTokens(request, response, signedIn, {
-          name: queryText(request, 'name'),
-          expiresInDays: queryText(request, 'expiresInDays'),
-        });
-      }
-      const facilities = await people.facilitiesOf(signedIn.account.id);
-      const [only] = facilities;
-      if (only && facilities.length === 1 && managesPeople(only.role)) {
-        return response.redirect(303, facilityPath(only.id));
-      }
-      const shown = facilities.map((facility) => ({
-        ...facility,
-        roleWords: roleWords[facility.role],
-        path: managesPeople(facility.role) ? facilityPath(facility.id) : undefined,
-      }));
-      return pages.show(
-        request,
-        response,
-        'home',
-        { facilities: shown, username: signedIn.account.username },
-        shown.length > 0
-          ? { title: 'Your facilities', width: 'wide' }
-          : { title: 'You have no facility yet', status: 403 },
-      );
-    }),
-  );
+  router.get('/portal', showHome);
   return router;
 }

@@ -1,30 +1,42 @@
-// What does an invitation say by mail? Where to, as what, until when, and the one link.
+// Writes the e-mail that invites somebody to a facility.
+import { formatTime } from '../html/time-format.ts';
 import { composeEmail } from '../mail/email-templates.ts';
 import type { Email } from '../mail/store.ts';
 import type { SentInvitation } from './invitation-store.ts';
-import { instant } from './time-format.ts';
+import type { InvitableRole } from './rules.ts';
 
-const asWhat = {
-  'bookings-manager':
-    'The address becomes the sign-in of a service account: an account for a program, such as a till or a booking site, that sees, makes, changes and cancels the facility’s bookings. Set its name and password first; then create a personal access token for the program.',
-  staff:
-    'You become staff: you see the facility’s people, and you invite and revoke the service accounts that manage its bookings.',
-} as const;
+const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subject: string; explanation: string }>> = {
+  'bookings-manager': (facility) => ({
+    subject: `Connect your software to ${facility}`,
+    explanation:
+      'This address becomes the user name of a service account. A service account is for software, such as a till or ' +
+      'a booking site, that views, creates, changes and cancels the bookings of the facility. ' +
+      'First choose a name and a password for the account. Then create a personal access token for the software.',
+  }),
+  staff: (facility) => ({
+    subject: `Join the staff of ${facility}`,
+    explanation:
+      'As staff you see the members of the facility, and you invite and revoke the service accounts that manage its ' +
+      'bookings.',
+  }),
+};
 
-/** A name that cannot pass for an address, which mail programs would make a link of. */
-const isPlain = (name: string): boolean => !/[/:<>@]|www\.|\.\p{L}|\p{C}/iu.test(name);
+/** E-mail programs turn anything that looks like an address into a link. */
+const looksLikeAddress = (name: string): boolean => /[/:<>@]|www\.|\.\p{L}|\p{C}/iu.test(name);
 
 export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
   const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
-  const inviter = invitedBy && isPlain(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
+  const { subject, explanation } = contentByRole[role](facilityName);
+  const inviter = invitedBy && !looksLikeAddress(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(
-    { to: email, name: '' },
+    { to: email, name: null },
     {
-      subject:
-        role === 'staff' ? `Join the staff of ${facilityName}` : `Manage the bookings of ${facilityName} by program`,
-      paragraphs: [`${inviter} invites ${email} to Bay Booking.`, asWhat[role]],
+      subject,
+      paragraphs: [`${inviter} invites ${email} to Bay Booking.`, explanation],
       action: { text: 'See the invitation', href: `${issuer}/portal/invitation?token=${token}` },
-      ending: `The link is good once, until ${instant(expiresAt).text}. If you do not know what this is about, ignore this mail: nothing happens.`,
+      ending:
+        `The link works once and expires on ${formatTime(expiresAt).text}. ` +
+        'If you do not know what this is about, you can ignore this e-mail.',
     },
   );
 }

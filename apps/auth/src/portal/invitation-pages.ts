@@ -1,17 +1,20 @@
-// Sending an invitation again, and withdrawing it after a page that says what that means.
+// Sends an invitation again, and withdraws it after a page that asks for confirmation.
 import { type Request, type Response, Router } from 'express';
-import { inWords } from '../html/validation-errors.ts';
+import { roleNames } from '../facilities/role-names.ts';
+import { retryLater } from '../html/validation-errors.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import {
-  facilityCrumbs,
+  actorOf,
+  facilityBreadcrumbs,
   facilityPath,
-  idOf,
+  idParameter,
   type ManagedFacility,
+  type ManagerContext,
   type ManagerHandler,
   type PortalPages,
 } from './page.ts';
-import { mayInvite, roleWords } from './rules.ts';
+import { mayInvite } from './rules.ts';
 
 export interface InvitationPagesOptions {
   readonly pages: PortalPages;
@@ -19,58 +22,57 @@ export interface InvitationPagesOptions {
   readonly invitations: Invitations;
 }
 
+type InvitationHandler = (
+  request: Request,
+  response: Response,
+  context: ManagerContext & { invitation: Invitation },
+) => Promise<void>;
+
 export function invitationRoutes({ pages, store, invitations }: InvitationPagesOptions): Router {
-  const noLonger = (request: Request, response: Response, facility: ManagedFacility): Promise<void> =>
+  const showNotOpen = (request: Request, response: Response, facility: ManagedFacility): Promise<void> =>
     pages.showMessage(request, response, {
       status: 409,
       title: 'This invitation is no longer open',
-      text: 'It was accepted or withdrawn meanwhile.',
-      links: [{ href: facility.path, text: `To ${facility.name}` }],
+      text: 'It has been accepted or withdrawn.',
+      links: [{ href: facility.path, text: `Go to ${facility.name}` }],
     });
 
-  /** What is not of this facility is not there; what somebody else must do is said so. */
   const withInvitation =
-    (
-      handler: (
-        request: Request,
-        response: Response,
-        who: Parameters<ManagerHandler>[2] & { invitation: Invitation },
-      ) => Promise<void>,
-    ): ManagerHandler =>
-    async (request, response, who) => {
-      const invitation = await store.find(who.facility.id, idOf(request, 'invitationId'));
+    (handler: InvitationHandler): ManagerHandler =>
+    async (request, response, context) => {
+      const { facility } = context;
+      const invitation = await store.find(facility.id, idParameter(request, 'invitationId'));
       if (!invitation) return pages.notFound(request, response);
-      if (!mayInvite(who.facility.role, invitation.role)) {
-        return pages.notPermitted(request, response, 'Only an owner changes invitations of people.');
+      if (!mayInvite(facility.role, invitation.role)) {
+        return pages.notPermitted(request, response, 'Only owners can change the invitation of a person.');
       }
       if (invitation.state === 'accepted' || invitation.state === 'withdrawn') {
-        return noLonger(request, response, who.facility);
+        return showNotOpen(request, response, facility);
       }
-      return handler(request, response, { ...who, invitation });
+      return handler(request, response, { ...context, invitation });
     };
 
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
-  const kept = { back: (request: Request) => facilityPath(idOf(request, 'facilityId')) };
+  const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
   router.post(
     `${path}/resend`,
     ...pages.formForManager(
       withInvitation(async (request, response, { signedIn, facility, invitation }) => {
-        const outcome = await invitations.resend(invitation, { accountId: signedIn.account.id, address: request.ip });
+        const outcome = await invitations.resend(invitation, actorOf(request, signedIn));
         if ('wait' in outcome) {
-          response.setHeader('Retry-After', String(outcome.wait));
           return pages.showMessage(request, response, {
             status: 429,
-            title: 'Too many mails lately',
-            text: `Wait ${inWords(outcome.wait)} and send it again then.`,
+            title: 'Too many e-mails',
+            text: retryLater(response, outcome.wait, 'Too many invitations were sent.'),
             tone: 'bad',
             links: [{ href: facility.path, text: `Back to ${facility.name}` }],
           });
         }
-        if ('refused' in outcome) return noLonger(request, response, facility);
+        if ('error' in outcome) return showNotOpen(request, response, facility);
         response.redirect(303, `${facility.path}?notice=${outcome.mailed ? 'resent' : 'not-mailed'}`);
       }),
-      kept,
+      restorable,
     ),
   );
   router.get(
@@ -81,8 +83,8 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
           request,
           response,
           'withdraw',
-          { facility, invitation, role: roleWords[invitation.role], action: request.path },
-          { title: 'Withdraw this invitation?', crumbs: facilityCrumbs(facility) },
+          { facility, invitation, roleName: roleNames[invitation.role], action: request.path },
+          { title: 'Withdraw this invitation?', breadcrumbs: facilityBreadcrumbs(facility) },
         ),
       ),
     ),
@@ -91,11 +93,11 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
     `${path}/withdraw`,
     ...pages.formForManager(
       withInvitation(async (request, response, { signedIn, facility, invitation }) => {
-        const done = await invitations.withdraw(invitation, { accountId: signedIn.account.id, address: request.ip });
-        if (done !== 'withdrawn') return noLonger(request, response, facility);
+        const outcome = await invitations.withdraw(invitation, actorOf(request, signedIn));
+        if ('error' in outcome) return showNotOpen(request, response, facility);
         response.redirect(303, `${facility.path}?notice=withdrawn`);
       }),
-      kept,
+      restorable,
     ),
   );
   return router;

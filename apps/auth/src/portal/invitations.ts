@@ -1,76 +1,83 @@
-// Inviting, sending again and withdrawing: the change, its mail and its line in the history, within limits that keep a facility from
-// flooding a mailbox.
+// Sends, resends and withdraws invitations: the stored change, its e-mail and its entry in the history of the facility.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor } from '../clients/store.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import { invitationEmail } from './invitation-email.ts';
-import type { Invitation, InvitationStore, InviteRefusal, SentInvitation } from './invitation-store.ts';
-import type { InvitableRole } from './rules.ts';
+import type {
+  Invitation,
+  InvitationChangeError,
+  InvitationError,
+  InvitationStore,
+  NewInvitation,
+  SentInvitation,
+} from './invitation-store.ts';
 
 export interface InvitationsOptions {
   readonly store: InvitationStore;
   readonly mailer: OutboxMailer;
   readonly issuer: string;
+  /** The two limits keep a facility from flooding the mailbox of a recipient. */
   readonly perFacility: UsageLimit;
   readonly perRecipient: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
-/** `mailed` is false when the invitation is there but its mail could not be taken; it can be sent again. */
-export type Invited = { readonly mailed: boolean } | { readonly refused: InviteRefusal } | { readonly wait: number };
-export type Resent =
-  | { readonly mailed: boolean }
-  | { readonly refused: 'not-permitted' | 'not-open' }
-  | { readonly wait: number };
+/**
+ * `mailed` is false if the invitation is stored but its e-mail could not be queued; it can be sent again. `wait` is the
+ * number of seconds until the limits allow another e-mail.
+ */
+type SendResult<E> = { readonly mailed: boolean } | { readonly error: E } | { readonly wait: number };
 
 export type Invitations = ReturnType<typeof createInvitations>;
 
 export function createInvitations(options: InvitationsOptions) {
   const { store, mailer, issuer, perFacility, perRecipient, audit, logger } = options;
 
-  const wait = async (facilityId: string, email: string): Promise<number> =>
-    Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
+  const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
+    audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 
-  const mail = async (invitation: SentInvitation): Promise<boolean> => {
+  const enqueueEmail = async (invitation: SentInvitation): Promise<boolean> => {
     try {
       await mailer.enqueue(invitationEmail(invitation, issuer));
       return true;
     } catch (err) {
-      logger.error({ err, invitationId: invitation.id }, 'invitation not mailed');
+      logger.error({ err, invitationId: invitation.id }, 'invitation e-mail not queued');
       return false;
     }
   };
 
-  const note = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
-    audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
+  const sendWithinLimits = async <E>(
+    { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
+    actor: Actor,
+    kind: string,
+    change: () => Promise<{ sent: SentInvitation } | { error: E }>,
+  ): Promise<SendResult<E>> => {
+    const wait = Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
+    if (wait > 0) return { wait };
+    const outcome = await change();
+    if ('error' in outcome) return outcome;
+    record(kind, outcome.sent, actor);
+    return { mailed: await enqueueEmail(outcome.sent) };
+  };
 
   return {
-    async invite(wanted: { facilityId: string; email: string; role: InvitableRole }, actor: Actor): Promise<Invited> {
-      const seconds = await wait(wanted.facilityId, wanted.email);
-      if (seconds > 0) return { wait: seconds };
-      const outcome = await store.create({ ...wanted, actorId: actor.accountId });
-      if ('refused' in outcome) return outcome;
-      note('invitation.sent', outcome.sent, actor);
-      return { mailed: await mail(outcome.sent) };
-    },
+    invite: (invitation: Omit<NewInvitation, 'actorId'>, actor: Actor): Promise<SendResult<InvitationError>> =>
+      sendWithinLimits(invitation, actor, 'invitation.sent', () =>
+        store.create({ ...invitation, actorId: actor.accountId }),
+      ),
 
-    async resend(invitation: Invitation, actor: Actor): Promise<Resent> {
-      const seconds = await wait(invitation.facilityId, invitation.email);
-      if (seconds > 0) return { wait: seconds };
-      const outcome = await store.resend(invitation.facilityId, invitation.id, actor.accountId);
-      if ('refused' in outcome) return outcome;
-      note('invitation.resent', outcome.sent, actor);
-      return { mailed: await mail(outcome.sent) };
-    },
+    resend: (invitation: Invitation, actor: Actor): Promise<SendResult<InvitationChangeError>> =>
+      sendWithinLimits(invitation, actor, 'invitation.resent', () =>
+        store.resend(invitation.facilityId, invitation.id, actor.accountId),
+      ),
 
-    async withdraw(invitation: Invitation, actor: Actor): Promise<'withdrawn' | 'not-permitted' | 'not-open'> {
+    async withdraw(invitation: Invitation, actor: Actor) {
       const outcome = await store.withdraw(invitation.facilityId, invitation.id, actor.accountId);
-      if ('refused' in outcome) return outcome.refused;
-      note('invitation.withdrawn', outcome.withdrawn, actor);
-      return 'withdrawn';
+      if ('withdrawn' in outcome) record('invitation.withdrawn', outcome.withdrawn, actor);
+      return outcome;
     },
   };
 }

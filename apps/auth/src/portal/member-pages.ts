@@ -1,92 +1,105 @@
-// Changing and revoking a role, each after a page that says what it breaks. The last owner stays.
+// Changes and revokes the role of a member. A page first shows the consequences. A facility always keeps one owner.
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
+import { roleNames } from '../facilities/role-names.ts';
 import { field } from '../html/form-body.ts';
-import type { EndedInvitation, PeopleStore, Person } from './member-store.ts';
-import { facilityCrumbs, facilityPath, idOf, type ManagerHandler, type PortalPages } from './page.ts';
-import { mayRevoke, rolesToGive, roleWords } from './rules.ts';
+import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
+import {
+  actorOf,
+  facilityBreadcrumbs,
+  facilityPath,
+  idParameter,
+  type ManagerContext,
+  type ManagerHandler,
+  type PortalPages,
+} from './page.ts';
+import { assignableRoles, mayRevoke } from './rules.ts';
 
 export interface MemberPagesOptions {
   readonly pages: PortalPages;
-  readonly people: PeopleStore;
+  readonly members: MemberStore;
+  /** Seconds. */
   readonly accessTokenTtl: number;
   readonly audit: Audit;
 }
 
-type Who = Parameters<ManagerHandler>[2] & { person: Person; self: boolean };
+interface MemberContext extends ManagerContext {
+  readonly member: Member;
+  readonly isSelf: boolean;
+}
 
-const nameOf = ({ name, username }: Person): string => name ?? username;
+type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
-export function memberRoutes({ pages, people, accessTokenTtl, audit }: MemberPagesOptions): Router {
-  const withPerson =
-    (handler: (request: Request, response: Response, who: Who) => Promise<void>): ManagerHandler =>
-    async (request, response, who) => {
-      const person = await people.find(who.facility.id, idOf(request, 'accountId'));
-      if (!person) return pages.notFound(request, response);
-      return handler(request, response, { ...who, person, self: person.accountId === who.signedIn.account.id });
+const nameOf = ({ name, username }: Member): string => name ?? username;
+
+export function memberRoutes({ pages, members, accessTokenTtl, audit }: MemberPagesOptions): Router {
+  const withMember =
+    (handler: MemberHandler): ManagerHandler =>
+    async (request, response, context) => {
+      const { facility, signedIn } = context;
+      const member = await members.find(facility.id, idParameter(request, 'accountId'));
+      if (!member) return pages.notFound(request, response);
+      return handler(request, response, { ...context, member, isSelf: member.accountId === signedIn.account.id });
     };
 
-  const refuse = (
+  const showError = (
     request: Request,
     response: Response,
-    { facility, self }: Who,
-    why: 'gone' | 'not-permitted' | 'last-owner',
+    { facility, isSelf }: MemberContext,
+    error: RoleChangeError,
   ): Promise<void> => {
-    if (why === 'gone') return pages.notFound(request, response);
-    if (why === 'not-permitted') {
-      return pages.notPermitted(
-        request,
-        response,
-        'Staff revoke service accounts; the roles of people are the owners’ to change.',
-      );
+    if (error === 'not-found') return pages.notFound(request, response);
+    if (error === 'not-permitted') {
+      const text = 'Staff can revoke service accounts. Only owners can change the roles of people.';
+      return pages.notPermitted(request, response, text);
     }
     return pages.showMessage(request, response, {
       status: 409,
-      title: 'A facility keeps an owner',
-      text: `${self ? 'You are' : 'This is'} the last owner of ${facility.name}. Make somebody else an owner first.`,
+      title: 'A facility must have an owner',
+      text: `${isSelf ? 'You are' : 'This is'} the last owner of ${facility.name}. Make somebody else an owner first.`,
       tone: 'bad',
       links: [{ href: facility.path, text: `Back to ${facility.name}` }],
     });
   };
 
-  const note = (
+  const recordChange = (
     request: Request,
-    { facility, signedIn }: Who,
+    { facility, signedIn, member }: MemberContext,
     kind: string,
-    detail: Record<string, string | boolean>,
-    ended: readonly EndedInvitation[],
+    { endedInvitations, detail }: Pick<RoleChange, 'endedInvitations'> & { detail: Record<string, string | boolean> },
   ): void => {
-    const event = { accountId: signedIn.account.id, address: request.ip, facilityId: facility.id };
-    for (const { id, email, role } of ended) {
+    const event = { ...actorOf(request, signedIn), facilityId: facility.id };
+    for (const { id, email, role } of endedInvitations) {
       audit.record({ kind: 'invitation.withdrawn', ...event, detail: { email, role, invitation: id } });
     }
-    audit.record({ kind, ...event, detail });
+    audit.record({ kind, ...event, detail: { account: member.accountId, name: nameOf(member), ...detail } });
   };
 
   const path = '/portal/facilities/:facilityId/people/:accountId';
-  const kept = { back: (request: Request) => facilityPath(idOf(request, 'facilityId')) };
+  const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
 
   router.get(
     `${path}/role`,
     pages.forManager(
-      withPerson((request, response, who) => {
-        const { facility, person, self } = who;
-        const roles = rolesToGive(facility.role, person.kind, person.role);
-        if (roles.length === 0) return refuse(request, response, who, 'not-permitted');
+      withMember(async (request, response, context) => {
+        const { facility, member, isSelf } = context;
+        const roles = assignableRoles(facility.role, member.kind, member.role);
+        if (roles.length === 0) return showError(request, response, context, 'not-permitted');
+        const name = nameOf(member);
         return pages.show(
           request,
           response,
           'role',
           {
             facility,
-            self,
-            name: nameOf(person),
-            now: roleWords[person.role],
-            roles: roles.map((role) => ({ role, words: roleWords[role] })),
+            isSelf,
+            name,
+            currentRole: roleNames[member.role],
+            roles: roles.map((role) => ({ role, text: roleNames[role] })),
             action: request.path,
           },
-          { title: `Change the role of ${nameOf(person)}`, crumbs: facilityCrumbs(facility) },
+          { title: `Change the role of ${name}`, breadcrumbs: facilityBreadcrumbs(facility) },
         );
       }),
     ),
@@ -94,44 +107,39 @@ export function memberRoutes({ pages, people, accessTokenTtl, audit }: MemberPag
   router.post(
     `${path}/role`,
     ...pages.formForManager(
-      withPerson(async (request, response, who) => {
-        const { facility, person, signedIn } = who;
-        const role = rolesToGive(facility.role, person.kind, person.role).find(
-          (name) => name === field(request, 'role'),
-        );
-        if (!role) return refuse(request, response, who, 'not-permitted');
-        const outcome = await people.changeRole(facility.id, person.accountId, role, signedIn.account.id);
-        if ('refused' in outcome) return refuse(request, response, who, outcome.refused);
-        const detail = { account: person.accountId, name: nameOf(person), from: outcome.changed.role, to: role };
-        note(request, who, 'membership.role-changed', detail, outcome.ended);
+      withMember(async (request, response, context) => {
+        const { facility, member, signedIn } = context;
+        const requestedRole = field(request, 'role');
+        const role = assignableRoles(facility.role, member.kind, member.role).find((name) => name === requestedRole);
+        if (!role) return showError(request, response, context, 'not-permitted');
+        const outcome = await members.changeRole(facility.id, member.accountId, role, signedIn.account.id);
+        if ('error' in outcome) return showError(request, response, context, outcome.error);
+        const { previousRole, endedInvitations } = outcome;
+        const detail = { from: previousRole, to: role };
+        recordChange(request, context, 'membership.role-changed', { detail, endedInvitations });
         response.redirect(303, `${facility.path}?notice=role-changed`);
       }),
-      kept,
+      restorable,
     ),
   );
 
   router.get(
     `${path}/revoke`,
     pages.forManager(
-      withPerson((request, response, who) => {
-        const { facility, person, self } = who;
-        if (!mayRevoke(facility.role, person.role, self)) return refuse(request, response, who, 'not-permitted');
+      withMember(async (request, response, context) => {
+        const { facility, member, isSelf } = context;
+        if (!mayRevoke(facility.role, member.role, isSelf)) {
+          return showError(request, response, context, 'not-permitted');
+        }
+        const name = nameOf(member);
         return pages.show(
           request,
           response,
           'revoke',
+          { facility, member, isSelf, name, roleName: roleNames[member.role], accessTokenTtl, action: request.path },
           {
-            facility,
-            person,
-            self,
-            name: nameOf(person),
-            role: roleWords[person.role],
-            accessTokenTtl,
-            action: request.path,
-          },
-          {
-            title: self ? `Leave ${facility.name}?` : `Revoke the role of ${nameOf(person)}?`,
-            crumbs: facilityCrumbs(facility),
+            title: isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`,
+            breadcrumbs: facilityBreadcrumbs(facility),
           },
         );
       }),
@@ -140,15 +148,16 @@ export function memberRoutes({ pages, people, accessTokenTtl, audit }: MemberPag
   router.post(
     `${path}/revoke`,
     ...pages.formForManager(
-      withPerson(async (request, response, who) => {
-        const { facility, person, self, signedIn } = who;
-        const outcome = await people.revoke(facility.id, person.accountId, signedIn.account.id);
-        if ('refused' in outcome) return refuse(request, response, who, outcome.refused);
-        const detail = { account: person.accountId, name: nameOf(person), role: outcome.changed.role, self };
-        note(request, who, 'membership.revoked', detail, outcome.ended);
-        response.redirect(303, self ? '/portal' : `${facility.path}?notice=revoked`);
+      withMember(async (request, response, context) => {
+        const { facility, member, isSelf, signedIn } = context;
+        const outcome = await members.revoke(facility.id, member.accountId, signedIn.account.id);
+        if ('error' in outcome) return showError(request, response, context, outcome.error);
+        const { previousRole, endedInvitations } = outcome;
+        const detail = { role: previousRole, self: isSelf };
+        recordChange(request, context, 'membership.revoked', { detail, endedInvitations });
+        response.redirect(303, isSelf ? '/portal' : `${facility.path}?notice=revoked`);
       }),
-      kept,
+      restorable,
     ),
   );
   return router;

@@ -1,116 +1,127 @@
-// What do the portal's pages share? Who may see them, what a refusal looks like (a facility that is not yours is not there), and forms
-// that lose nothing when somebody must sign in again first.
+// What the pages of the portal share: layout, access checks, and forms whose input survives a new sign-in.
 import type { Request, RequestHandler, Response } from 'express';
+import type { Actor } from '../clients/store.ts';
+import { roleNames } from '../facilities/role-names.ts';
+import { errorMessages } from '../html/error-messages.ts';
 import { field, readForm } from '../html/form-body.ts';
-import { signInAndBack } from '../html/local-path.ts';
-import type { MessagePage, SignedInHandler, Site } from '../html/site.ts';
-import type { BrowserSessions, SignedIn } from '../interaction/browser-session.ts';
-import { readableAddress } from './address.ts';
+import { signInPath } from '../html/local-path.ts';
+import type { FindSignedIn, SignedIn } from '../html/signed-in.ts';
+import type { Page, SignedInHandler, Site } from '../html/site.ts';
 import { portalAssets } from './assets.ts';
-import type { FacilityOfMine, PeopleStore } from './member-store.ts';
-import { managesPeople } from './rules.ts';
-import { instant, span } from './time-format.ts';
+import type { FacilityOfAccount, MemberStore } from './member-store.ts';
+import { isManaging, type ManagingRole } from './rules.ts';
 
-export interface Crumb {
+export interface Breadcrumb {
   readonly href: string;
   readonly text: string;
 }
 
-export interface PortalPage {
-  readonly title: string;
-  readonly status?: number;
-  readonly crumbs?: readonly Crumb[];
-  readonly width?: 'narrow' | 'wide';
-  readonly csrfContext?: string;
+export interface PortalPage extends Page {
+  readonly breadcrumbs?: readonly Breadcrumb[];
+  /** Says that the previous action succeeded. */
   readonly notice?: string | undefined;
 }
 
-/** The facility, with a role of those that see its people. */
-export interface ManagedFacility extends FacilityOfMine {
-  readonly role: 'owner' | 'staff';
+export interface ManagedFacility extends FacilityOfAccount {
+  /** The role of the signed-in user. */
+  readonly role: ManagingRole;
   readonly path: string;
 }
 
-export type ManagerHandler = (
-  request: Request,
-  response: Response,
-  who: { signedIn: SignedIn; facility: ManagedFacility },
-) => Promise<void> | void;
+export interface ManagerContext {
+  readonly signedIn: SignedIn;
+  readonly facility: ManagedFacility;
+}
 
-export const tokensCrumb: Crumb = { href: '/portal', text: 'Personal access tokens' };
+export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
+
+export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal access tokens' };
+
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
-/** Above a facility's own page: the list, for whoever has several. */
-export const facilitiesCrumb = ({ ofSeveral }: ManagedFacility): readonly Crumb[] =>
-  ofSeveral ? [{ href: '/portal', text: 'Your facilities' }] : [];
-export const facilityCrumbs = (facility: ManagedFacility): readonly Crumb[] => [
-  ...facilitiesCrumb(facility),
+
+/** Breadcrumbs of the page of a facility. Users with one facility never see the list of facilities. */
+export const facilityListBreadcrumbs = ({ hasOthers }: ManagedFacility): readonly Breadcrumb[] =>
+  hasOthers ? [{ href: '/portal', text: 'Your facilities' }] : [];
+
+/** Breadcrumbs of a page below the page of a facility. */
+export const facilityBreadcrumbs = (facility: ManagedFacility): readonly Breadcrumb[] => [
+  ...facilityListBreadcrumbs(facility),
   { href: facility.path, text: facility.name },
 ];
 
-/** An id of the address. What cannot be one is the id of nothing. */
-export function idOf(request: Request, name: string): string {
+/** The notice for a user who has just accepted an invitation. */
+export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | 'role'>): string =>
+  `Welcome to ${name}. Your role is ${roleNames[role]}.`;
+
+/** Reads an id from a route parameter. Text that cannot be an id becomes the empty id, which does not exist. */
+export function idParameter(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
   return value.length > 256 || /\p{Cc}/u.test(value) ? '' : value;
 }
 
+export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
+  accountId: signedIn.account.id,
+  address: request.ip,
+});
+
+export interface RestorableForm {
+  /** The page with the form, which reads `fields` from its query. */
+  readonly returnTo: (request: Request) => string;
+  readonly fields?: readonly string[];
+  /** The form requires a recent sign-in. */
+  readonly fresh?: boolean;
+}
+
 export interface PortalPagesOptions {
   readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly people: Pick<PeopleStore, 'facilityFor'>;
+  readonly findSignedIn: FindSignedIn;
+  readonly members: Pick<MemberStore, 'findFacility'>;
 }
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, sessions, people }: PortalPagesOptions) {
-  const show = (request: Request, response: Response, view: string, data: object, page: PortalPage): Promise<void> =>
+export function createPortalPages({ site, findSignedIn, members }: PortalPagesOptions) {
+  const show = (
+    request: Request,
+    response: Response,
+    view: string,
+    data: object,
+    { breadcrumbs = [], notice, ...page }: PortalPage,
+  ): Promise<void> =>
     site.show(
       request,
       response,
       `/portal/views/${view}`,
-      {
-        ...data,
-        crumbs: page.crumbs ?? [],
-        notice: page.notice,
-        portalAssets,
-        instant,
-        span,
-        readableAddress,
-      },
-      {
-        title: page.title,
-        script: true,
-        width: page.width ?? 'narrow',
-        ...(page.status !== undefined && { status: page.status }),
-        ...(page.csrfContext !== undefined && { csrfContext: page.csrfContext }),
-      },
+      { ...data, breadcrumbs, notice, portalAssets },
+      { script: true, ...page },
     );
 
-  const showMessage = (request: Request, response: Response, message: MessagePage): Promise<void> =>
-    site.showMessage(request, response, message);
+  const portalLink = { href: '/portal', text: 'Go to the portal' };
 
+  /** Also for what belongs to another facility or account, so that nobody learns what exists. */
   const notFound = (request: Request, response: Response): Promise<void> =>
-    showMessage(request, response, {
+    site.showMessage(request, response, {
+      ...errorMessages.notFound,
       status: 404,
-      title: 'There is nothing here for you',
-      text: 'The page does not exist, or it belongs to a facility or an account that is not yours.',
       tone: 'bad',
-      links: [{ href: '/portal', text: 'To the portal' }],
+      links: [portalLink],
     });
 
+  /** `text` says which role is needed. */
   const notPermitted = (request: Request, response: Response, text: string): Promise<void> =>
-    showMessage(request, response, {
+    site.showMessage(request, response, {
       status: 403,
       title: 'Your role does not allow this',
       text,
       tone: 'bad',
-      links: [{ href: '/portal', text: 'To the portal' }],
+      links: [portalLink],
     });
 
   const asManager =
     (handler: ManagerHandler): SignedInHandler =>
     async (request, response, signedIn) => {
-      const facility = await people.facilityFor(signedIn.account.id, idOf(request, 'facilityId'));
-      if (!facility || !managesPeople(facility.role)) return notFound(request, response);
+      const facility = await members.findFacility(signedIn.account.id, idParameter(request, 'facilityId'));
+      if (!facility || !isManaging(facility.role)) return notFound(request, response);
       const { role } = facility;
       return handler(request, response, { signedIn, facility: { ...facility, role, path: facilityPath(facility.id) } });
     };
@@ -120,41 +131,34 @@ export function createPortalPages({ site, sessions, people }: PortalPagesOptions
     (request, response, signedIn) =>
       signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(request, response);
 
-  /** Whoever must sign in (again) first comes back to the form with what was typed. */
-  const keepTyped =
-    (back: (request: Request) => string, names: readonly string[], fresh: boolean): RequestHandler =>
+  /** A user who must sign in first returns to the form, filled in with what the user had typed. */
+  const restoreAfterSignIn =
+    ({ returnTo, fields = [], fresh = false }: RestorableForm): RequestHandler =>
     async (request, response, next) => {
-      const signedIn = await sessions.current(request, response);
+      const signedIn = await findSignedIn(request, response);
       if (signedIn && !signedIn.idle && (!fresh || signedIn.fresh)) return next();
       const typed = new URLSearchParams();
-      for (const name of names) if (field(request, name)) typed.set(name, field(request, name).slice(0, 300));
+      for (const name of fields) if (field(request, name)) typed.set(name, field(request, name).slice(0, 300));
       const query = typed.size > 0 ? `?${typed}` : '';
-      response.redirect(303, signInAndBack(`${back(request)}${query}`, signedIn !== undefined));
+      response.redirect(303, signInPath(`${returnTo(request)}${query}`, signedIn !== undefined));
     };
 
-  interface KeptForm {
-    /** The page of the form, which reads the fields from its query. */
-    readonly back: (request: Request) => string;
-    readonly fields?: readonly string[];
-    readonly fresh?: boolean;
-  }
-
-  const form = (handler: SignedInHandler, { back, fields = [], fresh = false }: KeptForm): RequestHandler[] => [
+  const form = (handler: SignedInHandler, restorable: RestorableForm): RequestHandler[] => [
     readForm,
-    keepTyped(back, fields, fresh),
+    restoreAfterSignIn(restorable),
     ...site.formForSignedIn(handler),
   ];
 
   return {
     show,
-    showMessage,
+    showMessage: site.showMessage,
     notFound,
     notPermitted,
-    forSignedIn: (handler: SignedInHandler): RequestHandler => site.forSignedIn(handler),
-    forManager: (handler: ManagerHandler): RequestHandler => site.forSignedIn(asManager(handler)),
-    forServiceAccount: (handler: SignedInHandler): RequestHandler => site.forSignedIn(asServiceAccount(handler)),
-    formForManager: (handler: ManagerHandler, kept: KeptForm): RequestHandler[] => form(asManager(handler), kept),
-    formForServiceAccount: (handler: SignedInHandler, kept: KeptForm): RequestHandler[] =>
-      form(asServiceAccount(handler), kept),
+    forSignedIn: site.forSignedIn,
+    forManager: (handler: ManagerHandler) => site.forSignedIn(asManager(handler)),
+    forServiceAccount: (handler: SignedInHandler) => site.forSignedIn(asServiceAccount(handler)),
+    formForManager: (handler: ManagerHandler, restorable: RestorableForm) => form(asManager(handler), restorable),
+    formForServiceAccount: (handler: SignedInHandler, restorable: RestorableForm) =>
+      form(asServiceAccount(handler), restorable),
   };
 }

@@ -1,5 +1,5 @@
-// Composition of the portal: its stores, its rules and every page under /portal, behind the sign-in, frame and form tokens of all our
-// pages. Specification, "Bookings API access"; contract section 5.
+// Creates the portal, where facilities manage their members and service accounts manage their tokens (specification,
+// "Bookings API access"; docs/portal.md).
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type NextFunction, type Request, type Response, Router } from 'express';
@@ -16,24 +16,24 @@ import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
+import { acceptanceRoutes } from './acceptance-pages.ts';
 import { createAcceptanceStore } from './acceptance-store.ts';
 import { portalAssets } from './assets.ts';
 import { facilityRoutes } from './facility-pages.ts';
-import { historyRoutes } from './history.ts';
+import { historyRoutes } from './history-pages.ts';
 import { createHistoryStore } from './history-store.ts';
 import { homeRoutes } from './home-pages.ts';
 import { invitationRoutes } from './invitation-pages.ts';
 import { createInvitationStore } from './invitation-store.ts';
 import { createInvitations } from './invitations.ts';
-import { joinRoutes } from './join-pages.ts';
 import { memberRoutes } from './member-pages.ts';
-import { createPeopleStore } from './member-store.ts';
+import { createMemberStore } from './member-store.ts';
 import { createPortalPages } from './page.ts';
 import { createSecretPage } from './secret-page.ts';
+import { createSubmittedForms } from './submitted-form-store.ts';
 import { tokenChangeRoutes } from './token-change-pages.ts';
 import { createTokenPages } from './token-pages.ts';
 import { createTokens } from './tokens.ts';
-import { createUsedForms } from './used-form-store.ts';
 
 export interface PortalOptions {
   readonly db: Database;
@@ -53,47 +53,49 @@ export interface PortalOptions {
 export function createPortal(options: PortalOptions): Router {
   const { db, site, sessions, accounts, clients, facilities, mailer, count, audit, logger } = options;
   const { issuer, bookingsAudience, accessTokenTtl } = options.config;
-  const people = createPeopleStore({ db });
+  const members = createMemberStore({ db });
   const store = createInvitationStore({ db });
-  const usedForms = createUsedForms({ db });
+  const acceptances = createAcceptanceStore({ db });
+  const submittedForms = createSubmittedForms({ db });
   const invitations = createInvitations({
     store,
     mailer,
     issuer,
-    perFacility: createUsageLimit(count, { name: 'invite', limit: 100, window: 3600 }, (facility) => facility),
+    perFacility: createUsageLimit(count, { name: 'invite', limit: 100, window: 3600 }, (facilityId) => facilityId),
     perRecipient: createUsageLimit(count, { name: 'invited', limit: 10, window: 3600 }, nameKey),
     audit,
     logger,
   });
-  const tokens = createTokens({ clients, facilities, usedForms, audit });
+  const tokens = createTokens({ clients, facilities, submittedForms, audit });
 
-  const pages = createPortalPages({ site, sessions, people });
-  const showSecret = createSecretPage({
+  const pages = createPortalPages({ site, findSignedIn: sessions.current, members });
+  const secretPage = createSecretPage({
     pages,
     issuer,
     bookingsScope: options.scopes.bookings,
     bookingsApi: bookingsAudience,
     accessTokenTtl,
   });
-  const tokenPages = createTokenPages({ pages, people, clients, usedForms, tokens, showSecret, accessTokenTtl });
+  const tokenPages = createTokenPages({ pages, members, clients, submittedForms, tokens, secretPage, accessTokenTtl });
 
   const router = Router();
   router.use(assetRoutes(portalAssets));
-  router.use(joinRoutes({ pages, site, sessions, accounts, store, acceptances: createAcceptanceStore({ db }), audit }));
-  router.use(homeRoutes({ pages, people, showTokens: tokenPages.showTokens }));
-  router.use(facilityRoutes({ pages, people, store, invitations }));
+  router.use(acceptanceRoutes({ pages, site, sessions, accounts, store, acceptances, audit }));
+  router.use(homeRoutes({ pages, members, showTokens: tokenPages.showTokens }));
+  router.use(facilityRoutes({ pages, members, store, invitations }));
   router.use(invitationRoutes({ pages, store, invitations }));
-  router.use(memberRoutes({ pages, people, accessTokenTtl, audit }));
-  router.use(historyRoutes({ pages, history: createHistoryStore({ db }), written: audit.flush }));
+  router.use(memberRoutes({ pages, members, accessTokenTtl, audit }));
+  router.use(historyRoutes({ pages, history: createHistoryStore({ db }), flushEvents: audit.flush }));
   router.use(tokenPages.routes);
-  router.use(tokenChangeRoutes({ pages, clients, usedForms, tokens, showSecret, accessTokenTtl }));
+  router.use(tokenChangeRoutes({ pages, clients, submittedForms, tokens, secretPage, accessTokenTtl }));
   router.use(
     '/portal',
     (request: Request, response: Response, next: NextFunction) => {
+      // Keeps unknown paths out of the labels of the metrics.
       response.locals.route = '/portal/{unknown}';
       pages.forSignedIn(pages.notFound)(request, response, next);
     },
-    site.showFailure,
+    site.errorHandler,
   );
   return router;
 }

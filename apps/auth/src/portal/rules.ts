@@ -1,37 +1,37 @@
-// Who may do what at a facility? Pure. An owner may everything; staff look after Bookings Managers, that is, service accounts
-// (specification, "Bookings API access" 1: "a facility owner or authorized staff invites a Service Account").
+// Defines who may do what at a facility. Owners may do everything, and staff may manage service accounts
+// (specification, "Bookings API access", step 1: "A facility owner or authorized staff invites a Service Account").
+import type { AccountKind } from '../accounts/store.ts';
 import type { FacilityRole } from '../facilities/store.ts';
 
-export type AccountKind = 'user' | 'service';
-
-/** An invitation makes no owner: staff become owners once they are known. */
+/** Nobody can be invited as owner: an owner promotes a member of the staff. */
 export const invitableRoles = ['bookings-manager', 'staff'] as const;
 export type InvitableRole = (typeof invitableRoles)[number];
 
-export const roleWords: Readonly<Record<FacilityRole, string>> = {
-  owner: 'Owner',
-  staff: 'Staff',
-  'bookings-manager': 'Bookings Manager',
-};
+/** A role whose holder sees the members of the facility. */
+export type ManagingRole = 'owner' | 'staff';
 
-/** Roles that see a facility's people. */
-export const managesPeople = (role: FacilityRole | undefined): role is 'owner' | 'staff' =>
+export const isManaging = (role: FacilityRole | undefined): role is ManagingRole =>
   role === 'owner' || role === 'staff';
 
-/** Bookings Manager is the role of programs, every other that of people. */
-export const kindFor = (role: InvitableRole): AccountKind => (role === 'bookings-manager' ? 'service' : 'user');
+/** Service accounts are Bookings Managers, and users have every other role. */
+export const accountKindFor = (role: InvitableRole): AccountKind => (role === 'bookings-manager' ? 'service' : 'user');
 
-export const invitableBy = (actor: FacilityRole): readonly InvitableRole[] =>
-  actor === 'owner' ? invitableRoles : actor === 'staff' ? ['bookings-manager'] : [];
+/** The roles that somebody with the role `actor` may invite. */
+export const invitableBy = (actor: ManagingRole): readonly InvitableRole[] =>
+  actor === 'owner' ? invitableRoles : ['bookings-manager'];
 
-export const mayInvite = (actor: FacilityRole, invited: InvitableRole): boolean => invitableBy(actor).includes(invited);
+export const mayInvite = (actor: ManagingRole, invited: InvitableRole): boolean => invitableBy(actor).includes(invited);
 
-/** Everybody who sees the people may leave. */
-export const mayRevoke = (actor: FacilityRole, target: FacilityRole, self: boolean): boolean =>
-  actor === 'owner' || (actor === 'staff' && (self || target === 'bookings-manager'));
+/** Staff may also revoke their own role, which is called leaving the facility. */
+export const mayRevoke = (actor: ManagingRole, revoked: FacilityRole, isSelf: boolean): boolean =>
+  actor === 'owner' || isSelf || revoked === 'bookings-manager';
 
-/** Roles that an account of this kind may be given instead of the one it has. */
-export function rolesToGive(actor: FacilityRole, kind: AccountKind, now: FacilityRole): readonly FacilityRole[] {
+/** The roles that `actor` may give to an account of this kind instead of its `current` role. */
+export function assignableRoles(
+  actor: ManagingRole,
+  kind: AccountKind,
+  current: FacilityRole,
+): readonly FacilityRole[] {
   if (actor !== 'owner' || kind === 'service') return [];
-  return (['staff', 'owner'] as const).filter((role) => role !== now);
+  return (['staff', 'owner'] as const).filter((role) => role !== current);
 }

@@ -1,14 +1,12 @@
-// The one page that shows a secret: client_id, client_secret and a `curl` that works as it stands. And the page that says why it is not
-// shown again.
+// Shows a new client secret once, with `curl` commands that use it.
 import type { Request, Response } from 'express';
-import { type PortalPages, tokensCrumb } from './page.ts';
+import type { NewSecret } from '../clients/store.ts';
+import { type PortalPages, tokensBreadcrumb } from './page.ts';
 
-export interface ShownSecret {
-  readonly clientId: string;
-  readonly clientSecret: string;
+export interface ShownSecret extends NewSecret {
+  /** Name of the token. */
   readonly name: string;
-  readonly deed: 'created' | 'rotated';
-  /** Seconds that the old secret goes on. */
+  /** After a rotation: seconds for which the old secret still works. */
   readonly overlap?: number;
 }
 
@@ -16,55 +14,59 @@ export interface SecretPageOptions {
   readonly pages: PortalPages;
   readonly issuer: string;
   readonly bookingsScope: string;
-  /** Where the Bookings API answers, which is its audience unless its keeper chose another name for that. */
+  /** Base URL of the Bookings API, which is also the default audience of its tokens. */
   readonly bookingsApi: string;
+  /** Seconds. */
   readonly accessTokenTtl: number;
 }
 
-export type ShowSecret = ReturnType<typeof createSecretPage>;
+export type SecretPage = ReturnType<typeof createSecretPage>;
 
-/** For a POSIX shell: between single quotes everything is itself but the quote. */
-const quote = (text: string): string => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+/** Quotes an argument for a POSIX shell, if it needs quotes. */
+const shellQuote = (text: string): string => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** Means the same in a form whether it is encoded or not. */
-const isPlain = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
+/** The text is the same with and without URL encoding, so the shorter `-d` can send it. */
+const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 
-export function createSecretPage({ pages, issuer, bookingsScope, bookingsApi, accessTokenTtl }: SecretPageOptions) {
+const dataOption = ([field, value]: [string, string]): string =>
+  `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
+
+export function createSecretPage(options: SecretPageOptions) {
+  const { pages, issuer, bookingsScope, bookingsApi, accessTokenTtl } = options;
+
+  const tokenCommand = ({ clientId, clientSecret }: NewSecret): string => {
+    const form = {
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: clientSecret,
+      scope: bookingsScope,
+    };
+    return [`curl -s ${shellQuote(`${issuer}/connect/token`)}`, ...Object.entries(form).map(dataOption)].join(' \\\n');
+  };
+  const apiUrl = shellQuote(`${bookingsApi}/api/booking-bays`);
+  const apiCommand = `curl -s ${apiUrl} \\\n  -H 'Authorization: Bearer ACCESS_TOKEN'`;
+
   return {
-    first(request: Request, response: Response, secret: ShownSecret): Promise<void> {
-      const { clientId, clientSecret, name, deed } = secret;
-      const fields = {
-        grant_type: 'client_credentials',
-        client_id: clientId,
-        client_secret: clientSecret,
-        scope: bookingsScope,
-      };
-      const curl = [
-        `curl -s ${quote(`${issuer}/connect/token`)}`,
-        ...Object.entries(fields).map(
-          ([field, value]) => `  ${isPlain(value) ? '-d' : '--data-urlencode'} ${quote(`${field}=${value}`)}`,
-        ),
-      ].join(' \\\n');
-      const next = `curl -s ${quote(`${bookingsApi}/api/booking-bays`)} \\\n  -H 'Authorization: Bearer ACCESS_TOKEN'`;
-      return pages.show(
+    show: (request: Request, response: Response, secret: ShownSecret): Promise<void> =>
+      pages.show(
         request,
         response,
         'secret',
-        { ...secret, curl, next, accessTokenTtl },
+        { ...secret, tokenCommand: tokenCommand(secret), apiCommand, accessTokenTtl },
         {
-          title: deed === 'created' ? `${name} is created` : `${name} has a new secret`,
-          width: 'narrow',
-          crumbs: [tokensCrumb],
+          title: secret.overlap === undefined ? `${secret.name} is created` : `${secret.name} has a new secret`,
+          breadcrumbs: [tokensBreadcrumb],
         },
-      );
-    },
+      ),
 
-    again: (request: Request, response: Response): Promise<void> =>
+    showAlreadyShown: (request: Request, response: Response): Promise<void> =>
       pages.showMessage(request, response, {
         status: 409,
-        title: 'The secret was shown already',
-        text: 'This form was sent before, and it works once. If you have not kept the secret, rotate the token in your list: that gives it a new one.',
-        links: [{ href: '/portal', text: 'To your tokens' }],
+        title: 'The secret was already shown',
+        text:
+          'This form was already submitted, and it works once. If you have not saved the secret, rotate the token in ' +
+          'your list to get a new one.',
+        links: [{ href: '/portal', text: 'Go to your tokens' }],
       }),
   };
 }

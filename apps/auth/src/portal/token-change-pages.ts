@@ -1,108 +1,114 @@
-// Rotating and revoking a personal access token, each after a page that says what it does to the program that uses it. Another account's
-// token is not there.
+// Rotates and revokes personal access tokens. A page first shows the consequences for the software that uses the token.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { field } from '../html/form-body.ts';
+import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import type { SignedIn } from '../interaction/browser-session.ts';
-import { idOf, type PortalPages, tokensCrumb } from './page.ts';
-import type { ShowSecret } from './secret-page.ts';
-import { span } from './time-format.ts';
-import { isLive, tokenPath } from './token-pages.ts';
+import { actorOf, idParameter, type PortalPages, tokensBreadcrumb } from './page.ts';
+import type { SecretPage } from './secret-page.ts';
+import type { SubmittedForms } from './submitted-form-store.ts';
+import { isActive, tokenPath } from './token-pages.ts';
 import { overlaps, type Tokens } from './tokens.ts';
-import type { UsedForms } from './used-form-store.ts';
 
 export interface TokenChangePagesOptions {
   readonly pages: PortalPages;
   readonly clients: Pick<ClientStore, 'findPersonalAccessToken'>;
-  readonly usedForms: Pick<UsedForms, 'newId'>;
+  readonly submittedForms: Pick<SubmittedForms, 'newId'>;
   readonly tokens: Pick<Tokens, 'rotate' | 'revoke'>;
-  readonly showSecret: ShowSecret;
+  readonly secretPage: SecretPage;
+  /** Seconds. */
   readonly accessTokenTtl: number;
 }
 
-type TokenHandler = (
-  request: Request,
-  response: Response,
-  who: { signedIn: SignedIn; token: PersonalAccessToken },
-) => Promise<void>;
+interface TokenContext {
+  readonly signedIn: SignedIn;
+  readonly token: PersonalAccessToken;
+}
+
+type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
 
 export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
-  const { pages, clients, usedForms, tokens, showSecret, accessTokenTtl } = options;
+  const { pages, clients, submittedForms, tokens, secretPage, accessTokenTtl } = options;
 
-  const withToken =
-    (handler: TokenHandler): SignedInHandler =>
-    async (request, response, signedIn) => {
-      const token = await clients.findPersonalAccessToken(signedIn.account.id, idOf(request, 'clientId'));
-      if (!token) return pages.notFound(request, response);
-      if (!isLive(token)) return ended(request, response);
-      return handler(request, response, { signedIn, token });
-    };
-
-  const ended = (request: Request, response: Response): Promise<void> =>
+  const showEnded = (request: Request, response: Response): Promise<void> =>
     pages.showMessage(request, response, {
       status: 409,
       title: 'This token has ended',
-      text: 'It was revoked or has expired. Create another in its place.',
-      links: [{ href: '/portal', text: 'To your tokens' }],
+      text: 'It is revoked or has expired. Create a new token instead.',
+      links: [{ href: '/portal', text: 'Go to your tokens' }],
     });
 
-  const path = '/portal/tokens/:clientId';
-  const router = Router();
+  const withActiveToken =
+    (handler: TokenHandler): SignedInHandler =>
+    async (request, response, signedIn) => {
+      const token = await clients.findPersonalAccessToken(signedIn.account.id, idParameter(request, 'clientId'));
+      if (!token) return pages.notFound(request, response);
+      if (!isActive(token)) return showEnded(request, response);
+      return handler(request, response, { signedIn, token });
+    };
 
-  const showRotate = (request: Request, response: Response, token: PersonalAccessToken, status = 200): Promise<void> =>
+  const showRotate = (
+    request: Request,
+    response: Response,
+    token: PersonalAccessToken,
+    { status, error }: { status?: number; error?: string } = {},
+  ): Promise<void> =>
     pages.show(
       request,
       response,
       'rotate',
       {
         token,
-        overlaps: overlaps.map((seconds) => ({
-          seconds,
-          words: seconds === 0 ? 'It ends at once' : `${span(seconds)} more`,
-        })),
-        formId: usedForms.newId(),
-        error: status === 400 ? 'Choose one of these.' : undefined,
+        overlaps,
+        formId: submittedForms.newId(),
+        error,
         accessTokenTtl,
         action: `${tokenPath(token.clientId)}/rotate`,
       },
-      { title: `New secret for ${token.name}`, status, crumbs: [tokensCrumb] },
+      { title: `New secret for ${token.name}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
+
+  const path = '/portal/tokens/:clientId';
+  const returnTo = (page: string) => (request: Request) => `${tokenPath(idParameter(request, 'clientId'))}/${page}`;
+  const router = Router();
 
   router.get(
     `${path}/rotate`,
-    pages.forServiceAccount(withToken((request, response, { token }) => showRotate(request, response, token))),
+    pages.forServiceAccount(withActiveToken((request, response, { token }) => showRotate(request, response, token))),
   );
   router.post(
     `${path}/rotate`,
     ...pages.formForServiceAccount(
-      withToken(async (request, response, { signedIn: { account }, token: { clientId, name, ...token } }) => {
+      withActiveToken(async (request, response, { signedIn, token }) => {
+        const { clientId, name } = token;
         const overlap = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
-        if (overlap === undefined) return showRotate(request, response, { clientId, name, ...token }, 400);
-        const made = await tokens.rotate(
-          account,
-          { clientId, name, overlap, formId: field(request, 'form') || usedForms.newId() },
-          { accountId: account.id, address: request.ip },
-        );
-        if ('refused' in made) {
-          return made.refused === 'sent-before' ? showSecret.again(request, response) : ended(request, response);
+        if (overlap === undefined) {
+          return showRotate(request, response, token, { status: 400, error: 'Choose one of these.' });
         }
-        return showSecret.first(request, response, { ...made, name, deed: 'rotated', overlap });
+        const result = await tokens.rotate(
+          signedIn.account,
+          { clientId, name, overlap, formId: field(request, 'form') || submittedForms.newId() },
+          actorOf(request, signedIn),
+        );
+        if (!('error' in result)) return secretPage.show(request, response, { ...result, name, overlap });
+        return result.error === 'form-already-submitted'
+          ? secretPage.showAlreadyShown(request, response)
+          : showEnded(request, response);
       }),
-      { back: (request) => `${tokenPath(idOf(request, 'clientId'))}/rotate`, fresh: true },
+      { returnTo: returnTo('rotate'), fresh: true },
     ),
   );
 
   router.get(
     `${path}/revoke`,
     pages.forServiceAccount(
-      withToken((request, response, { token }) =>
+      withActiveToken((request, response, { token }) =>
         pages.show(
           request,
           response,
           'revoke-token',
           { token, accessTokenTtl, action: `${tokenPath(token.clientId)}/revoke` },
-          { title: `Revoke ${token.name}?`, crumbs: [tokensCrumb] },
+          { title: `Revoke ${token.name}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),
     ),
@@ -110,12 +116,12 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
   router.post(
     `${path}/revoke`,
     ...pages.formForServiceAccount(
-      withToken(async (request, response, { signedIn: { account }, token: { clientId, name } }) => {
-        const actor = { accountId: account.id, address: request.ip };
-        if (!(await tokens.revoke(account, { clientId, name }, actor))) return ended(request, response);
+      withActiveToken(async (request, response, { signedIn, token }) => {
+        const revoked = await tokens.revoke(signedIn.account, token, actorOf(request, signedIn));
+        if (!revoked) return showEnded(request, response);
         response.redirect(303, '/portal?notice=revoked');
       }),
-      { back: (request) => `${tokenPath(idOf(request, 'clientId'))}/revoke` },
+      { returnTo: returnTo('revoke') },
     ),
   );
   return router;

@@ -1,142 +1,130 @@
-// A service account's facilities and personal access tokens: the list, and creating one (specification, "Bookings API access" 2; contract
-// section 5). The secret is on the answer of the form alone: neither a reload nor the way back shows it again or makes another.
+// Lists the facilities and personal access tokens of a service account, and creates a token (specification, "Bookings
+// API access", step 2). The secret is only in the response to the form. Reloading that page shows no secret.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
+import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';
-import { byField, type ValidationError } from '../html/validation-errors.ts';
-import type { SignedIn } from '../interaction/browser-session.ts';
-import type { PeopleStore } from './member-store.ts';
-import type { PortalPages } from './page.ts';
-import { roleWords } from './rules.ts';
-import type { ShowSecret } from './secret-page.ts';
-import { liveTokensAtMost, longestLife, type Tokens } from './tokens.ts';
-import type { UsedForms } from './used-form-store.ts';
+import type { SignedIn } from '../html/signed-in.ts';
+import type { ValidationError } from '../html/validation-errors.ts';
+import type { MemberStore } from './member-store.ts';
+import { actorOf, type PortalPages } from './page.ts';
+import type { SecretPage } from './secret-page.ts';
+import type { SubmittedForms } from './submitted-form-store.ts';
+import { maxActiveTokens, maxTokenDays, type Tokens } from './tokens.ts';
 
 export interface TokenPagesOptions {
   readonly pages: PortalPages;
-  readonly people: Pick<PeopleStore, 'facilitiesOf'>;
+  readonly members: Pick<MemberStore, 'findFacilities'>;
   readonly clients: Pick<ClientStore, 'listPersonalAccessTokens'>;
-  readonly usedForms: Pick<UsedForms, 'newId'>;
+  readonly submittedForms: Pick<SubmittedForms, 'newId'>;
   readonly tokens: Pick<Tokens, 'create'>;
-  readonly showSecret: ShowSecret;
+  readonly secretPage: SecretPage;
+  /** Seconds. */
   readonly accessTokenTtl: number;
 }
 
-export interface TypedToken {
+export interface TokenForm {
   readonly name?: string | undefined;
   readonly expiresInDays?: string | undefined;
+  readonly notice?: string | undefined;
   readonly validationErrors?: readonly ValidationError[];
   readonly status?: number;
 }
 
-export type ShowTokens = (
-  request: Request,
-  response: Response,
-  signedIn: SignedIn,
-  typed?: TypedToken,
-) => Promise<void>;
+export type ShowTokens = (request: Request, response: Response, signedIn: SignedIn, form?: TokenForm) => Promise<void>;
 
 const defaultDays = '90';
 
 export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeURIComponent(clientId)}`;
 
-export const isLive = ({ disabledAt, expiresAt }: PersonalAccessToken, now = new Date()): boolean =>
-  !disabledAt && (!expiresAt || expiresAt > now);
+export const isActive = ({ disabledAt, expiresAt }: PersonalAccessToken): boolean =>
+  !disabledAt && (!expiresAt || expiresAt > new Date());
 
 const notices: Readonly<Record<string, string>> = {
-  revoked: 'The token is revoked: it gets no access token any more.',
+  revoked: 'The token is revoked. It can no longer get access tokens.',
 };
 
 export function createTokenPages(options: TokenPagesOptions): { showTokens: ShowTokens; routes: Router } {
-  const { pages, people, clients, usedForms, tokens, showSecret, accessTokenTtl } = options;
+  const { pages, members, clients, submittedForms, tokens, secretPage, accessTokenTtl } = options;
 
   const showTokens: ShowTokens = async (
     request,
     response,
     { account },
-    { name = '', expiresInDays = defaultDays, validationErrors = [], status = 200 } = {},
+    {
+      name = '',
+      expiresInDays = defaultDays,
+      notice = notices[queryText(request, 'notice') ?? ''],
+      validationErrors,
+      status,
+    } = {},
   ) => {
     const [facilities, all] = await Promise.all([
-      people.facilitiesOf(account.id),
+      members.findFacilities(account.id),
       clients.listPersonalAccessTokens(account.id),
     ]);
-    const listed = all.map((token) => ({ ...token, path: tokenPath(token.clientId) }));
-    const live = listed.filter((token) => isLive(token));
+    const active = all.filter(isActive).map((token) => ({ ...token, path: tokenPath(token.clientId) }));
     return pages.show(
       request,
       response,
       'tokens',
       {
         username: account.username,
-        facilities: facilities.map((facility) => ({ ...facility, roleWords: roleWords[facility.role] })),
-        live,
-        ended: listed.filter((token) => !isLive(token)),
-        full: live.length >= liveTokensAtMost,
-        liveTokensAtMost,
-        longestLife,
+        facilities: facilities.map((facility) => ({ ...facility, roleName: roleNames[facility.role] })),
+        active,
+        ended: all.filter((token) => !isActive(token)),
+        maxActiveTokens,
+        maxTokenDays,
         accessTokenTtl,
-        formId: usedForms.newId(),
-        validationErrors,
-        errors: byField(validationErrors),
+        formId: submittedForms.newId(),
         values: { name, expiresInDays },
       },
-      {
-        title: validationErrors.length > 0 ? 'Error: Personal access tokens' : 'Personal access tokens',
-        status,
-        width: 'wide',
-        notice: notices[queryText(request, 'notice') ?? ''],
-      },
+      { title: 'Personal access tokens', width: 'wide', notice, validationErrors, status },
     );
   };
 
-  const router = Router();
-  router.get('/portal/tokens', (_request, response) => response.redirect(303, '/portal'));
-  router.post(
+  const routes = Router();
+  routes.get('/portal/tokens', (_request, response) => response.redirect(303, '/portal'));
+  routes.post(
     '/portal/tokens',
     ...pages.formForServiceAccount(
       async (request, response, signedIn) => {
         const { account } = signedIn;
         const name = field(request, 'name');
         const expiresInDays = field(request, 'expiresInDays');
-        const again = (status: number, validationErrors: readonly ValidationError[]) =>
+        const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
           showTokens(request, response, signedIn, { name, expiresInDays, validationErrors, status });
-        const validationErrors = findTokenErrors(name, expiresInDays);
-        if (validationErrors.length > 0) return again(400, validationErrors);
-        if ((await people.facilitiesOf(account.id)).length === 0) {
-          return again(409, [{ text: 'This account has no role at any facility, so a token could do nothing yet.' }]);
+        const validationErrors = validateToken(name, expiresInDays);
+        if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
+        if ((await members.findFacilities(account.id)).length === 0) {
+          return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
         }
-        const made = await tokens.create(
+        const result = await tokens.create(
           account,
-          { name, days: Number(expiresInDays), formId: field(request, 'form') || usedForms.newId() },
-          { accountId: account.id, address: request.ip },
+          { name, days: Number(expiresInDays), formId: field(request, 'form') || submittedForms.newId() },
+          actorOf(request, signedIn),
         );
-        if ('refused' in made) {
-          return made.refused === 'sent-before'
-            ? showSecret.again(request, response)
-            : again(409, [
-                { text: `${liveTokensAtMost} tokens are the most. Revoke one that nothing uses any more first.` },
-              ]);
-        }
-        return showSecret.first(request, response, { ...made, name, deed: 'created' });
+        if (!('error' in result)) return secretPage.show(request, response, { ...result, name });
+        if (result.error === 'form-already-submitted') return secretPage.showAlreadyShown(request, response);
+        const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;
+        return showErrors(409, { text });
       },
-      { back: () => '/portal', fields: ['name', 'expiresInDays'], fresh: true },
+      { returnTo: () => '/portal', fields: ['name', 'expiresInDays'], fresh: true },
     ),
   );
-  return { showTokens, routes: router };
+  return { showTokens, routes };
 }
 
-function findTokenErrors(name: string, days: string): ValidationError[] {
+function validateToken(name: string, days: string): ValidationError[] {
   const validationErrors: ValidationError[] = [];
-  if (name === '')
-    validationErrors.push({
-      field: 'name',
-      text: 'Enter a name, such as that of the program that will use the token.',
-    });
-  else if (name.length > 100 || /\p{Cc}/u.test(name)) {
-    validationErrors.push({ field: 'name', text: 'Use 100 characters at most, on one line.' });
+  if (name === '') {
+    const text = 'Enter a name, such as the name of the software that will use the token.';
+    validationErrors.push({ field: 'name', text });
+  } else if (name.length > 100 || /\p{Cc}/u.test(name)) {
+    validationErrors.push({ field: 'name', text: 'Use 100 characters or fewer, on one line.' });
   }
-  if (!/^\d{1,9}$/.test(days) || Number(days) < 1 || Number(days) > longestLife) {
-    validationErrors.push({ field: 'expiresInDays', text: `Enter a number of days from 1 to ${longestLife}.` });
+  if (!/^\d{1,9}$/.test(days) || Number(days) < 1 || Number(days) > maxTokenDays) {
+    validationErrors.push({ field: 'expiresInDays', text: `Enter a number of days from 1 to ${maxTokenDays}.` });
   }
   return validationErrors;
 }

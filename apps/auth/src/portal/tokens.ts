@@ -1,48 +1,54 @@
-// Personal access tokens as the portal changes them: the change in clients/store.ts, each form at most once, and a line in the history of
-// every facility that the service account works for.
-
+// Creates, rotates and revokes personal access tokens. Every form works once, and every change becomes an entry in the
+// history of each facility where the service account has a role.
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
-import type { UsedForms } from './used-form-store.ts';
+import type { SubmittedForms } from './submitted-form-store.ts';
 
-export const liveTokensAtMost = 50;
-export const longestLife = 365;
-/** Seconds that the old secret may go on beside the new one. */
+/** Per account. */
+export const maxActiveTokens = 50;
+export const maxTokenDays = 365;
+/** How long the old secret of a token may keep working after a rotation, in seconds. */
 export const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
-export type Made = NewSecret | { readonly refused: 'too-many' | 'sent-before' | 'gone' };
+export type NewSecretResult =
+  | NewSecret
+  | { readonly error: 'too-many-tokens' | 'form-already-submitted' | 'not-found' };
 
 export interface TokensOptions {
   readonly clients: ClientStore;
   readonly facilities: Pick<FacilityStore, 'facilityIdsOf'>;
-  readonly usedForms: UsedForms;
+  readonly submittedForms: SubmittedForms;
   readonly audit: Audit;
 }
 
 export type Tokens = ReturnType<typeof createTokens>;
 
-export function createTokens({ clients, facilities, usedForms, audit }: TokensOptions) {
-  const note = async (
-    deed: 'created' | 'rotated' | 'revoked',
+export function createTokens({ clients, facilities, submittedForms, audit }: TokensOptions) {
+  const recordChange = async (
+    change: 'created' | 'rotated' | 'revoked',
     actor: Actor,
     clientId: string,
     detail: Record<string, string | number>,
   ): Promise<void> => {
     for (const facilityId of await facilities.facilityIdsOf(actor.accountId)) {
-      audit.record({ kind: `service-account.token-${deed}`, ...actor, clientId, facilityId, detail });
+      audit.record({ kind: `service-account.token-${change}`, ...actor, clientId, facilityId, detail });
     }
   };
 
-  const once = async (accountId: string, formId: string, work: () => Promise<Made>): Promise<Made> => {
-    if (!(await usedForms.use(accountId, formId))) return { refused: 'sent-before' };
+  const oncePerForm = async (
+    accountId: string,
+    formId: string,
+    createSecret: () => Promise<NewSecretResult>,
+  ): Promise<NewSecretResult> => {
+    if (!(await submittedForms.submit(accountId, formId))) return { error: 'form-already-submitted' };
     try {
-      const made = await work();
-      if ('refused' in made) await usedForms.giveBack(accountId, formId);
-      return made;
+      const result = await createSecret();
+      if ('error' in result) await submittedForms.release(accountId, formId);
+      return result;
     } catch (error) {
-      await usedForms.giveBack(accountId, formId).catch(() => {});
+      await submittedForms.release(accountId, formId).catch(() => {});
       throw error;
     }
   };
@@ -52,41 +58,41 @@ export function createTokens({ clients, facilities, usedForms, audit }: TokensOp
       account: Account,
       { name, days, formId }: { name: string; days: number; formId: string },
       actor: Actor,
-    ): Promise<Made> =>
-      once(account.id, formId, async () => {
+    ): Promise<NewSecretResult> =>
+      oncePerForm(account.id, formId, async () => {
         const expiresAt = new Date(Date.now() + days * 86_400_000);
+        const token = { accountId: account.id, name, expiresAt, maxActive: maxActiveTokens };
         try {
-          const made = await clients.createPersonalAccessToken(
-            { accountId: account.id, name, expiresAt, maxActive: liveTokensAtMost },
-            actor,
-          );
-          await note('created', actor, made.clientId, { name, days });
-          return made;
+          const secret = await clients.createPersonalAccessToken(token, actor);
+          await recordChange('created', actor, secret.clientId, { name, days });
+          return secret;
         } catch (error) {
-          if (error instanceof TooManyTokensError) return { refused: 'too-many' };
+          if (error instanceof TooManyTokensError) return { error: 'too-many-tokens' };
           throw error;
         }
       }),
 
+    /** `overlap` in seconds. */
     rotate: (
       account: Account,
       { clientId, name, overlap, formId }: { clientId: string; name: string; overlap: number; formId: string },
       actor: Actor,
-    ): Promise<Made> =>
-      once(account.id, formId, async () => {
-        const made = await clients.rotatePersonalAccessToken(account.id, clientId, overlap, actor);
-        if (!made) return { refused: 'gone' };
-        await note('rotated', actor, clientId, { name, overlap });
-        return made;
+    ): Promise<NewSecretResult> =>
+      oncePerForm(account.id, formId, async () => {
+        const secret = await clients.rotatePersonalAccessToken(account.id, clientId, overlap, actor);
+        if (!secret) return { error: 'not-found' };
+        await recordChange('rotated', actor, clientId, { name, overlap });
+        return secret;
       }),
 
+    /** Returns false if the account has no such active token. */
     async revoke(
       account: Account,
       { clientId, name }: { clientId: string; name: string },
       actor: Actor,
     ): Promise<boolean> {
       if (!(await clients.revokePersonalAccessToken(account.id, clientId, actor))) return false;
-      await note('revoked', actor, clientId, { name });
+      await recordChange('revoked', actor, clientId, { name });
       return true;
     },
   };

@@ -1,6 +1,6 @@
 // Shows why a sign-in at a social provider did not succeed, with links to try again or to sign in in another way.
 import type { Request, Response } from 'express';
-import { signInAndBack } from '../html/local-path.ts';
+import { signInPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import type { SocialProviders } from './settings.ts';
 import type { FlowPurpose } from './store.ts';
@@ -59,7 +59,7 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
 
 /** The sign-in page on which the user chose the provider. */
 export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
-  interactionUid === null ? signInAndBack(returnTo ?? '/account', false) : `/interaction/${interactionUid}/sign-in`;
+  interactionUid === null ? signInPath(returnTo ?? '/account', false) : `/interaction/${interactionUid}/sign-in`;
 
 const alternativeLink = (purpose: FlowPurpose) =>
   purpose.linkAccountId === null

@@ -4,6 +4,7 @@ import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity, SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
+import { errorMessages } from '../html/error-messages.ts';
 import { queryText } from '../html/form-body.ts';
 import { localPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
@@ -103,13 +104,10 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     }
     const { interactionUid, returnTo } = purpose;
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
-    await pages.finish(request, response, {
-      account,
-      acr: `idp:${name}`,
-      amr: ['fed'],
-      next: async (result) =>
-        interaction ? interaction.signIn(response, result) : response.redirect(303, returnTo ?? '/account'),
-    });
+    const session = { account, acr: `idp:${name}`, amr: ['fed'] };
+    await pages.completeSignIn(request, response, session, async (result) =>
+      interaction ? interaction.signIn(response, result) : response.redirect(303, returnTo ?? '/account'),
+    );
   };
 
   const router = Router();
@@ -131,8 +129,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     if (!result) {
       return site.showMessage(request, response, {
         status: 400,
-        title: 'This sign-in has expired',
-        text: 'It was open for too long, was finished already, or began in another browser. Start again.',
+        ...errorMessages.signInExpired,
         tone: 'bad',
         links: [{ href: '/sign-in', text: 'Sign in' }],
       });
@@ -149,6 +146,6 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     if (flow.linkAccountId !== null) return linkIdentity(request, response, flow.linkAccountId, identity);
     return signIn(request, response, flow, identity);
   });
-  router.use('/social', site.showFailure);
+  router.use('/social', site.errorHandler);
   return { router, begin };
 }

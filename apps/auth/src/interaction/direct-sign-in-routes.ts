@@ -1,67 +1,75 @@
-// Signing in at this server's own pages (your account, the portal), and signing out of everything. No client is involved, and the way
-// back leads to pages of this server alone.
+// Signing in directly on this site, for the pages "Your account" and the portal, and signing out.
+// No client is involved. After signing in, the user returns to a page of this site.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
 import { queryText } from '../html/form-body.ts';
 import { localPath } from '../html/local-path.ts';
+import type { SignedIn } from '../html/signed-in.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { ProviderLink, SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
-export interface OwnRoutesOptions {
+/** Returns the name of what the user signs in to, or undefined when the path has no name of its own. */
+export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
+
+export interface DirectSignInOptions {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly pages: SignInPages;
   readonly providerLinks: (base: string, query: string) => readonly ProviderLink[];
+  readonly nameDestination: NameDestination;
   readonly audit: Audit;
 }
 
 const csrfContext = 'sign-in';
 
-export function ownRoutes({ site, sessions, pages, providerLinks, audit }: OwnRoutesOptions): Router {
-  const findContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
-    const back = localPath(queryText(request, 'return'), '/account');
+export function directSignInRoutes(options: DirectSignInOptions): Router {
+  const { site, sessions, pages, providerLinks, nameDestination, audit } = options;
+
+  const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
+    const returnTo = localPath(queryText(request, 'return'), '/account');
     const signedIn = await sessions.current(request, response);
     const again = queryText(request, 'again') !== undefined;
     if (signedIn && !signedIn.idle && !again && request.method === 'GET') {
-      response.redirect(303, back);
+      response.redirect(303, returnTo);
       return undefined;
     }
-    const query = `?return=${encodeURIComponent(back)}${signedIn && again ? '&again=1' : ''}`;
+    const query = `?return=${encodeURIComponent(returnTo)}${signedIn && again ? '&again=1' : ''}`;
     return {
       signIn: `/sign-in${query}`,
       register: `/register${query}`,
+      destination: await nameDestination(returnTo, signedIn),
       providers: providerLinks('', query),
       csrfContext,
       allowExternalFormTargets: false,
-      again: again ? signedIn?.account : undefined,
-      finish: (answer) => async () => answer.redirect(303, back),
+      reauthenticate: again ? signedIn?.account : undefined,
+      complete: async (response) => response.redirect(303, returnTo),
     };
   };
 
   const router = Router();
-  router.use(pages.routes(findContext, () => csrfContext));
+  router.use(pages.routes(findSignInContext, () => csrfContext));
   router.post(
     '/sign-out',
-    ...site.formForSignedOut(async (request, response, signedIn) => {
+    ...site.signOutForm(async (request, response, signedIn) => {
       await sessions.end(request, response);
       if (signedIn) audit.record({ kind: 'session.ended', accountId: signedIn.account.id, address: request.ip });
       response.redirect(303, '/signed-out');
     }),
   );
   router.get('/', (_request, response) => response.redirect(303, '/account'));
-  // Where password managers look for the place to change a password (W3C, "A Well-Known URL for Changing Passwords").
+  // Password managers look here for the page that changes a password (W3C, "A Well-Known URL for Changing Passwords").
   router.get('/.well-known/change-password', (_request, response) => response.redirect(303, '/account#password-title'));
   router.get('/signed-out', (request, response) =>
     site.showMessage(request, response, {
       title: 'You are signed out',
-      text: 'Of Bay Booking, in this browser. Applications that you used may still show you as signed in until you sign out there.',
+      text: 'You are signed out in this browser. You may still be signed in to applications that you used.',
       tone: 'good',
       links: [{ href: '/sign-in', text: 'Sign in again' }],
     }),
   );
-  router.use(['/sign-in', '/register', '/sign-out', '/signed-out'], site.showFailure);
+  router.use(['/sign-in', '/register', '/sign-out', '/signed-out'], site.errorHandler);
   return router;
 }

@@ -1,0 +1,33 @@
+// Shows an error that a page handler threw as a page.
+import { isUnavailable } from '@bay-booking/service/database/database';
+import type { ErrorRequestHandler } from 'express';
+import { errorMessages } from './error-messages.ts';
+import { type FindLayoutUser, renderPage } from './render.ts';
+import { sendHtml } from './response-headers.ts';
+
+interface PageError extends Error {
+  readonly status?: number;
+  /** Set by Express, for example for an address that cannot be decoded. */
+  readonly statusCode?: number;
+}
+
+export const createErrorHandler =
+  (findLayoutUser: FindLayoutUser): ErrorRequestHandler =>
+  async (error: PageError, request, response, next) => {
+    if (response.headersSent) return next(error);
+    const status = isUnavailable(error) ? 503 : (error.status ?? error.statusCode ?? 500);
+    if (status >= 500 && status !== 503) response.locals.logger?.error({ err: error }, 'page failed');
+    if (status === 503) response.setHeader('Retry-After', '5');
+    const { title, text } = messageFor(error, status);
+    // After a server error the page does not read the session, because reading the session may be what failed.
+    const user = status < 500 ? await findLayoutUser(request, response) : undefined;
+    const details = [{ name: 'Reference', value: response.locals.requestId as string }];
+    const html = renderPage('message', { message: { title, text, tone: 'bad', details } }, { title, user });
+    sendHtml(response, html, { status });
+  };
+
+function messageFor(error: PageError, status: number) {
+  if (error.name === 'InteractionExpired') return errorMessages.signInExpired;
+  if (status === 503) return errorMessages.unavailable;
+  return status >= 500 ? errorMessages.internal : errorMessages.badRequest;
+}

@@ -1,0 +1,154 @@
+// The pages for a forgotten password: request a link by e-mail, and choose a new password with that link.
+// The response to a request is the same whether or not the account exists.
+import type { Request, Response } from 'express';
+import { Router } from 'express';
+import type { AccountEmails } from '../accounts/account-emails.ts';
+import type { OneTimeLinks } from '../accounts/one-time-link-store.ts';
+import { validateNewPassword } from '../accounts/password-policy.ts';
+import { hashPassword } from '../accounts/passwords.ts';
+import type { AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
+import { field, queryText, rawField } from '../html/form-body.ts';
+import type { Site } from '../html/site.ts';
+import { retryLater, type ValidationError } from '../html/validation-errors.ts';
+
+export interface PasswordResetOptions {
+  readonly site: Site;
+  readonly accounts: AccountStore;
+  readonly links: OneTimeLinks;
+  readonly emails: Pick<AccountEmails, 'sendReset' | 'sendPasswordChanged'>;
+  readonly resets: UsageLimit;
+  /** Ends every session, grant and token of an account. */
+  readonly signOutEverywhere: (accountId: string) => Promise<void>;
+  /** Ends the lock-out of a user name. */
+  readonly resetFailures: (username: string) => Promise<void>;
+  readonly audit: Audit;
+}
+
+const csrfContext = 'password-reset';
+const purpose = 'reset-password';
+
+export function passwordResetRoutes(options: PasswordResetOptions): Router {
+  const { site, accounts, links, emails, resets, signOutEverywhere, resetFailures, audit } = options;
+
+  const showRequest = (
+    request: Request,
+    response: Response,
+    state: { validationErrors?: readonly ValidationError[]; status?: number } = {},
+  ): Promise<void> =>
+    site.show(
+      request,
+      response,
+      'reset-request',
+      { username: field(request, 'username') },
+      { title: 'Reset your password', csrfContext, ...state },
+    );
+
+  const showNewPassword = (
+    request: Request,
+    response: Response,
+    {
+      token,
+      username,
+      ...state
+    }: { token: string; username: string; validationErrors?: ValidationError[]; status?: number },
+  ): Promise<void> =>
+    site.show(
+      request,
+      response,
+      'reset-new',
+      { username, action: `/reset-password/new?token=${encodeURIComponent(token)}` },
+      { title: 'Choose a new password', csrfContext, ...state },
+    );
+
+  const showLinkExpired = (request: Request, response: Response): Promise<void> =>
+    site.showMessage(request, response, {
+      status: 410,
+      title: 'This link no longer works',
+      text: 'It was already used, a newer link was sent, or it has expired.',
+      tone: 'bad',
+      links: [
+        { href: '/reset-password', text: 'Get a new link' },
+        { href: '/sign-in', text: 'Sign in' },
+      ],
+    });
+
+  const findAccount = async (token: string) => {
+    const owner = await links.find(purpose, token);
+    const account = owner && (await accounts.findById(owner.accountId));
+    return account?.disabledAt ? undefined : account;
+  };
+
+  const router = Router();
+  router.get('/reset-password', (request, response) => showRequest(request, response));
+  router.post(
+    '/reset-password',
+    ...site.form(
+      () => csrfContext,
+      async (request, response) => {
+        const username = field(request, 'username');
+        if (!username) {
+          const validationErrors = [{ field: 'username', text: 'Enter your e-mail address or user name.' }];
+          return showRequest(request, response, { validationErrors, status: 400 });
+        }
+        const wait = await resets.use(request.ip ?? '');
+        if (wait > 0) {
+          const validationErrors = [{ text: retryLater(response, wait, 'Too many links were requested.') }];
+          return showRequest(request, response, { validationErrors, status: 429 });
+        }
+        emails.sendReset(username, request.ip);
+        return site.showMessage(request, response, {
+          title: 'Check your e-mail',
+          text:
+            `If there is an account for ${username}, we have sent it a link to choose a new password. ` +
+            'The link expires after 30 minutes.',
+          tone: 'good',
+          links: [{ href: '/sign-in', text: 'Back to sign-in' }],
+        });
+      },
+    ),
+  );
+
+  router.get('/reset-password/new', async (request, response) => {
+    const token = queryText(request, 'token') ?? '';
+    const account = await findAccount(token);
+    if (!account) return showLinkExpired(request, response);
+    return showNewPassword(request, response, { token, username: account.username });
+  });
+  router.post(
+    '/reset-password/new',
+    ...site.form(
+      () => csrfContext,
+      async (request, response) => {
+        const token = queryText(request, 'token') ?? '';
+        const account = await findAccount(token);
+        if (!account) return showLinkExpired(request, response);
+        const { username } = account;
+        const password = rawField(request, 'password');
+        const text = validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
+        if (text) {
+          const validationErrors = [{ field: 'password', text }];
+          return showNewPassword(request, response, { token, username, validationErrors, status: 400 });
+        }
+        const passwordHash = await hashPassword(password);
+        // Of several requests with the same link, only one consumes it.
+        const owner = await links.consume(purpose, token);
+        if (!owner) return showLinkExpired(request, response);
+        await accounts.recover(account.id, { passwordHash, email: owner.email });
+        await signOutEverywhere(account.id);
+        await resetFailures(username);
+        audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
+        await emails.sendPasswordChanged(account);
+        return site.showMessage(request, response, {
+          title: 'Your password is changed',
+          text: 'You are signed out everywhere. Sign in with the new password.',
+          tone: 'good',
+          links: [{ href: '/sign-in', text: 'Sign in' }],
+        });
+      },
+    ),
+  );
+  router.use('/reset-password', site.errorHandler);
+  return router;
+}

@@ -1,0 +1,45 @@
+// Describes scopes in words, for the consent page and for the page "Your account".
+import type { ScopeTable } from '../oidc/scopes.ts';
+
+export interface ScopeDescription {
+  readonly name: string;
+  readonly title: string;
+  readonly detail: string;
+  /** The user cannot decline this scope, so it has no checkbox. */
+  readonly required: boolean;
+}
+
+const standardTexts: Readonly<Record<string, readonly [title: string, detail: string]>> = {
+  openid: ['Know who you are', 'Your unique user ID.'],
+  profile: ['See your profile', 'Your name and your user name.'],
+  email: ['See your e-mail address', 'And whether it is confirmed.'],
+  roles: ['See your roles', 'Your roles at driving ranges, such as player or range owner.'],
+  offline_access: [
+    'Stay connected',
+    'Keep access while you are not using the application, until you remove it in your account.',
+  ],
+};
+
+export function describeScopes(
+  requested: readonly string[],
+  scopes: ScopeTable,
+  clientKind: string,
+): readonly ScopeDescription[] {
+  const customTexts: Readonly<Record<string, readonly [title: string, detail: string]>> = {
+    [scopes.play]: [
+      'Play at driving ranges',
+      'See bays and targets, start and end play sessions, and see the measurements of your shots.',
+    ],
+    [scopes.bookings]: [
+      'Manage bookings',
+      'View, create, change and cancel bookings at the facilities that you manage.',
+    ],
+  };
+  /** Driving-range clients cannot work without these (specification, "Scopes", rule 4). */
+  const requiredAtRange = ['profile', 'roles', scopes.play];
+  return requested.map((name) => {
+    const [title, detail] = customTexts[name] ?? standardTexts[name] ?? [name, ''];
+    const required = name === 'openid' || (clientKind === 'driving-range' && requiredAtRange.includes(name));
+    return { name, title, detail, required };
+  });
+}

@@ -1,0 +1,197 @@
+// The pages behind the link of an invitation. A new user chooses a name and a password. A user with an account signs in
+// and accepts. A link that no longer works explains why, and what to do next.
+import { type Request, type Response, Router } from 'express';
+import { validateNewPassword } from '../accounts/password-policy.ts';
+import { hashPassword } from '../accounts/passwords.ts';
+import type { Account, AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import { roleNames } from '../facilities/role-names.ts';
+import { field, queryText, rawField } from '../html/form-body.ts';
+import { signInPath } from '../html/local-path.ts';
+import type { Site } from '../html/site.ts';
+import type { ValidationError } from '../html/validation-errors.ts';
+import { validateName } from '../interaction/account-fields.ts';
+import type { BrowserSessions } from '../interaction/browser-session.ts';
+import type { AcceptanceStore } from './acceptance-store.ts';
+import { welcomePath } from './home-pages.ts';
+import type { Invitation, InvitationStore } from './invitation-store.ts';
+import type { PortalPages } from './page.ts';
+import { accountKindFor } from './rules.ts';
+
+export interface AcceptancePagesOptions {
+  readonly pages: PortalPages;
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly accounts: Pick<AccountStore, 'findById' | 'verifyEmail'>;
+  readonly store: InvitationStore;
+  readonly acceptances: AcceptanceStore;
+  readonly audit: Audit;
+}
+
+interface InvitationContext {
+  readonly token: string;
+  readonly invitation: Invitation;
+}
+
+type InvitationHandler = (request: Request, response: Response, context: InvitationContext) => Promise<void>;
+
+const csrfContext = 'invitation';
+const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
+
+export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
+  const { pages, site, sessions, accounts, store, acceptances, audit } = options;
+
+  const showLinkExpired = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> =>
+    pages.showMessage(request, response, {
+      status: 410,
+      title: 'This invitation no longer works',
+      text: explainLink(invitation),
+      tone: 'bad',
+      links: [{ href: '/portal', text: 'Sign in to the portal' }],
+    });
+
+  const showWrongKind = (request: Request, response: Response, invitation: Invitation): Promise<void> =>
+    pages.showMessage(request, response, {
+      status: 409,
+      title: 'This address cannot accept the invitation',
+      text: explainWrongKind(invitation),
+      tone: 'bad',
+      links: [{ href: '/portal', text: 'Go to the portal' }],
+    });
+
+  const show = async (
+    request: Request,
+    response: Response,
+    { token, invitation }: InvitationContext,
+    { name = '', ...state }: { name?: string; validationErrors?: readonly ValidationError[]; status?: number } = {},
+  ): Promise<void> => {
+    const kind = accountKindFor(invitation.role);
+    const [signedIn, existing] = await Promise.all([
+      sessions.current(request, response),
+      acceptances.findInvitedAccount(invitation.email),
+    ]);
+    const canAccept = signedIn !== undefined && isInvited(signedIn.account, invitation);
+    if (!canAccept && existing && existing.kind !== kind) return showWrongKind(request, response, invitation);
+    return pages.show(
+      request,
+      response,
+      canAccept ? 'accept-signed-in' : existing ? 'accept-sign-in' : 'accept-new-account',
+      {
+        invitation,
+        isService: kind === 'service',
+        roleName: roleNames[invitation.role],
+        action: pathOf(token),
+        signInPath: signInPath(pathOf(token), false),
+        signedInAs: signedIn?.account.name ?? signedIn?.account.username,
+        name,
+      },
+      { title: `Invitation to ${invitation.facilityName}`, csrfContext, ...state },
+    );
+  };
+
+  const complete = (
+    request: Request,
+    response: Response,
+    { invitation }: InvitationContext,
+    accountId: string,
+  ): void => {
+    const { id, facilityId, email, role } = invitation;
+    const detail = { email, role, invitation: id };
+    audit.record({ kind: 'invitation.accepted', accountId, address: request.ip, facilityId, detail });
+    response.redirect(303, welcomePath(facilityId));
+  };
+
+  const acceptSignedIn: InvitationHandler = async (request, response, context) => {
+    const { token, invitation } = context;
+    const signedIn = await sessions.current(request, response);
+    if (!signedIn || signedIn.idle) {
+      return response.redirect(303, signInPath(pathOf(token), signedIn !== undefined));
+    }
+    const { account } = signedIn;
+    if (!isInvited(account, invitation)) return show(request, response, context, { status: 409 });
+    const outcome = await acceptances.acceptWithAccount(token, account);
+    if ('error' in outcome) return showLinkExpired(request, response, await store.findByToken(token));
+    await accounts.verifyEmail(account.id, invitation.email);
+    return complete(request, response, context, account.id);
+  };
+
+  const acceptWithNewAccount: InvitationHandler = async (request, response, context) => {
+    const { token, invitation } = context;
+    const name = field(request, 'name');
+    const password = rawField(request, 'password');
+    const validationErrors: ValidationError[] = [];
+    const nameError = validateName(name, { required: accountKindFor(invitation.role) === 'user' });
+    if (nameError) validationErrors.push({ field: 'name', text: nameError });
+    const passwordError = validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
+    if (passwordError) validationErrors.push({ field: 'password', text: passwordError });
+    if (validationErrors.length > 0) return show(request, response, context, { validationErrors, name, status: 400 });
+
+    const passwordHash = await hashPassword(password);
+    const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, passwordHash });
+    if ('error' in outcome) {
+      return outcome.error === 'username-taken'
+        ? show(request, response, context, { status: 409 })
+        : showLinkExpired(request, response, await store.findByToken(token));
+    }
+    const account = await accounts.findById(outcome.accountId);
+    if (account) {
+      await sessions.start(request, response, { account, amr: ['pwd'] });
+      const detail = { by: 'invitation' };
+      audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
+    }
+    return complete(request, response, context, outcome.accountId);
+  };
+
+  const withInvitation =
+    (handler: InvitationHandler) =>
+    async (request: Request, response: Response): Promise<void> => {
+      const token = queryText(request, 'token') ?? '';
+      const invitation = token.length > 200 ? undefined : await store.findByToken(token);
+      if (invitation?.state !== 'open') return showLinkExpired(request, response, invitation);
+      return handler(request, response, { token, invitation });
+    };
+
+  const router = Router();
+  router.get('/portal/invitation', withInvitation(show));
+  router.post(
+    '/portal/invitation',
+    ...site.form(
+      () => csrfContext,
+      withInvitation((request, response, context) =>
+        field(request, 'accept') === 'signed-in'
+          ? acceptSignedIn(request, response, context)
+          : acceptWithNewAccount(request, response, context),
+      ),
+    ),
+  );
+  return router;
+}
+
+/** The user name of the account is the invited address, or the account has confirmed that address as its own. */
+function isInvited({ username, kind, email, emailVerified }: Account, invitation: Invitation): boolean {
+  const addresses = [username, ...(emailVerified && email ? [email] : [])];
+  return (
+    kind === accountKindFor(invitation.role) &&
+    addresses.some((address) => address.toLowerCase() === invitation.email.toLowerCase())
+  );
+}
+
+function explainLink(invitation: Invitation | undefined): string {
+  if (!invitation) {
+    return (
+      'The link is incomplete, or a newer one was sent. ' +
+      'Use the link in the latest e-mail, or ask for a new invitation.'
+    );
+  }
+  const { state, facilityName } = invitation;
+  if (state === 'accepted') return 'It was already accepted. If you accepted it, sign in.';
+  if (state === 'withdrawn') return `${facilityName} has withdrawn it. If this is a mistake, ask ${facilityName}.`;
+  return `An invitation expires after seven days. Ask ${facilityName} to send it again.`;
+}
+
+const explainWrongKind = ({ email, role, facilityName }: Invitation): string =>
+  accountKindFor(role) === 'service'
+    ? `${email} is the address of a person’s account, but ${facilityName} invites a service account, which is for ` +
+      `software. Ask ${facilityName} to invite another address, such as bookings@your-range.example.`
+    : `${email} is the address of a service account, but ${facilityName} invites a person. ` +
+      `Ask ${facilityName} to invite your own address.`;

@@ -1,0 +1,24 @@
+// Locks a facility before its members or invitations change, and reads the role of the user who makes the change.
+import { type Database, query } from '@bay-booking/service/database/database';
+import type { FacilityRole } from '../facilities/store.ts';
+import { isManaging, type ManagingRole } from './rules.ts';
+
+/**
+ * The lock lasts until the transaction ends. It makes parallel changes of one facility run one after the other, so
+ * nobody can use a role that another transaction is taking away, and two owners cannot remove each other.
+ * Returns undefined if the user may not manage the facility.
+ */
+export async function lockFacilityAs(
+  actorId: string,
+  facilityId: string,
+  tx: Database,
+): Promise<ManagingRole | undefined> {
+  await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);
+  const [row] = await query<{ role: FacilityRole }>(
+    tx,
+    `select m.role from membership m join account a on a.id = m.account_id and a.disabled_at is null
+      where m.facility_id = $1 and m.account_id = $2`,
+    [facilityId, actorId],
+  );
+  return row && isManaging(row.role) ? row.role : undefined;
+}

@@ -1,0 +1,23 @@
+// Names the facility that a user signs in to, for the sign-in page.
+import type { Database } from '@bay-booking/service/database/database';
+import type { NameDestination } from '../interaction/direct-sign-in-routes.ts';
+import { createInvitationStore } from './invitation-store.ts';
+import { createMemberStore } from './member-store.ts';
+import { facilityPath } from './page.ts';
+
+/** Only members of a facility, and visitors with the link of an invitation, see the name of the facility. */
+export function createSignInDestination({ db }: { db: Database }): NameDestination {
+  const invitations = createInvitationStore({ db });
+  const members = createMemberStore({ db });
+  return async (path, signedIn) => {
+    const { pathname, searchParams } = new URL(path, 'http://local.invalid');
+    if (pathname !== '/portal' && !pathname.startsWith('/portal/')) return undefined;
+    if (pathname === '/portal/invitation') {
+      const invitation = await invitations.findByToken(searchParams.get('token') ?? '');
+      if (invitation) return invitation.facilityName;
+    }
+    const facilities = signedIn ? await members.findFacilities(signedIn.account.id) : [];
+    const facility = facilities.find(({ id }) => `${pathname}/`.startsWith(`${facilityPath(id)}/`));
+    return facility?.name ?? 'the portal';
+  };
+}

@@ -1,0 +1,34 @@
+// Remembers which forms were submitted (table `used_form`). Reloading a page that shows a secret submits its form
+// again, which must neither create another secret nor show one.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { hashSecret, randomToken } from '../secrets.ts';
+
+export type SubmittedForms = ReturnType<typeof createSubmittedForms>;
+
+/** The account is part of the key, so that nobody can use up the form of another account. */
+const keyOf = (accountId: string, formId: string): string => hashSecret(`${accountId}\n${formId}`);
+
+export function createSubmittedForms({ db }: { db: Database }) {
+  return {
+    newId: randomToken,
+
+    /** Returns false if the form was submitted before. Of several calls in parallel, one returns true. */
+    async submit(accountId: string, formId: string): Promise<boolean> {
+      const rows = await query(
+        db,
+        // A session lives for 30 days, so older forms cannot be submitted any more.
+        `with expired as (
+           delete from used_form where id_sha256 = any (array(
+             select id_sha256 from used_form where used_at < now() - interval '31 days' order by used_at limit 100)))
+         insert into used_form (id_sha256) values ($1) on conflict do nothing returning id_sha256`,
+        [keyOf(accountId, formId)],
+      );
+      return rows.length === 1;
+    },
+
+    /** Lets the user submit the form again, because its action failed. */
+    async release(accountId: string, formId: string): Promise<void> {
+      await query(db, 'delete from used_form where id_sha256 = $1', [keyOf(accountId, formId)]);
+    },
+  };
+}

@@ -1,0 +1,158 @@
+// The portal as its users see it, for the portal tests: an authorization server with the members of two facilities, an
+// SMTP server that stores e-mails, and a browser without scripts for each visitor.
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
+import { decodeJwt } from 'jose';
+import type { ImportDocument } from '../src/import/document.ts';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+
+export const password = 'demo-person-pass';
+/** Path of the facility where most tests work. */
+export const north = '/portal/facilities/fac-north';
+
+type Role = 'owner' | 'staff' | 'bookings-manager';
+type NewAccount = NonNullable<ImportDocument['accounts']>[number];
+
+/** An account with the id `acc-NAME` and the user name `NAME@range.example`. */
+export const accountOf = (
+  name: string,
+  roles: Readonly<Record<string, Role>> = {},
+  other: Partial<NewAccount> = {},
+): NewAccount => ({
+  id: `acc-${name}`,
+  username: `${name}@range.example`,
+  password,
+  memberships: Object.entries(roles).map(([facilityId, role]) => ({ facilityId, role })),
+  ...other,
+});
+
+const member = (name: string, roles: Readonly<Record<string, Role>>, kind: 'user' | 'service' = 'user'): NewAccount =>
+  accountOf(name, roles, {
+    name: `Name of ${name}`,
+    email: `${name}@range.example`,
+    emailVerified: true,
+    kind,
+  });
+
+const accounts = [
+  member('owner', { 'fac-north': 'owner' }),
+  member('partner', { 'fac-north': 'owner' }),
+  member('staff', { 'fac-north': 'staff' }),
+  member('southerner', { 'fac-south': 'staff' }),
+  member('chain', { 'fac-north': 'owner', 'fac-south': 'owner' }),
+  member('nobody', {}),
+  member('bot', { 'fac-north': 'bookings-manager' }, 'service'),
+  member('south-bot', { 'fac-south': 'bookings-manager' }, 'service'),
+];
+
+export interface PortalFixture {
+  readonly server: AuthServer;
+  readonly smtp: SmtpSink;
+  /** The absolute address of a path. */
+  readonly at: (path: string) => string;
+  readonly openBrowser: () => FormBrowser;
+  /** Signs in at a page of the portal and returns the page that follows. */
+  readonly signIn: (name: string, path?: string) => Promise<{ browser: FormBrowser; page: Page }>;
+  readonly addAccounts: (...accounts: NewAccount[]) => Promise<void>;
+  /** Waits for the link of the latest invitation to this address. With `previous`, waits for a newer link. */
+  readonly invitationLink: (email: string, previous?: string) => Promise<string>;
+  /** Requests an access token with the credentials of a personal access token. */
+  readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;
+  /** Moves the sign-in of the account, and its last use of the session, into the past. */
+  readonly ageSession: (name: string, minutes: number) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export async function startPortal(): Promise<PortalFixture> {
+  const smtp = await startSmtpSink();
+  const server = await startAuthServer({ SMTP_URL: smtp.url });
+  const addAccounts = (...added: NewAccount[]) => server.load({ accounts: added });
+  await addAccounts(...accounts);
+  const at = (path: string): string => server.origin + path;
+  const openBrowser = () => openFormBrowser([server.origin]);
+  return {
+    server,
+    smtp,
+    at,
+    openBrowser,
+    addAccounts,
+    async signIn(name, path = '/portal') {
+      const browser = openBrowser();
+      const page = await browser.send(await browser.open(at(path)), { username: `${name}@range.example`, password });
+      return { browser, page };
+    },
+    async invitationLink(email, previous) {
+      const linkIn = (text: string) => /http\S+\/portal\/invitation\?token=[\w-]+/.exec(text)?.[0];
+      const mail = await smtp.mailTo(email, ({ text }) => linkIn(text) !== undefined && linkIn(text) !== previous);
+      return linkIn(mail.text) as string;
+    },
+    requestToken: async (clientId, clientSecret) =>
+      statusAndBody(
+        await server.post('/connect/token', {
+          grant_type: 'client_credentials',
+          client_id: clientId,
+          client_secret: clientSecret,
+          scope: scopes.bookings,
+        }),
+      ),
+    async ageSession(name, minutes) {
+      const accountId = `acc-${name}`;
+      await server.db.raw(
+        `update oidc_artifact
+            set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - ?::int))
+          where model = 'Session' and account_id = ?`,
+        [minutes * 60, accountId],
+      );
+      await server.db.raw(
+        `update browser_session
+            set seen_at = now() - make_interval(mins => ?), signed_in_at = now() - make_interval(mins => ?)
+          where account_id = ?`,
+        [minutes, minutes, accountId],
+      );
+    },
+    async close() {
+      await server.close();
+      await smtp.close();
+    },
+  };
+}
+
+/** The claim `facilities` of an access token. */
+export const facilitiesOf = (tokenResponse: Record<string, unknown>): unknown =>
+  decodeJwt(String(tokenResponse.access_token)).facilities;
+
+/**
+ * The page with only the form whose action ends with `action`, filled in with `values`. Fields that the form does not
+ * have are added, as an attacker could do.
+ */
+export function filled(page: Page, action: string, values: Record<string, string> = {}): Page {
+  const form = page.forms.find((entry) => new URL(entry.action).pathname.endsWith(action));
+  if (!form) throw new Error(`no form for ${action} at ${page.url}:\n${page.html}`);
+  const unchanged = form.fields.filter(({ name }) => !(name in values));
+  return { ...page, forms: [{ ...form, fields: [...unchanged, ...inputs(values)] }] };
+}
+
+/** The page with a form that none of our pages has. */
+export const forged = (page: Page, action: string, values: Record<string, string>): Page => ({
+  ...page,
+  forms: [{ action: new URL(action, page.url).href, method: 'post', buttons: [], fields: inputs(values) }],
+});
+
+const inputs = (values: Record<string, string>) =>
+  Object.entries(values).map(([name, value]) => ({ name, value, type: 'text', checked: false }));
+
+export const csrfTokenOf = (page: Page, action: string): string => fieldOf(filled(page, action), 'csrf') ?? '';
+
+export const fieldOf = (page: Page, name: string): string | undefined =>
+  page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
+
+/** The address of the link with this text. */
+export const linkTo = (page: Page, text: string): string => {
+  const link = page.links.find((entry) => entry.text === text);
+  if (!link) throw new Error(`no link ${text} at ${page.url}`);
+  return link.href;
+};
+
+/** The text of the element with this id. */
+export const textById = (page: Page, id: string): string =>
+  new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.html)?.[1] ?? '';

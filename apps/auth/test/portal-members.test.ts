@@ -1,0 +1,291 @@
+// Who may change whose role at a facility, what a revoked role stops, and the history of every change (docs/portal.md).
+import { textOf } from '@bay-booking/testkit/html-forms';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  accountOf,
+  csrfTokenOf,
+  facilitiesOf,
+  filled,
+  forged,
+  linkTo,
+  north,
+  type PortalFixture,
+  startPortal,
+} from './portal-fixture.ts';
+
+let portal: PortalFixture;
+beforeAll(async () => {
+  portal = await startPortal();
+});
+afterAll(() => portal.close());
+
+const south = '/portal/facilities/fac-south';
+const memberPath = (name: string, page: 'role' | 'revoke', facility = north) =>
+  `${facility}/people/acc-${name}/${page}`;
+const roleOf = async (name: string, facility = 'fac-north'): Promise<string | undefined> => {
+  const { rows } = await portal.server.db.raw('select role from membership where facility_id = ? and account_id = ?', [
+    facility,
+    `acc-${name}`,
+  ]);
+  return rows[0]?.role;
+};
+/** Adds a facility with these members, and returns its path. */
+const addFacility = async (
+  id: string,
+  owners: readonly string[],
+  others: Record<string, 'staff' | 'bookings-manager'> = {},
+): Promise<string> => {
+  const account = (name: string, role: 'owner' | 'staff' | 'bookings-manager') =>
+    accountOf(name, { [id]: role }, { name, kind: role === 'bookings-manager' ? 'service' : 'user' });
+  await portal.server.load({
+    facilities: [{ id, name: `Range ${id}` }],
+    accounts: [
+      ...owners.map((name) => account(name, 'owner')),
+      ...Object.entries(others).map(([name, role]) => account(name, role)),
+    ],
+  });
+  return `/portal/facilities/${id}`;
+};
+/** Gives the service account a personal access token, and returns a function that requests an access token with it. */
+const addToken = async (name: string) => {
+  await portal.server.load({
+    clients: [{ client_id: `pat-${name}`, client_secret: `secret-of-${name}`, accountId: `acc-${name}`, name }],
+  });
+  return () => portal.requestToken(`pat-${name}`, `secret-of-${name}`);
+};
+
+describe('an owner or staff member sees the people of the facility', () => {
+  test('an owner can change every role, staff only those of service accounts', async () => {
+    const owner = (await portal.signIn('owner', north)).page;
+    expect(textOf(owner.html)).toContain('Your role here: Owner');
+    expect(owner.html).toContain(memberPath('partner', 'role'));
+    expect(owner.html).toContain(memberPath('bot', 'revoke'));
+    const staff = (await portal.signIn('staff', north)).page;
+    expect(staff.html).toContain(memberPath('bot', 'revoke'));
+    expect(staff.html).not.toContain(memberPath('partner', 'role'));
+    expect(staff.html).not.toContain(memberPath('partner', 'revoke'));
+    expect(staff.html).not.toContain('<select');
+  });
+
+  test('a member of several facilities first chooses one', async () => {
+    const { browser, page } = await portal.signIn('chain');
+    expect(page.url.pathname).toBe('/portal');
+    const chosen = await browser.open(linkTo(page, 'South Range'));
+    expect(chosen.title).toMatch(/^South Range/);
+  });
+
+  test('every page for a signed-in user offers sign-out', async () => {
+    const { browser } = await portal.signIn('owner');
+    const paths = [north, `${north}/history`, memberPath('bot', 'revoke'), '/portal/nowhere', `${south}/history`];
+    for (const path of paths) {
+      const page = await browser.open(portal.at(path));
+      expect(page.forms.some(({ action }) => action.endsWith('/sign-out'))).toBe(true);
+    }
+  });
+
+  test('a date has one format, with its time zone', async () => {
+    const { page } = await portal.signIn('owner', north);
+    const times = [...page.html.matchAll(/<time datetime="([^"]+)" title="\1">([^<]*)<\/time>/g)];
+    expect(times.length).toBeGreaterThan(5);
+    for (const [, , text] of times) expect(text).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/);
+  });
+
+  test('tokens are “none yet” before the first token, and “none active” after a revocation', async () => {
+    const facility = await addFacility('fac-tokens', ['token-owner'], { 'token-bot': 'bookings-manager' });
+    const { browser, page } = await portal.signIn('token-owner', facility);
+    expect(textOf(page.html)).toContain('none yet never');
+    const requestToken = await addToken('token-bot');
+    expect(await requestToken()).toMatchObject({ status: 200 });
+    expect(textOf((await browser.open(portal.at(facility))).html)).toContain('1 active');
+    const bot = await portal.signIn('token-bot', '/portal/tokens/pat-token-bot/revoke');
+    await bot.browser.send(filled(bot.page, '/revoke'), {});
+    const afterwards = textOf((await browser.open(portal.at(facility))).html);
+    expect(afterwards).toContain('none active');
+    expect(afterwards).not.toContain('none yet');
+  });
+});
+
+describe('roles change', () => {
+  test('an owner makes staff an owner, and staff again', async () => {
+    const facility = await addFacility('fac-promotion', ['boss'], { deputy: 'staff' });
+    const { browser, page } = await portal.signIn('boss', memberPath('deputy', 'role', facility));
+    expect((await browser.send(filled(page, '/role', { role: 'owner' }), {})).html).toContain('The role is changed');
+    expect(await roleOf('deputy', 'fac-promotion')).toBe('owner');
+    const back = await browser.open(portal.at(memberPath('deputy', 'role', facility)));
+    await browser.send(filled(back, '/role', { role: 'staff' }), {});
+    expect(await roleOf('deputy', 'fac-promotion')).toBe('staff');
+  });
+
+  test.each(['owner', 'bookings-manager', 'emperor', ''])('staff cannot make anybody %j', async (role) => {
+    const { browser, page } = await portal.signIn('staff', north);
+    const csrf = csrfTokenOf(page, '/invitations');
+    const answer = await browser.send(forged(page, memberPath('staff', 'role'), { csrf, role }), {});
+    expect(answer.status).toBe(403);
+    expect(await roleOf('staff')).toBe('staff');
+  });
+
+  test('a service account can only be Bookings Manager', async () => {
+    const { browser, page } = await portal.signIn('owner', north);
+    const csrf = csrfTokenOf(page, '/invitations');
+    const answer = await browser.send(forged(page, memberPath('bot', 'role'), { csrf, role: 'owner' }), {});
+    expect(answer.status).toBe(403);
+    expect(await roleOf('bot')).toBe('bookings-manager');
+  });
+
+  test.each(['owner', 'partner'])('staff cannot revoke the role of the %s', async (name) => {
+    const { browser, page } = await portal.signIn('staff', north);
+    const csrf = csrfTokenOf(page, '/invitations');
+    expect((await browser.open(portal.at(memberPath(name, 'revoke')))).status).toBe(403);
+    expect((await browser.send(forged(page, memberPath(name, 'revoke'), { csrf }), {})).status).toBe(403);
+    expect(await roleOf(name)).toBe('owner');
+  });
+});
+
+describe('the last owner of a facility', () => {
+  test('is not offered to leave or to change role', async () => {
+    const facility = await addFacility('fac-only', ['only'], { 'only-staff': 'staff' });
+    const { browser, page } = await portal.signIn('only', facility);
+    expect(page.html).not.toContain(memberPath('only', 'revoke', facility));
+    expect(page.html).not.toContain(memberPath('only', 'role', facility));
+    expect(textOf(page.html)).toContain('the only owner');
+    const promote = await browser.open(portal.at(memberPath('only-staff', 'role', facility)));
+    const withTwo = await browser.send(filled(promote, '/role', { role: 'owner' }), {});
+    expect(withTwo.html).toContain(memberPath('only', 'revoke', facility));
+    expect(textOf(withTwo.html)).not.toContain('the only owner');
+  });
+
+  test('cannot leave or become staff', async () => {
+    const facility = await addFacility('fac-single', ['single']);
+    const { browser, page } = await portal.signIn('single', memberPath('single', 'revoke', facility));
+    const rejected = await browser.send(filled(page, '/revoke'), {});
+    expect(rejected.status).toBe(409);
+    expect(rejected.html).toContain('You are the last owner of Range fac-single');
+    const role = await browser.open(portal.at(memberPath('single', 'role', facility)));
+    expect((await browser.send(filled(role, '/role', { role: 'staff' }), {})).status).toBe(409);
+    expect(await roleOf('single', 'fac-single')).toBe('owner');
+  });
+
+  test('is the only owner whose account is not disabled', async () => {
+    const facility = await addFacility('fac-gone', ['present', 'gone']);
+    await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-gone'");
+    const { browser, page } = await portal.signIn('present', memberPath('present', 'revoke', facility));
+    expect((await browser.send(filled(page, '/revoke'), {})).status).toBe(409);
+    expect(textOf((await browser.open(portal.at(facility))).html)).toContain('the only owner');
+  });
+
+  test('stays when two owners remove each other in parallel, in ten rounds', async () => {
+    for (let round = 0; round < 10; round++) {
+      const id = `fac-duel-${round}`;
+      const names = [`left-${round}`, `right-${round}`] as const;
+      const facility = await addFacility(id, names);
+      const removals = await Promise.all(
+        names.map(async (name, index) => {
+          const other = names[1 - index] as string;
+          const { browser, page } = await portal.signIn(name, memberPath(other, 'revoke', facility));
+          return () => browser.send(filled(page, '/revoke'), {});
+        }),
+      );
+      const statuses = (await Promise.all(removals.map((remove) => remove()))).map(({ status }) => status);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+      const { rows } = await portal.server.db.raw("select 1 from membership where facility_id = ? and role = 'owner'", [
+        id,
+      ]);
+      expect(rows).toHaveLength(1);
+    }
+  });
+});
+
+describe('a revoked role stops new access tokens', () => {
+  test('the page before says how long an access token that was already issued keeps working', async () => {
+    const requestToken = await addToken('bot');
+    const before = await requestToken();
+    expect(facilitiesOf(before)).toEqual(['fac-north']);
+    const { browser, page } = await portal.signIn('staff', memberPath('bot', 'revoke'));
+    expect(textOf(page.html)).toContain('keep working until they expire, for up to 1 hour');
+    expect(textOf(page.html)).toContain('1 active token');
+    const done = await browser.send(filled(page, '/revoke'), {});
+    expect(done.html).toContain('The role is revoked');
+    expect(await requestToken()).toMatchObject({ status: 400, error: 'invalid_scope' });
+    expect((await browser.send(filled(page, '/revoke'), {})).status).toBe(404);
+  });
+
+  test('roles at other facilities stay', async () => {
+    const facility = await addFacility('fac-extra', ['extra-owner'], { 'double-bot': 'bookings-manager' });
+    await portal.server.db.raw("insert into membership values ('fac-south', 'acc-double-bot', 'bookings-manager')");
+    const requestToken = await addToken('double-bot');
+    expect(facilitiesOf(await requestToken())).toEqual(['fac-extra', 'fac-south']);
+    const { browser, page } = await portal.signIn('extra-owner', memberPath('double-bot', 'revoke', facility));
+    await browser.send(filled(page, '/revoke'), {});
+    expect(facilitiesOf(await requestToken())).toEqual(['fac-south']);
+  });
+
+  test('a disabled or deleted account gets no access token either', async () => {
+    const requestToken = await addToken('south-bot');
+    expect(await requestToken()).toMatchObject({ status: 200 });
+    await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-south-bot'");
+    expect(await requestToken()).toMatchObject({ status: 401, error: 'invalid_client' });
+    await portal.server.db.raw("update account set disabled_at = null where id = 'acc-south-bot'");
+    expect(await requestToken()).toMatchObject({ status: 200 });
+    await portal.server.db.raw("delete from account where id = 'acc-south-bot'");
+    expect(await requestToken()).toMatchObject({ status: 401, error: 'invalid_client' });
+  });
+});
+
+describe('the history of a facility', () => {
+  test('says in words who changed what, when and from where', async () => {
+    const facility = await addFacility('fac-story', ['teller'], { 'story-bot': 'bookings-manager', helper: 'staff' });
+    const { browser, page } = await portal.signIn('teller', facility);
+    await browser.send(filled(page, '/invitations', { email: 'Site@range.example' }), {});
+    const open = await browser.open(portal.at(facility));
+    await browser.send(filled(open, '/resend'), {});
+    const withdraw = await browser.open(open.links.find(({ href }) => href.endsWith('/withdraw'))?.href ?? '');
+    await browser.send(filled(withdraw, '/withdraw'), {});
+    const role = await browser.open(portal.at(memberPath('helper', 'role', facility)));
+    await browser.send(filled(role, '/role', { role: 'owner' }), {});
+    const bot = await portal.signIn('story-bot');
+    await bot.browser.send(filled(bot.page, '/portal/tokens', { name: 'Till' }), {});
+    const revoke = await browser.open(portal.at(memberPath('story-bot', 'revoke', facility)));
+    await browser.send(filled(revoke, '/revoke'), {});
+
+    const history = await browser.open(portal.at(`${facility}/history`));
+    const text = textOf(history.html.replaceAll('</strong>', ''));
+    const expected = [
+      'teller revoked the role Bookings Manager of story-bot.',
+      'story-bot created the personal access token “Till”, valid for 90 days.',
+      'teller changed the role of helper from Staff to Owner.',
+      'teller withdrew the invitation of Site@range.example as Bookings Manager.',
+      'teller resent the invitation of Site@range.example as Bookings Manager.',
+      'teller invited Site@range.example as Bookings Manager.',
+    ];
+    const positions = expected.map((line) => text.indexOf(line));
+    expect(positions).not.toContain(-1);
+    expect(positions).toEqual([...positions].sort((a, b) => a - b));
+    expect(text).toContain('from 127.0.0.1');
+    expect(history.html).toMatch(
+      /<time datetime="(\d{4}-\d\d-\d\dT[\d:.]+Z)" title="\1">\d+ \w+ \d{4}, \d\d:\d\d UTC<\/time>/,
+    );
+  });
+
+  test('is shown by pages', async () => {
+    await addFacility('fac-long', ['chronicler']);
+    await portal.server.db.raw(
+      `insert into audit_event (at, kind, account_id, facility_id, detail)
+       select now() - make_interval(secs => n), 'invitation.sent', 'acc-chronicler', 'fac-long',
+              jsonb_build_object('email', 'n' || n || '@range.example', 'role', 'staff')
+         from generate_series(1, 60) n`,
+    );
+    const path = '/portal/facilities/fac-long/history';
+    const { browser, page } = await portal.signIn('chronicler', path);
+    expect(page.html).toContain('n1@');
+    expect(page.html).not.toContain('n26@');
+    const second = await browser.open(linkTo(page, 'Older'));
+    expect(second.html).toContain('n26@');
+    const third = await browser.open(linkTo(second, 'Older'));
+    expect(third.html).toContain('n60@');
+    expect(third.links.some(({ text }) => text === 'Older')).toBe(false);
+    expect((await browser.open(portal.at(`${path}?page=4`))).html).toContain('There are no older events');
+    for (const invalid of ['0', '-1', '1.5', 'x', '999999999999']) {
+      expect((await browser.open(portal.at(`${path}?page=${invalid}`))).status).toBe(404);
+    }
+  });
+});
