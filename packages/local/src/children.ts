@@ -1,5 +1,6 @@
-// How do the apps' own commands and services run here? As child processes, each line of their output under the app's name. An IPC
-// channel tells a service when the launcher is gone; a file tells the next launcher which ones did not notice.
+// Runs the commands and services of the apps as child processes, and prefixes each line of their output with the app's
+// name. A service notices through its IPC channel that the launcher has ended. A file lists the services, so that the
+// next launcher can stop those that did not notice.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { delimiter, dirname } from 'node:path';
@@ -17,7 +18,7 @@ interface ChildOptions {
   print: (line: string) => void;
 }
 
-/** Runs to its end; what it is given as input is written to its standard input. */
+/** Runs a command to its end. `input` is written to its standard input. */
 export async function runCommand(
   options: ChildOptions & { args: readonly string[]; input?: string; signal: AbortSignal },
 ): Promise<void> {
@@ -43,7 +44,7 @@ export async function runCommand(
 export interface Service {
   app: AppName;
   child: ChildProcess;
-  /** Settles when it ends, with what to say about it. */
+  /** Settles with a message when the service ends. */
   ended: Promise<string>;
   stop(): Promise<void>;
   kill(): void;
@@ -52,7 +53,7 @@ export interface Service {
 export function startService(options: ChildOptions & { watch: boolean }): Service {
   const { app, folder, env, watch, print } = options;
   const watchFlags = watch ? ['--watch', '--watch-preserve-output'] : [];
-  // The script replaces its shell by Node, so that signals and the IPC channel reach the service itself.
+  // The script replaces its shell with Node, so that signals and the IPC channel reach the service itself.
   const child = spawn('sh', ['start.sh', ...watchFlags], {
     cwd: folder,
     env: { ...env, PATH: `${dirname(process.execPath)}${delimiter}${env.PATH ?? ''}` },
@@ -72,7 +73,7 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
       if (isOver()) return;
       child.kill('SIGTERM');
       const timer = setTimeout(() => {
-        print(`${app} does not stop within ${STOP_LIMIT_MS / 1000} s and is killed`);
+        print(`${app} did not stop within ${STOP_LIMIT_MS / 1000} s and was killed`);
         child.kill('SIGKILL');
       }, STOP_LIMIT_MS);
       await ended;
@@ -88,12 +89,12 @@ function printLines(app: AppName, streams: readonly Readable[], print: (line: st
   for (const input of streams) createInterface({ input }).on('line', (line) => print(`${app.padEnd(8)} | ${line}`));
 }
 
-/** One line for each, for endLeftServices. */
+/** Returns one line per service, in the format that endLeftServices reads. */
 export function describeServices(services: readonly Service[]): string {
   return services.map(({ child: { pid } }) => `${pid} ${pid ? processIdentity(pid) : ''}\n`).join('');
 }
 
-/** After a kill -9: those that were still starting up may not have noticed. */
+/** Stops the services of a killed launcher that were still starting and did not notice its end. */
 export async function endLeftServices(file: string): Promise<void> {
   let text: string;
   try {

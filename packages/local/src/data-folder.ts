@@ -1,4 +1,5 @@
-// DATA_DIR: made when missing, held by one launcher at a time, and home of the secrets that are made once.
+// Manages the folder DATA_DIR: creates it, locks it for one launcher at a time, and keeps the secrets that are
+// generated once.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -16,7 +17,8 @@ import {
 import { dirname, join } from 'node:path';
 import { claimPidFile, HeldByAnotherProcess, type PidFile } from '@bay-booking/postgres/pid-file';
 
-export function holdDataFolder(folder: string): PidFile {
+/** Creates the folder if needed and locks it. @throws {Error} if the folder cannot be used, or another launcher uses it */
+export function lockDataFolder(folder: string): PidFile {
   try {
     makeFolder(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -24,34 +26,34 @@ export function holdDataFolder(folder: string): PidFile {
     const owner = statSync(folder, { throwIfNoEntry: false })?.uid;
     throw new Error(
       `DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}` +
-        `${owner === undefined ? '' : `, since it belongs to user ${owner}`} (${(error as NodeJS.ErrnoException).code})`,
+        `${owner === undefined ? '' : `, because it belongs to user ${owner}`} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
-  // The server runs as another user when we are root, and must get through; everything secret in here is 0600 itself.
+  // If we are root, the server runs as another user and must be able to enter this folder. Every secret file in it has mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
     return claimPidFile(join(folder, 'launcher.pid'));
   } catch (error) {
     if (!(error instanceof HeldByAnotherProcess)) throw error;
     throw new Error(
-      `npm start is already running here: process ${error.pid} holds ${folder} (another DATA_DIR runs beside it)`,
+      `npm start is already running: process ${error.pid} uses ${folder}. Set DATA_DIR to run a second system`,
     );
   }
 }
 
-/** `recursive` of mkdir tries for ever where a folder that is there takes nothing in, as /proc does. */
+/** Creates the folder and its parents. The option `recursive` of mkdir never ends below /proc, which accepts no new folders. */
 function makeFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
   if (dirname(folder) !== folder) makeFolder(dirname(folder));
   try {
     mkdirSync(folder);
   } catch (error) {
-    // Another launcher may have been faster.
+    // Another launcher may have created the folder meanwhile.
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 
-/** For its owner's eyes; what root writes into somebody else's folder still belongs to them. */
+/** Writes a file that only its owner may read. A file that root writes gets the owner of the folder. */
 export function writePrivately(folder: string, name: string, text: string): void {
   const path = join(folder, name);
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
@@ -63,7 +65,7 @@ export function writePrivately(folder: string, name: string, text: string): void
 export interface Secrets {
   cookieKeys: string;
   keyEncryptionKey: string;
-  /** By role. */
+  /** The password of each database role. */
   passwords: Record<string, string>;
 }
 

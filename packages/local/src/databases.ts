@@ -1,4 +1,5 @@
-// Two databases that share nothing, each with an owner for migrations and a role that may only read and write rows for the service.
+// Creates two databases that share nothing. Each has an owner for migrations and a service role that may only read and
+// write rows.
 import pg from 'pg';
 import type { AppName } from './settings.ts';
 
@@ -15,7 +16,7 @@ export interface DatabaseUrls {
   service: string;
 }
 
-/** Safe to run again; the passwords become the given ones. */
+/** Creates or updates the database and its roles, and sets the given passwords. Safe to run again. */
 export async function ensureDatabase(
   serverUrl: string,
   app: AppName,
@@ -31,14 +32,14 @@ export async function ensureDatabase(
     for (const role of [owner, service]) await ensureRole(client, role, passwords[role] as string);
     const { rowCount } = await client.query('select from pg_database where datname = $1', [app]);
     if (!rowCount) {
-      // An administrator who is no superuser must be a member of the role that is to own the database.
+      // An administrator who is not a superuser must be a member of the role that will own the database.
       await client.query(`grant ${owner} to current_user`);
       await client.query(`create database ${app} owner ${owner} encoding 'UTF8' template template0`);
     }
     await client.query(`revoke all on database ${app} from public`);
     await client.query(`grant connect on database ${app} to ${service}`);
     await client.query(`alter database ${app} set timezone to 'UTC'`);
-    // The server's own style may be one in which pg reads no time.
+    // pg parses only ISO dates, and the server may have another default.
     await client.query(`alter database ${app} set datestyle to 'ISO, YMD'`);
     await client.query(`alter role ${service} set lock_timeout to '2s'`);
     await client.query(`alter role ${service} set statement_timeout to '5s'`);
@@ -56,8 +57,8 @@ export async function ensureDatabase(
 }
 
 /**
- * Launchers of several folders or machines may share a server, and what one has encrypted the next must open: the first one's
- * secrets stay there, where only the administrator reads them, and are everybody's.
+ * Stores the secrets of the first launcher on the server and returns them to every launcher. Several launchers may share a server,
+ * and each must decrypt what another has encrypted. Only the administrator can read the table.
  */
 export async function shareSecrets<T extends object>(serverUrl: string, own: T): Promise<T> {
   let shared = own;

@@ -1,4 +1,4 @@
-// The demo's data (contract section 3), as the import files of the two apps.
+// Reads the data of the demo as import files of the two apps.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AppName } from './settings.ts';

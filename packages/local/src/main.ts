@@ -1,4 +1,4 @@
-// `npm start`: the embedded PostgreSQL, both services as child processes, the demo, the printed summary (contract section 1).
+// Runs `npm start`: the embedded PostgreSQL, both services as child processes, the demo and the printed summary.
 import { readSettings } from './settings.ts';
 import { watchForStop } from './stopping.ts';
 import { summary } from './summary.ts';
@@ -6,18 +6,18 @@ import { type Stops, startSystem } from './system.ts';
 
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
-// The terminal or the reader of our output may go away; stopping still has to happen.
+// Writing fails if the terminal has closed. The launcher must still stop everything.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const stops: Stops = { steps: [], services: [] };
 const stopping = watchForStop({
   underNpm: process.env.npm_lifecycle_event !== undefined,
   onStop: (reason) => print(`stopping (${reason})`),
-  onHurry: () => {
+  onSecondSignal: () => {
     for (const service of stops.services) service.kill();
   },
 });
-const stopAsked = new Promise<undefined>((resolve) => {
+const stopRequested = new Promise<undefined>((resolve) => {
   stopping.signal.addEventListener('abort', () => resolve(undefined));
 });
 
@@ -26,7 +26,7 @@ try {
   const settings = readSettings(process.env, process.argv.slice(2));
   const system = await startSystem({ settings, env: process.env, print, signal: stopping.signal }, stops);
   print(summary(settings, system.databases, (performance.now() - startedAt) / 1000));
-  const broken = await Promise.race([stopAsked, system.broken]);
+  const broken = await Promise.race([stopRequested, system.broken]);
   if (broken) throw new Error(broken);
 } catch (error) {
   if (!stopping.signal.aborted) {

@@ -1,17 +1,17 @@
-// Are the ports free, and do the services answer?
+// Checks that the ports are free, and waits until the services are ready.
 import { setTimeout as pause } from 'node:timers/promises';
 import { portIsFree } from '@bay-booking/postgres/ports';
 import { namedPorts, type Settings } from './settings.ts';
 
 const READY_LIMIT_MS = 60_000;
 
-/** @throws {Error} with one line for every port that is taken; `patience` is for services of a killed launcher on their way out. */
-export async function requireFreePorts(settings: Settings, patience: number): Promise<void> {
-  const deadline = Date.now() + patience;
+/** Waits up to `milliseconds` for services of a killed launcher to end. @throws {Error} with one line per port that is taken */
+export async function requireFreePorts(settings: Settings, milliseconds: number): Promise<void> {
+  const deadline = Date.now() + milliseconds;
   for (;;) {
     const taken: string[] = [];
     for (const { name, port } of namedPorts(settings)) {
-      // On macOS a program that holds only the loopback address would not be noticed by the first.
+      // On macOS, the first check does not notice a program that listens on the loopback address only.
       const free = (await portIsFree(port)) && (await portIsFree(port, '127.0.0.1'));
       if (!free) taken.push(`port ${port} is taken: stop what listens there, or choose another with ${name}`);
     }
@@ -21,6 +21,7 @@ export async function requireFreePorts(settings: Settings, patience: number): Pr
   }
 }
 
+/** Resolves when the service is ready. @throws {Error} after a minute, or if the signal aborts */
 export async function untilReady(port: number, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
   for (;;) {

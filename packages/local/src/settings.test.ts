@@ -1,4 +1,4 @@
-// Which variable reaches which service (contract sections 1 and 2).
+// Tests which variables `npm start` passes to which service.
 import { describe, expect, test } from '@jest/globals';
 import { readSettings, serviceEnvironment } from './settings.ts';
 
@@ -25,7 +25,7 @@ describe('addresses', () => {
     });
   });
 
-  test('what is set explicitly stays, and the other service is told', () => {
+  test('explicit values are kept and passed to the other service', () => {
     const { auth, bookings } = both({ ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
     expect(auth).toMatchObject({ PORT: '4000', ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
     expect(bookings).toMatchObject({ AUTH_ISSUER: 'https://id.test', AUDIENCE: 'urn:bookings' });
@@ -33,21 +33,21 @@ describe('addresses', () => {
   });
 });
 
-test('METRICS_PORT leaves one more for bookings', () => {
+test('the port after METRICS_PORT is for bookings', () => {
   expect(read({ METRICS_PORT: '65534' }).metricsPorts).toEqual({ auth: 65_534, bookings: 65_535 });
   expect(() => read({ METRICS_PORT: '65535' })).toThrow(
     'METRICS_PORT must be a port number from 1 to 65534, not "65535"',
   );
 });
 
-describe('handing on', () => {
-  test('every other variable goes to both services', () => {
+describe('the environment of the services', () => {
+  test('every other variable is passed to both services', () => {
     for (const env of Object.values(both({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' }))) {
       expect(env).toMatchObject({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' });
     }
   });
 
-  test('a DATABASE_URL or PORT of the shell, which would be one for both, goes to neither', () => {
+  test('DATABASE_URL and PORT of the shell are passed to neither service', () => {
     const { auth, bookings } = both({
       DATABASE_URL: 'postgres://x',
       PORT: '1',
@@ -59,29 +59,29 @@ describe('handing on', () => {
     expect(bookings).toMatchObject({ PORT: '4001' });
   });
 
-  test('secrets of auth never reach bookings, also when the shell has them', () => {
+  test('secrets of auth are never passed to bookings, even if the shell sets them', () => {
     const { auth, bookings } = both({ COOKIE_KEYS: 'own', SMTP_URL: 'smtp://u:p@mail.test' });
     expect(auth).toMatchObject({ COOKIE_KEYS: 'own', KEY_ENCRYPTION_KEY: 'key', SMTP_URL: 'smtp://u:p@mail.test' });
     for (const name of ['COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'SMTP_URL']) expect(bookings).not.toHaveProperty(name);
   });
 
-  test('METRICS_PORT is for auth, and bookings gets the next', () => {
+  test('METRICS_PORT is for auth, and the next port is for bookings', () => {
     const { auth, bookings } = both({ METRICS_PORT: '9100' });
     expect(auth).toMatchObject({ METRICS_PORT: '9100' });
     expect(bookings).toMatchObject({ METRICS_PORT: '9101' });
   });
 });
 
-describe('faults', () => {
-  test('are told all at once', () => {
+describe('invalid settings', () => {
+  test('are all reported together', () => {
     expect(() => read({ AUTH_PORT: '0', POSTGRES_PORT: '70000' })).toThrow(
       'AUTH_PORT must be a port number from 1 to 65535, not "0"\nPOSTGRES_PORT must be a port number from 1 to 65535, not "70000"',
     );
   });
 
-  test('one port for two', () => {
+  test('one port for two services is an error', () => {
     expect(() => read({ AUTH_PORT: '5000', BOOKINGS_PORT: '5000' })).toThrow(
-      'the same port is given twice: AUTH_PORT=5000, BOOKINGS_PORT=5000',
+      'two variables have the same port: AUTH_PORT=5000, BOOKINGS_PORT=5000',
     );
   });
 });

@@ -1,4 +1,4 @@
-// What does `npm start` read (contract section 1), and what does each service get from it (section 2)?
+// Reads the variables of `npm start`, and builds the environment of each service from them.
 import { join, resolve } from 'node:path';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -13,27 +13,27 @@ export interface Settings {
   databaseServerUrl: string | undefined;
   socialProvidersFile: string | undefined;
   scopeBase: string;
-  /** The public addresses. */
+  /** The public address of auth; `baseUrl` is that of bookings. */
   issuer: string;
   baseUrl: string;
   demo: boolean;
   watch: boolean;
 }
 
-/** @throws {Error} naming every variable at fault */
+/** @throws {Error} that names every invalid variable */
 export function readSettings(env: Environment, args: readonly string[]): Settings {
   const root = resolve(import.meta.dirname, '../../..');
-  const faults: string[] = [];
+  const errors: string[] = [];
   const port = (name: string, greatest = 65_535): number | undefined => {
     const text = env[name];
     if (!text) return undefined;
     if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= greatest) return Number(text);
-    faults.push(`${name} must be a port number from 1 to ${greatest}, not "${text}"`);
+    errors.push(`${name} must be a port number from 1 to ${greatest}, not "${text}"`);
     return undefined;
   };
   const authPort = port('AUTH_PORT') ?? 4000;
   const bookingsPort = port('BOOKINGS_PORT') ?? 4001;
-  // Two services on one machine cannot share a port: bookings takes the next.
+  // Two services on one machine cannot share a port, so bookings uses the next one.
   const metricsPort = port('METRICS_PORT', 65_534);
   const settings = {
     root,
@@ -51,21 +51,21 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
     watch: args.includes('--watch'),
   };
   if (settings.databaseServerUrl && !/^postgres(ql)?:\/\/[^/]/.test(settings.databaseServerUrl)) {
-    faults.push('DATABASE_SERVER_URL must look like postgres://user:password@host:port/postgres');
+    errors.push('DATABASE_SERVER_URL must look like postgres://user:password@host:port/postgres');
   }
   const ports = namedPorts(settings).map(({ port }) => port);
   if (new Set(ports).size < ports.length) {
-    faults.push(
-      `the same port is given twice: ${namedPorts(settings)
+    errors.push(
+      `two variables have the same port: ${namedPorts(settings)
         .map(({ name, port }) => `${name}=${port}`)
         .join(', ')}`,
     );
   }
-  if (faults.length > 0) throw new Error(faults.join('\n'));
+  if (errors.length > 0) throw new Error(errors.join('\n'));
   return settings;
 }
 
-/** Every port that must be free, with the variable that moves it. */
+/** Every port that must be free, with the variable that changes it. */
 export function namedPorts({ authPort, bookingsPort, postgresPort, metricsPorts, databaseServerUrl }: Settings) {
   return [
     { name: 'AUTH_PORT', port: authPort },
@@ -87,7 +87,7 @@ export interface ServiceSecrets {
 
 export type AppName = 'auth' | 'bookings';
 
-/** All variables are handed on, but for those that mean something else here, or would be one for both. */
+/** Passes every variable on, except those that have another meaning here and those that both services would share. */
 export function serviceEnvironment(
   app: AppName,
   env: Environment,

@@ -1,5 +1,5 @@
-// Which social providers does auth get? Those of SOCIAL_PROVIDERS_FILE, else, in the demo, the two stand-ins `google` and `facebook`
-// (contract section 4, last paragraph).
+// Provides the social providers of auth: those of SOCIAL_PROVIDERS_FILE, else, in the demo, two stand-ins named
+// `google` and `facebook`.
 import { join } from 'node:path';
 import { startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { writePrivately } from './data-folder.ts';

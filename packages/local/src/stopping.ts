@@ -1,17 +1,18 @@
-// When does everything end? On Ctrl-C, SIGTERM, a closed terminal, or when npm, which started us, is gone.
+// Decides when the system stops: on Ctrl-C, on SIGTERM, when the terminal closes, or when npm, which started us, has
+// ended.
 export interface Stopping {
-  /** Aborted with the reason. */
+  /** Aborts with the reason when the system must stop. */
   signal: AbortSignal;
 }
 
 const PARENT_CHECK_MS = 500;
-/** Ctrl-C reaches us twice under npm: from the terminal and handed on by npm. */
+/** Under npm, each Ctrl-C arrives twice: from the terminal and from npm. */
 const SAME_KEYPRESS_MS = 1_000;
 
 export function watchForStop(options: {
   underNpm: boolean;
   onStop: (reason: string) => void;
-  onHurry: () => void;
+  onSecondSignal: () => void;
 }): Stopping {
   const controller = new AbortController();
   let stoppedAt: number | undefined;
@@ -20,7 +21,7 @@ export function watchForStop(options: {
       stoppedAt = Date.now();
       options.onStop(reason);
       controller.abort(new Error(reason));
-    } else if (Date.now() - stoppedAt > SAME_KEYPRESS_MS) options.onHurry();
+    } else if (Date.now() - stoppedAt > SAME_KEYPRESS_MS) options.onSecondSignal();
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop(name));
   if (options.underNpm) {
@@ -28,7 +29,7 @@ export function watchForStop(options: {
     const timer = setInterval(() => {
       if (process.ppid === parent) return;
       clearInterval(timer);
-      stop('npm is gone');
+      stop('npm has ended');
     }, PARENT_CHECK_MS);
     timer.unref();
   }

@@ -1,4 +1,4 @@
-// What does a newcomer need once everything runs? The addresses, the demo's clients and people, and one command to paste.
+// Prints the summary of `npm start`: the addresses, the clients and accounts of the demo, and a command to paste.
 import type { Settings } from './settings.ts';
 
 export function summary(settings: Settings, databases: string, seconds: number): string {
@@ -33,7 +33,7 @@ const demoLines = [
   'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',
 ];
 
-// Any quarter of an hour of a year: whoever pastes it again almost surely finds another one free.
+// A random quarter of an hour within a year, so that a second run of the command almost certainly finds a free one.
 const pasteLines = (issuer: string, baseUrl: string, scopeBase: string) => [
   `TOKEN=$(curl -sS ${issuer}/connect/token -u demo-pat-north:demo-pat-north-secret \\`,
   `  -d grant_type=client_credentials -d scope=${scopeBase}/golf/bookings | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,

@@ -1,9 +1,9 @@
-// In which order does everything start, and stop? Each step that starts something says how to stop it, and stopping walks these
-// back: services, stand-in providers, PostgreSQL, the hold on DATA_DIR.
+// Starts the whole system in order, and records how to stop each part. Stopping runs these steps backwards: services,
+// stand-in providers, PostgreSQL, the lock on DATA_DIR.
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { describeServices, endLeftServices, runCommand, type Service, startService } from './children.ts';
-import { holdDataFolder, readSecrets, writePrivately } from './data-folder.ts';
+import { lockDataFolder, readSecrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, roles, shareSecrets } from './databases.ts';
 import { demoData } from './demo.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
@@ -11,7 +11,7 @@ import { type AppName, appFolder, type Environment, type Settings, serviceEnviro
 import { socialProviders } from './social.ts';
 
 const SERVICES_FILE = 'services.pid';
-const PORT_PATIENCE_AFTER_CRASH_MS = 10_000;
+const PORT_WAIT_AFTER_CRASH_MS = 10_000;
 
 export interface SystemOptions {
   settings: Settings;
@@ -21,23 +21,23 @@ export interface SystemOptions {
 }
 
 export interface System {
-  /** For people: where the data are. */
+  /** Describes the location of the data. */
   databases: string;
-  /** Settles when a part that should run has ended, with what to say about it. */
+  /** Settles with a message when a part of the system has ended unexpectedly. */
   broken: Promise<string>;
 }
 
 export interface Stops {
-  /** To be called last first. */
+  /** Called in reverse order. */
   steps: (() => Promise<void>)[];
   services: Service[];
 }
 
 export async function startSystem({ settings, env, print, signal }: SystemOptions, stops: Stops): Promise<System> {
-  const hold = holdDataFolder(settings.dataDir);
-  stops.steps.push(async () => hold.release());
-  if (hold.afterCrash) await endLeftServices(join(settings.dataDir, SERVICES_FILE));
-  await requireFreePorts(settings, hold.afterCrash ? PORT_PATIENCE_AFTER_CRASH_MS : 0);
+  const lock = lockDataFolder(settings.dataDir);
+  stops.steps.push(async () => lock.release());
+  if (lock.afterCrash) await endLeftServices(join(settings.dataDir, SERVICES_FILE));
+  await requireFreePorts(settings, lock.afterCrash ? PORT_WAIT_AFTER_CRASH_MS : 0);
   const ownSecrets = readSecrets(settings.dataDir, roles);
 
   const server = await databaseServer(settings, print, stops);
@@ -58,10 +58,10 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     const commandSignal = AbortSignal.any([signal, abort.signal]);
     const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal: commandSignal };
     await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
-    // Before the service answers: whoever waits until it is ready, and not for the summary, finds the demo there.
+    // The demo is loaded before the service starts, so that it is there as soon as /health/ready returns 200.
     if (settings.demo)
       await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
-    // Bookings asks auth for its keys at once: started earlier, it would log a failure and wait before it asks again.
+    // Bookings fetches auth's keys when it starts. If auth were not ready, bookings would log a failure and wait before it tries again.
     if (app === 'bookings') await authReady.promise;
     commandSignal.throwIfAborted();
     const service = startService({
@@ -85,7 +85,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     await Promise.all(apps);
   } catch (error) {
     authReady.reject(error);
-    // What the other app has under way must have come to rest before the stopping begins.
+    // The commands of the other app must have ended before the system stops.
     abort.abort(error);
     await Promise.allSettled(apps);
     throw error;

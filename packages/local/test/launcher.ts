@@ -1,4 +1,5 @@
-// `npm start` as a process of the test's own: on free ports, with a data folder of its own, and with an eye on all that it starts.
+// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process that
+// it starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -34,9 +35,9 @@ export interface Launcher {
   child: ChildProcess;
   output: () => string;
   errors: () => string;
-  /** Exit code, or the signal that ended it. */
+  /** The exit code, or the signal that ended the launcher. */
   ended: Promise<number | string>;
-  /** Rejects with the output when it ends first. */
+  /** Rejects with the output if the launcher ends first. */
   ready(): Promise<void>;
   signal(name: NodeJS.Signals): void;
 }
@@ -88,7 +89,7 @@ export function launch(place: Place, options: { env?: Record<string, string>; np
   };
 }
 
-/** The launcher, the services and PostgreSQL of that place, as its files name them. */
+/** The running launcher, services and PostgreSQL of a data folder, according to the pid files in it. */
 export function processesOf({ dataDir }: Place): number[] {
   const firstNumbers = (file: string) => {
     try {

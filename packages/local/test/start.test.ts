@@ -1,4 +1,5 @@
-// `npm start` from outside: what starts, stops, survives and is refused (contract section 1), with the real apps and real signals.
+// Tests `npm start` from outside with the real apps and real signals: start, stop, survival of kill -9, and error
+// messages.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
@@ -72,7 +73,7 @@ async function allEnd(pids: readonly number[]): Promise<void> {
 
 describe('start and stop', () => {
   test(
-    'the pasted command books a bay, twice; SIGTERM stops everything; the data outlive the restart',
+    'the printed command books a bay, SIGTERM stops everything, and the data survive a restart',
     async () => {
       const first = start();
       await first.ready();
@@ -96,7 +97,7 @@ describe('start and stop', () => {
   );
 
   test(
-    'the demo is there as soon as the services say that they are ready',
+    'the demo is loaded as soon as the services are ready',
     async () => {
       start();
       const isReady = (base: string) =>
@@ -135,7 +136,7 @@ describe('start and stop', () => {
   );
 
   test(
-    'a stop while it still starts leaves no process either',
+    'a stop during the start leaves no process',
     async () => {
       const launcher = start();
       await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
@@ -147,7 +148,7 @@ describe('start and stop', () => {
   );
 
   test(
-    'when a service dies, everything stops, with exit code 1',
+    'when a service ends unexpectedly, everything stops with exit code 1',
     async () => {
       const launcher = start();
       await launcher.ready();
@@ -163,7 +164,7 @@ describe('start and stop', () => {
 
 describe('after a kill -9 of the launcher', () => {
   test(
-    'the next start, even at once, recovers by itself, with the data',
+    'an immediate next start recovers by itself and keeps the data',
     async () => {
       const first = start();
       await first.ready();
@@ -191,7 +192,7 @@ describe('after a kill -9 of the launcher', () => {
   );
 });
 
-describe('what is refused with one clear line and exit code 1', () => {
+describe('errors with one clear line and exit code 1', () => {
   test('a port that is taken', async () => {
     const other = createServer().listen(place.bookingsPort);
     await once(other, 'listening');
@@ -206,13 +207,13 @@ describe('what is refused with one clear line and exit code 1', () => {
   });
 
   test(
-    'a second start beside a running one, which goes on',
+    'a second start with the same DATA_DIR, while the first continues',
     async () => {
       const first = start();
       await first.ready();
       const second = start();
       expect(await second.ended).toBe(1);
-      expect(second.errors()).toMatch(/^npm start is already running here: process \d+ holds .*\n$/);
+      expect(second.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
       const elsewhere = { ...(await makePlace()), authPort: place.authPort };
       const third = start({ in: elsewhere });
       expect(await third.ended).toBe(1);
@@ -223,7 +224,7 @@ describe('what is refused with one clear line and exit code 1', () => {
     LIMIT_MS,
   );
 
-  test('a setting at fault, each by its name', async () => {
+  test('every invalid setting, by its name', async () => {
     const launcher = start({ env: { AUTH_PORT: 'abc', DATABASE_SERVER_URL: 'localhost' } });
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toBe(
@@ -232,7 +233,7 @@ describe('what is refused with one clear line and exit code 1', () => {
     );
   });
 
-  test('a DATA_DIR that cannot be made', async () => {
+  test('a DATA_DIR that cannot be created', async () => {
     for (const dataDir of ['/proc/bay-booking/data', '/dev/null/data']) {
       const launcher = start({ env: { DATA_DIR: dataDir } });
       expect(await launcher.ended).toBe(1);
@@ -251,7 +252,7 @@ describe('what is refused with one clear line and exit code 1', () => {
 
 describe('databases', () => {
   test(
-    'each service has its own, with a role that may read and write rows and nothing else; secrets are kept 0600',
+    'each service has its own database and a role that may only read and write rows; secret files have mode 0600',
     async () => {
       const launcher = start();
       await launcher.ready();
@@ -283,7 +284,7 @@ describe('databases', () => {
   );
 
   test(
-    'DATABASE_SERVER_URL names a server to use instead, from any DATA_DIR; NODE_ENV=production loads no demo',
+    'DATABASE_SERVER_URL names another server, for any DATA_DIR; NODE_ENV=production loads no demo',
     async () => {
       const server = await startEmbeddedPostgres({ fsync: false });
       const elsewhere = { ...place, dataDir: join(place.dataDir, 'elsewhere') };

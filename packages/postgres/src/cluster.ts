@@ -1,5 +1,5 @@
-// What makes a new data directory, and the password that opens it. A directory appears under its name only when initdb has finished,
-// so that an interrupted first start leaves nothing half-made.
+// Creates the data directory and the password of its superuser. The directory gets its final name only when initdb has
+// finished, so that an interrupted first start leaves no partial directory behind.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import type { Binaries } from './binaries.ts';
 
 const INITDB_LIMIT_MS = 120_000;
 
-/** Returns the superuser's password. */
+/** Creates the database cluster if it is missing. Returns the password of the superuser. */
 export async function ensureCluster(options: {
   data: string;
   binaries: Binaries;
@@ -28,7 +28,7 @@ export async function ensureCluster(options: {
       );
     }
     if (!existsSync(passwordFile))
-      throw new Error(`${passwordFile} is missing: nobody can sign in to the data in ${data}`);
+      throw new Error(`${passwordFile} is missing, so nobody can sign in to the data in ${data}`);
     return readFileSync(passwordFile, 'utf8').trim();
   }
   onProgress(`creating a PostgreSQL ${binaries.version} database cluster in ${data}`);
@@ -38,7 +38,7 @@ export async function ensureCluster(options: {
   const draft = `${data}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
-  // initdb reads the password as the server's account, which must not get a lasting copy.
+  // initdb reads the password as the server's account. The file is deleted afterwards, so that the account keeps no copy.
   const handOver = `${data}.handover`;
   rmSync(handOver, { force: true });
   writeFileSync(handOver, `${password}\n`, { mode: 0o600 });
@@ -50,7 +50,7 @@ export async function ensureCluster(options: {
       '--auth=scram-sha-256',
       `--pwfile=${handOver}`,
       '--encoding=UTF8',
-      // The builtin provider sorts alike on every machine; before 17 there was none.
+      // The builtin provider sorts in the same order on every machine. It exists since PostgreSQL 17.
       ...(binaries.version >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']),
       ...(fsync ? [] : ['--no-sync']),
     ]);

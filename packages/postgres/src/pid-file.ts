@@ -1,5 +1,6 @@
-// A lock that a kill -9 cannot leave behind: a file with the owner's process id and start. Whoever finds it asks whether that
-// very process still lives. Written beside the file first and linked into place, so that nobody reads half of one.
+// A lock file that a kill -9 of its owner does not leave locked. The file contains the process id of the owner and the
+// time when that process started. A process that finds the file checks whether exactly this owner still runs. The file
+// is written under another name and then linked into place, so that no process reads a partial file.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 
@@ -7,13 +8,13 @@ export class HeldByAnotherProcess extends Error {
   readonly pid: number;
 
   constructor(path: string, pid: number) {
-    super(`${path} is held by the running process ${pid}`);
+    super(`${path} is locked by the running process ${pid}`);
     this.pid = pid;
   }
 }
 
 export interface PidFile {
-  /** True when the last owner ended without releasing: what it started may still be on its way out. */
+  /** True if the last owner ended without releasing the lock. Processes that it started may still be ending. */
   afterCrash: boolean;
   release(): void;
 }
@@ -38,10 +39,10 @@ export function claimPidFile(path: string): PidFile {
   } finally {
     rmSync(draft, { force: true });
   }
-  throw new Error(`${path} could not be claimed: several processes try at once`);
+  throw new Error(`${path} could not be locked, because several processes tried at the same time`);
 }
 
-// Two that find the same stale file must not remove each other's fresh one: what was moved aside is looked at again.
+// Two processes may find the same stale file. After moving it away, each checks again that it did not move the new file of the other.
 function removeStale(path: string): void {
   const aside = `${path}.stale.${process.pid}`;
   try {

@@ -1,8 +1,8 @@
-// Is a port free, and which one is? Both are answered by listening for a moment.
+// Finds free ports, and checks whether a port is free, by listening on it for a moment.
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below the ports that outgoing connections get (Linux: from 32768 on), one of which could take it before a server does, or while it restarts. */
+/** Below the ports of outgoing connections (Linux: from 32768), which could take the port before the server does. */
 const lowest = 20_000;
 const end = 32_768;
 
@@ -35,7 +35,7 @@ export async function freePort(): Promise<number> {
   return listenBriefly(0, '127.0.0.1');
 }
 
-/** As many different ones. */
+/** Returns `count` different free ports. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const ports = new Set<number>();
   while (ports.size < count) ports.add(await freePort());

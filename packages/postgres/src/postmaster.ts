@@ -1,5 +1,5 @@
-// What does postmaster.pid say, and does that process still live? PostgreSQL's own check takes any process of that id for its
-// predecessor, a zombie or a stranger included, and then refuses to start.
+// Reads postmaster.pid and stops servers that a killed launcher left behind. PostgreSQL's own check takes any process
+// with the recorded id for its predecessor, even a zombie or an unrelated process, and then refuses to start.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine, processState, signal, waitForEnd } from './processes.ts';
@@ -12,7 +12,7 @@ export interface Postmaster {
 
 const file = (data: string) => join(data, 'postmaster.pid');
 
-/** The lines of the file: pid, data directory, start, port, socket directory, address, shared memory key, status. */
+/** The file's lines are: pid, data directory, start time, port, socket directory, address, shared memory key, status. */
 export function readPostmaster(data: string): Postmaster | undefined {
   try {
     const lines = readFileSync(file(data), 'utf8').split('\n');
@@ -23,26 +23,26 @@ export function readPostmaster(data: string): Postmaster | undefined {
   }
 }
 
-/** Stops a server that a killed launcher left behind, and removes the file of one that is dead. True when there was a live one. */
+/** Stops a server that a killed launcher left behind, and removes its file. Returns true if such a server was running. */
 export async function clearOrphan(data: string): Promise<boolean> {
   const orphan = readPostmaster(data);
   if (!orphan) return false;
   const alive = processState(orphan.pid) === 'running' && commandLine(orphan.pid).includes(data);
   if (alive) await stopPostmaster(orphan.pid);
-  // Its remaining backends, if any, still hold the shared memory: that check of PostgreSQL's is left to it.
+  // Remaining backends may still use the shared memory. PostgreSQL checks that itself when it starts.
   rmSync(file(data), { force: true });
   return alive;
 }
 
-/** SIGINT is the fast shutdown: sessions are ended, data are flushed. Harder signals follow only when it hangs. */
+/** SIGINT is the fast shutdown: it ends sessions and flushes data. Stronger signals follow only if the server hangs. */
 export async function stopPostmaster(pid: number): Promise<void> {
-  for (const [name, patience] of [
+  for (const [name, milliseconds] of [
     ['SIGINT', 45_000],
     ['SIGQUIT', 5_000],
     ['SIGKILL', 5_000],
   ] as const) {
     signal(pid, name);
-    if (await waitForEnd(pid, patience)) return;
+    if (await waitForEnd(pid, milliseconds)) return;
   }
-  throw new Error(`the PostgreSQL server, process ${pid}, does not end`);
+  throw new Error(`the PostgreSQL server (process ${pid}) does not stop`);
 }

@@ -1,12 +1,12 @@
-// Is this process alive, a zombie, or gone, and is it the one that we mean? Process ids come back (after a reboot, in a restarted
-// container), so a process is known by its id together with the moment it started.
+// Checks whether a process is running, a zombie or gone, and identifies it. Process ids are reused after a reboot or in
+// a restarted container, so a process is identified by its id together with its start time.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 export type ProcessState = 'running' | 'zombie' | 'gone';
 
-// Linux: /proc/PID/stat, whose second field (the name) may hold blanks and brackets; elsewhere ps.
+// Linux has /proc/PID/stat, whose second field (the name) may contain spaces and brackets. Other systems have ps.
 function statFields(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -40,7 +40,7 @@ export function processState(pid: number): ProcessState {
   return state?.startsWith('Z') || state?.startsWith('X') ? 'zombie' : 'running';
 }
 
-/** A text that no other process of this id, before or after, has. */
+/** A text that distinguishes the process from earlier and later processes with the same id. */
 export function processIdentity(pid: number): string | undefined {
   if (!isLinux) return ps(pid, 'lstart');
   const startTicks = statFields(pid)?.[19];
@@ -57,7 +57,7 @@ export function commandLine(pid: number): string {
   }
 }
 
-/** Sends a signal; a process that is gone already is no fault. */
+/** Sends a signal. A process that has already ended is not an error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -66,6 +66,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
+/** Returns false if the process still runs after the given time. */
 export async function waitForEnd(pid: number, milliseconds: number): Promise<boolean> {
   const deadline = Date.now() + milliseconds;
   while (processState(pid) === 'running') {

@@ -1,5 +1,5 @@
-// How does a PostgreSQL server run here without being installed? initdb once, then `postgres` as a process group of its own, so that
-// Ctrl-C reaches the services first; a server that a killed launcher left behind is stopped before the next one starts.
+// Runs a PostgreSQL server without installing it: initdb once, then `postgres` in its own process group, so that Ctrl-C
+// reaches the services first. A server that a killed launcher left behind is stopped before the next one starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -18,8 +18,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Account, runAs, serverAccount } from './account.ts';
 import { type Binaries, binariesIn, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
+import { chooseDataLocation } from './data-location.ts';
 import { claimPidFile, HeldByAnotherProcess } from './pid-file.ts';
-import { choosePlace } from './place.ts';
 import { freePort, portIsFree } from './ports.ts';
 import { clearOrphan, readPostmaster, stopPostmaster } from './postmaster.ts';
 import { type Watchdog, watchOver } from './watchdog.ts';
@@ -29,31 +29,31 @@ const START_LIMIT_MS = 60_000;
 const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
-  /** A temporary one, removed with the server, unless given. */
+  /** By default a temporary folder, which is removed when the server stops. */
   dataDir?: string;
-  /** A free one unless given. */
+  /** By default a free port. */
   port?: number | undefined;
-  /** false for tests: faster, and a power cut may lose everything. */
+  /** False for tests: faster, but a power failure may destroy the data. */
   fsync?: boolean;
   settings?: Record<string, string | number>;
-  /** The folder of another PostgreSQL's programs, for what the installed package lacks: extensions. */
+  /** The folder of another PostgreSQL's programs, for extensions that the installed package lacks. */
   programs?: string;
-  /** For the server's process, beside this one's. */
+  /** Additional environment variables of the server's process. */
   environment?: Record<string, string>;
   onProgress?: (line: string) => void;
-  /** Stop the server even when this process is killed without a chance to do it. A temporary server always does. */
+  /** Stops the server even if this process is killed with SIGKILL. A temporary server always has a watchdog. */
   watchdog?: boolean;
 }
 
 export interface EmbeddedPostgres {
-  /** As the superuser, database `postgres`. */
+  /** Connects as superuser to the database `postgres`. */
   url: string;
   port: number;
-  /** Where the files are. */
+  /** The folder of the database files. */
   dataPath: string;
-  /** A server of a killed launcher was found and stopped first. */
+  /** True if the server of a killed launcher was found and stopped first. */
   recovered: boolean;
-  /** Settles when the server ends, whoever ended it. */
+  /** Settles when the server ends for any reason. */
   ended: Promise<void>;
   stop(): Promise<void>;
 }
@@ -63,19 +63,21 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const temporary = options.dataDir === undefined ? makeTemporaryFolder() : undefined;
   const requested = resolve(options.dataDir ?? join(temporary as string, 'postgres'));
   const account = serverAccount(requested);
-  const place = choosePlace(requested, account);
-  if (place.moved)
-    onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${place.data}`);
-  const binaries = options.programs ? binariesIn(options.programs, account) : await findBinaries(account, place.cache);
-  const remove = temporary ? [temporary, ...(place.moved ? [dirname(place.data)] : [])] : [];
-  const owner = claimData(place.data);
+  const location = chooseDataLocation(requested, account);
+  if (location.moved)
+    onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${location.data}`);
+  const binaries = options.programs
+    ? binariesIn(options.programs, account)
+    : await findBinaries(account, location.cache);
+  const remove = temporary ? [temporary, ...(location.moved ? [dirname(location.data)] : [])] : [];
+  const owner = claimData(location.data);
   try {
-    const recovered = await clearOrphan(place.data);
+    const recovered = await clearOrphan(location.data);
     if (recovered) onProgress('stopped the PostgreSQL server that the last run left behind');
-    const password = await ensureCluster({ data: place.data, binaries, account, fsync, onProgress });
-    const log = `${place.data}.log`;
+    const password = await ensureCluster({ data: location.data, binaries, account, fsync, onProgress });
+    const log = `${location.data}.log`;
     const run = {
-      data: place.data,
+      data: location.data,
       binaries,
       account,
       log,
@@ -89,7 +91,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     return {
       url: `postgres://postgres:${password}@${HOST}:${port}/postgres`,
       port,
-      dataPath: place.data,
+      dataPath: location.data,
       recovered,
       ended,
       stop: async () => {
@@ -112,7 +114,7 @@ function removeFolders(folders: readonly string[]): void {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
-// The server's account must be able to enter it.
+// The server's account must be able to enter the folder.
 function makeTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
   chmodSync(folder, 0o711);
@@ -147,8 +149,8 @@ interface Run {
   environment: Record<string, string>;
 }
 
-// Two answers of the server pass by themselves: another program took the free port meanwhile, or the last server's processes have
-// not let go of its memory yet.
+// Two errors of the server are temporary: another program took the free port meanwhile, or processes of the previous server
+// still use its shared memory.
 async function startOnPort(run: Run, given: number | undefined): Promise<{ child: ChildProcess; port: number }> {
   const deadline = Date.now() + START_LIMIT_MS / 4;
   for (;;) {
@@ -157,10 +159,10 @@ async function startOnPort(run: Run, given: number | undefined): Promise<{ child
     try {
       return { child: await startOnce(run, port), port };
     } catch (error) {
-      const passing = given
+      const temporary = given
         ? /still in use|postmaster\.pid/
         : /still in use|postmaster\.pid|Address already in use|could not bind/;
-      if (Date.now() > deadline || !passing.test((error as Error).message)) throw error;
+      if (Date.now() > deadline || !temporary.test((error as Error).message)) throw error;
       await pause(250);
       await clearOrphan(run.data);
     }
@@ -202,5 +204,5 @@ async function startOnce(run: Run, port: number): Promise<ChildProcess> {
 
 function logTail(path: string, from: number): string {
   const text = readFileSync(path).subarray(from).toString('utf8').trim();
-  return text === '' ? 'it wrote nothing to its log' : text.split('\n').slice(-12).join('\n');
+  return text === '' ? 'its log is empty' : text.split('\n').slice(-12).join('\n');
 }

@@ -1,13 +1,13 @@
-// Who stops the server when this process is killed with -9? A shell that waits for the end of its input, which comes when the pipe's
-// other side dies, whatever the reason.
+// Stops the server when this process is killed with SIGKILL. The watchdog is a shell that reads from a pipe. The pipe
+// closes when this process ends for any reason.
 import { spawn } from 'node:child_process';
 
 export interface Watchdog {
-  /** Waits until it is gone, so that not even a zombie stays behind. */
+  /** Ends the watchdog and waits for its exit, so that no zombie process remains. */
   dismiss(): Promise<void>;
 }
 
-// A zombie answers kill -0, and where nobody reaps it, it would for ever.
+// kill -0 succeeds for a zombie. Without this check, the script would wait forever for a zombie that nobody reaps.
 const SCRIPT = `
   pid=$1; shift
   alive() {

@@ -1,4 +1,5 @@
-// A process that starts the embedded server and lives until it is told or killed: what the tests do to a launcher, they do to this.
+// A process that starts the embedded server and runs until it is stopped or killed. The tests treat it as they would
+// treat a launcher.
 import { startEmbeddedPostgres } from '../src/server.ts';
 
 const [options] = process.argv.slice(2);
@@ -9,7 +10,7 @@ try {
     process.exit(0);
   });
   setInterval(() => {}, 60_000);
-  // Last: whoever reads this may send a signal at once.
+  // This comes last, because the test may send a signal as soon as it reads the line.
   process.stdout.write(
     `${JSON.stringify({ url: server.url, dataPath: server.dataPath, port: server.port, recovered: server.recovered })}\n`,
   );

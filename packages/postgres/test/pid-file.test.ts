@@ -1,4 +1,4 @@
-// Of several processes that find a stale lock at the same moment, one gets it.
+// Checks that exactly one of several processes gets a stale lock.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a file of a process that is gone, or whose id another has now, is taken over', () => {
+test('a lock of an ended process is taken over, even if another process has its id now', () => {
   writeFileSync(path, '999999999\nlong ago\n');
   const first = claimPidFile(path);
   expect(first.afterCrash).toBe(true);
@@ -26,7 +26,7 @@ test('a file of a process that is gone, or whose id another has now, is taken ov
   expect(claimPidFile(path).afterCrash).toBe(true);
 });
 
-test('it is free after a release, and held before', () => {
+test('the lock is free after a release', () => {
   const first = claimPidFile(path);
   expect(first.afterCrash).toBe(false);
   expect(() => claimPidFile(path)).toThrow(HeldByAnotherProcess);
@@ -34,7 +34,7 @@ test('it is free after a release, and held before', () => {
   expect(claimPidFile(path).afterCrash).toBe(false);
 });
 
-test('one of many gets it', async () => {
+test('one of several processes gets the lock', async () => {
   writeFileSync(path, '999999999\nlong ago\n');
   const source = join(import.meta.dirname, '../src/pid-file.ts');
   const script = `
@@ -47,12 +47,12 @@ test('one of many gets it', async () => {
     spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
   );
   try {
-    const answer = async (child: ChildProcess) =>
+    const nextLine = async (child: ChildProcess) =>
       String((await once(child.stdout as NodeJS.ReadableStream, 'data'))[0]).trim();
-    expect(await Promise.all(children.map(answer))).toEqual(children.map(() => 'up'));
-    const answers = Promise.all(children.map(answer));
+    expect(await Promise.all(children.map(nextLine))).toEqual(children.map(() => 'up'));
+    const results = Promise.all(children.map(nextLine));
     for (const child of children) child.stdin?.write('go');
-    expect((await answers).filter((text) => text === 'held')).toHaveLength(1);
+    expect((await results).filter((text) => text === 'held')).toHaveLength(1);
     expect(readdirSync(folder)).toEqual(['lock.pid']);
     expect(children.map(({ pid }) => String(pid))).toContain(readFileSync(path, 'utf8').split('\n')[0]);
   } finally {

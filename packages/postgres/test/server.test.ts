@@ -1,4 +1,4 @@
-// The embedded server as a launcher meets it: start, stop, kill -9, leftovers, and the messages when it cannot (contract section 1).
+// Tests the embedded server as a launcher uses it: start, stop, kill -9, leftovers of earlier runs, and error messages.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { processState, signal, waitForEnd } from '../src/processes.ts';
 
 interface Launched {
   child: ChildProcess;
-  answer: { url: string; dataPath: string; port: number; recovered: boolean; error?: string };
+  started: { url: string; dataPath: string; port: number; recovered: boolean; error?: string };
 }
 
 let folder: string;
@@ -47,7 +47,7 @@ async function launch(options: object = {}): Promise<Launched> {
   );
   launched.push(child);
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-  return { child, answer: JSON.parse(line) };
+  return { child, started: JSON.parse(line) };
 }
 
 async function end(child: ChildProcess, name: NodeJS.Signals): Promise<void> {
@@ -80,19 +80,19 @@ const serverPid = () => readPostmaster(dataDir)?.pid as number;
 describe('a server that is started and stopped', () => {
   test('keeps its data over a restart, and leaves no process', async () => {
     const first = await launch();
-    await query(first.answer.url, 'create table kept (n int)');
+    await query(first.started.url, 'create table kept (n int)');
     const pid = serverPid();
     await end(first.child, 'SIGTERM');
     expect(processState(pid)).toBe('gone');
     const second = await launch();
-    expect(second.answer.recovered).toBe(false);
-    expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+    expect(second.started.recovered).toBe(false);
+    expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
-  test('listens on the loopback address alone, asks for a random password kept 0600, and sorts alike everywhere', async () => {
-    const { answer } = await launch({ settings: { max_connections: 20 } });
+  test('listens only on the loopback address, requires a random password, and sorts in the same order everywhere', async () => {
+    const { started } = await launch({ settings: { max_connections: 20 } });
     const [row] = await query(
-      answer.url,
+      started.url,
       `select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
               current_setting('max_connections') as connections, current_setting('timezone') as timezone,
               datlocprovider as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding
@@ -109,7 +109,7 @@ describe('a server that is started and stopped', () => {
     });
     expect(statSync(`${dataDir}.password`).mode & 0o777).toBe(0o600);
     expect(readFileSync(`${dataDir}.password`, 'utf8').trim()).toHaveLength(32);
-    const wrong = new URL(answer.url);
+    const wrong = new URL(started.url);
     wrong.password = 'wrong';
     await expect(query(wrong.href, 'select 1')).rejects.toThrow('password authentication failed');
   });
@@ -118,51 +118,51 @@ describe('a server that is started and stopped', () => {
 describe('after a kill -9', () => {
   test('of the launcher, the next start stops the orphan and goes on with the data', async () => {
     const first = await launch();
-    await query(first.answer.url, 'create table kept (n int)');
+    await query(first.started.url, 'create table kept (n int)');
     const orphan = serverPid();
     await end(first.child, 'SIGKILL');
     expect(processState(orphan)).toBe('running');
     const second = await launch();
-    expect(second.answer).toMatchObject({ recovered: true });
+    expect(second.started).toMatchObject({ recovered: true });
     expect(processState(orphan)).not.toBe('running');
-    expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+    expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
-  test('of launcher and server together, the next start recovers at once', async () => {
+  test('of launcher and server together, the next start recovers immediately', async () => {
     const first = await launch();
-    await query(first.answer.url, 'create table kept (n int)');
+    await query(first.started.url, 'create table kept (n int)');
     const pid = serverPid();
     await end(first.child, 'SIGKILL');
     signal(pid, 'SIGKILL');
     const second = await launch();
-    expect(second.answer).toMatchObject({ recovered: false });
-    expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+    expect(second.started).toMatchObject({ recovered: false });
+    expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
   test('of a launcher with a temporary server, the server ends by itself and its folder is removed', async () => {
-    const { child, answer } = await launch({ dataDir: undefined });
-    const postmaster = readPostmaster(answer.dataPath);
+    const { child, started } = await launch({ dataDir: undefined });
+    const postmaster = readPostmaster(started.dataPath);
     await end(child, 'SIGKILL');
     expect(await waitForEnd(postmaster?.pid as number, 10_000)).toBe(true);
-    expect(await eventuallyGone(dirname(answer.dataPath))).toBe(true);
+    expect(await eventuallyGone(dirname(started.dataPath))).toBe(true);
   });
 });
 
 describe('leftovers', () => {
-  test('a postmaster.pid with the id of a stranger does not stop the start, nor harm the stranger', async () => {
+  test('a postmaster.pid with the id of an unrelated process neither prevents the start nor harms that process', async () => {
     const first = await launch();
     const text = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8');
     await end(first.child, 'SIGTERM');
     writeFileSync(join(dataDir, 'postmaster.pid'), text.replace(/^\d+/, String(process.pid)));
     const second = await launch();
-    expect(second.answer).toMatchObject({ recovered: false });
+    expect(second.started).toMatchObject({ recovered: false });
   });
 
-  test('a first start that was cut short leaves nothing in the way', async () => {
+  test('an interrupted first start does not prevent the next start', async () => {
     mkdirSync(`${dataDir}.new/base`, { recursive: true });
     writeFileSync(`${dataDir}.password`, 'of-the-first-try\n');
-    const { answer } = await launch();
-    expect(await query(answer.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    const { started } = await launch();
+    expect(await query(started.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 });
 
@@ -170,31 +170,31 @@ describe('clear messages', () => {
   test('a second launcher on the same data is refused, and the first goes on', async () => {
     const first = await launch();
     const second = await launch();
-    expect(second.answer.error).toBe(
+    expect(second.started.error).toBe(
       `the running process ${first.child.pid} already uses the database files in ${dataDir}`,
     );
-    expect(await query(first.answer.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await query(first.started.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
   test('a given port that is taken', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
-    const { answer } = await launch({ port });
+    const { started } = await launch({ port });
     other.close();
-    expect(answer.error).toBe(`port ${port} (PostgreSQL) is taken`);
+    expect(started.error).toBe(`port ${port} (PostgreSQL) is taken`);
   });
 
   test('data of another major version', async () => {
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'PG_VERSION'), '9\n');
-    const { answer } = await launch();
-    expect(answer.error).toMatch(/was made by PostgreSQL 9, and this is PostgreSQL \d+: move it away/);
+    const { started } = await launch();
+    expect(started.error).toMatch(/was made by PostgreSQL 9, and this is PostgreSQL \d+: move it away/);
   });
 
-  test('a setting that the server refuses comes with the end of its log', async () => {
-    const { answer } = await launch({ settings: { max_connections: 'many' } });
-    expect(answer.error).toMatch(/PostgreSQL did not start: .*invalid value for parameter "max_connections": "many"/s);
+  test('an invalid setting is reported with the end of the server log', async () => {
+    const { started } = await launch({ settings: { max_connections: 'many' } });
+    expect(started.error).toMatch(/PostgreSQL did not start: .*invalid value for parameter "max_connections": "many"/s);
   });
 });
 
@@ -206,17 +206,17 @@ describe(`data below a folder that only ${asRoot ? 'root' : 'its owner'} may ent
     mkdirSync(closed, { mode: 0o700 });
     const inside = { dataDir: join(closed, 'postgres') };
     const first = await launch(inside);
-    const elsewhere = first.answer.dataPath !== inside.dataDir;
+    const elsewhere = first.started.dataPath !== inside.dataDir;
     expect(elsewhere).toBe(asRoot);
     try {
-      await query(first.answer.url, 'create table kept (n int)');
+      await query(first.started.url, 'create table kept (n int)');
       await end(first.child, 'SIGTERM');
       const second = await launch(inside);
-      expect(second.answer.dataPath).toBe(first.answer.dataPath);
-      expect(await query(second.answer.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
+      expect(second.started.dataPath).toBe(first.started.dataPath);
+      expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
       await end(second.child, 'SIGTERM');
     } finally {
-      if (elsewhere) rmSync(dirname(first.answer.dataPath), { recursive: true, force: true });
+      if (elsewhere) rmSync(dirname(first.started.dataPath), { recursive: true, force: true });
     }
   });
 });

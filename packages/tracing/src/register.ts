@@ -1,6 +1,7 @@
-// OpenTelemetry, for who asks for it: `NODE_OPTIONS="--import @bay-booking/tracing/register"` before a service starts. Spans of the requests it
-// answers, the requests it makes and the statements it runs go to OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP; OTEL_SERVICE_NAME,
-// OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER_ARG are as OpenTelemetry has them. Without the flag nothing of this is loaded.
+// Switches OpenTelemetry on: start a service with `NODE_OPTIONS="--import @bay-booking/tracing/register"`. Spans of
+// incoming requests, outgoing requests and SQL statements go to OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP.
+// OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER_ARG have the meaning
+// that OpenTelemetry defines. Without the flag, none of this code is loaded.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { register } from 'node:module';
 import { context, propagation, trace } from '@opentelemetry/api';
@@ -18,16 +19,16 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 
-// `import` of a module that is to be traced goes through this; `require` needs no hook.
+// ES modules that are traced are loaded through this hook. `require` needs no hook.
 register('@opentelemetry/instrumentation/hook.mjs', import.meta.url);
 
 const provider = new TracerProvider({
   resource: defaultResource().merge(detectResources({ detectors: [envDetector] })),
-  // The share of traces to keep, where the caller has not decided.
+  // The share of traces to keep if the caller has not decided.
   sampler: new ParentBasedSampler({
     root: new TraceIdRatioBasedSampler(getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG') ?? 1),
   }),
-  // A second at most is lost when the process ends; 2048 spans wait at most for a collector that is away.
+  // At most a second of spans is lost when the process ends. At most 2048 spans wait for an unavailable collector.
   spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter(), scheduledDelayMillis: 1_000 })],
 });
 context.setGlobalContextManager(new AsyncLocalStorageContextManager());
@@ -36,9 +37,9 @@ trace.setGlobalTracerProvider(provider);
 registerInstrumentations({
   instrumentations: [
     new HttpInstrumentation({
-      // Probes and scrapes are no traffic.
+      // Health probes and metrics are not traced.
       ignoreIncomingRequestHook: ({ url = '' }) => url.startsWith('/health/') || url === '/metrics',
-      // Of a trace that begins here, too, the log has the id.
+      // The log reads the trace id from this header, also for a trace that begins here.
       requestHook: (span, request) => {
         if (!(request instanceof IncomingMessage)) return;
         const { traceId, spanId, traceFlags } = span.spanContext();
@@ -46,7 +47,7 @@ registerInstrumentations({
       },
       applyCustomAttributesOnSpan: (span, request, response) => {
         if (!(request instanceof IncomingMessage && response instanceof ServerResponse)) return;
-        // A query may carry a code, a token or a name.
+        // A query string may contain a code, a token or a name.
         if (request.url?.includes('?')) span.setAttribute('url.query', 'REDACTED');
         const { route } = (response as { locals?: { route?: string } }).locals ?? {};
         if (route === undefined) return;
@@ -54,7 +55,7 @@ registerInstrumentations({
         span.updateName(`${request.method} ${route}`);
       },
     }),
-    // The text alone: values are people's.
+    // Only the text of a statement is recorded, because its values may be personal data.
     new PgInstrumentation({ enhancedDatabaseReporting: false }),
   ],
 });

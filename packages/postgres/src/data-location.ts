@@ -1,5 +1,6 @@
-// Where do the data live? In the folder that was asked for, unless the server's account cannot reach it (root with a checkout below
-// a folder that only root may enter): then in a folder under /var/lib, which a pointer file beside the asked place names.
+// Chooses the folder for the data. This is the requested folder, unless the server's account cannot reach it, for
+// example if root has its checkout below a folder that only root may enter. The data are then in a folder below
+// /var/lib, and a pointer file beside the requested folder contains its path.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -15,16 +16,16 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { type Account, canWriteTo } from './account.ts';
 
-export interface Place {
+export interface DataLocation {
   data: string;
-  /** Where a copy of the binaries may go. */
+  /** A folder for a copy of the binaries. */
   cache: string;
   moved: boolean;
 }
 
 const pointer = (requested: string) => `${requested}.location`;
 
-export function choosePlace(requested: string, account: Account | undefined): Place {
+export function chooseDataLocation(requested: string, account: Account | undefined): DataLocation {
   const parent = dirname(requested);
   mkdirSync(parent, { recursive: true, mode: 0o755 });
   if (!account) {
@@ -32,8 +33,8 @@ export function choosePlace(requested: string, account: Account | undefined): Pl
     if (!canWriteTo(requested, undefined)) {
       const { uid } = statSync(requested);
       throw new Error(
-        `${requested} belongs to user ${uid}, not to you (${process.getuid?.()}): was it started as another user? ` +
-          'Give it to yourself (chown -R), or choose another DATA_DIR.',
+        `${requested} belongs to user ${uid}, and you are user ${process.getuid?.()}. ` +
+          'Change its owner (chown -R), or choose another DATA_DIR.',
       );
     }
     return { data: requested, cache: parent, moved: false };
@@ -44,10 +45,11 @@ export function choosePlace(requested: string, account: Account | undefined): Pl
   }
   if (!known && existsSync(join(requested, 'PG_VERSION'))) {
     throw new Error(
-      `user ${account.uid}, who owns ${requested}, can no longer enter it: open the folders above it (chmod a+x)`,
+      `user ${account.uid} owns ${requested} but cannot enter it: allow access to the folders above it (chmod a+x)`,
     );
   }
-  // A new name each time: whoever removes DATA_DIR, pointer included, starts anew, and a checkout that was moved keeps its data.
+  // The name is new each time. A user who removes DATA_DIR with its pointer file starts with empty data, and a checkout that was
+  // moved keeps its data.
   const folder = known ? dirname(known) : mkdtempSync(join(systemFolder(), `${fingerprint(requested)}-`));
   const data = known ?? join(folder, basename(requested));
   mkdirSync(folder, { recursive: true });
@@ -76,7 +78,7 @@ function makeFolder(path: string, account: Account | undefined): boolean {
   }
 }
 
-// Only root comes here. In /var/tmp somebody else could have put a folder of this name first.
+// Only root uses this folder. In /var/tmp, another user could have created a folder of this name first.
 function systemFolder(): string {
   for (const folder of ['/var/lib/bay-booking', '/var/tmp/bay-booking']) {
     try {
