@@ -1,32 +1,33 @@
-// A door between the service and its database that a test can shut: connections are cut, and new ones refused, until it is mended.
-
-import type { AddressInfo } from 'node:net';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+// Starts a TCP proxy between the service and its database, so that a test can interrupt the connection.
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 export interface DatabaseProxy {
+  /** The database URL of the proxy. */
   readonly url: string;
+  /** Closes every connection and refuses new ones. */
   readonly disconnect: () => Promise<void>;
+  /** Accepts connections again, at the same address. */
   readonly reconnect: () => Promise<void>;
 }
 
 export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
-  let door: Server | undefined;
+  let listener: Server | undefined;
   const listen = (port: number): Promise<number> => {
-    const opened = createServer((client) => {
-      const server = connect(Number(target.port || 5432), target.hostname);
-      for (const socket of [client, server]) {
+    const server = createServer((client) => {
+      const database = connect(Number(target.port || 5432), target.hostname);
+      for (const socket of [client, database]) {
         sockets.add(socket);
         socket.on('close', () => sockets.delete(socket)).on('error', () => {});
       }
-      client.pipe(server).pipe(client);
-      client.on('close', () => server.destroy());
-      server.on('close', () => client.destroy());
+      client.pipe(database).pipe(client);
+      client.on('close', () => database.destroy());
+      database.on('close', () => client.destroy());
     });
-    door = opened;
+    listener = server;
     return new Promise((resolve) => {
-      opened.listen(port, '127.0.0.1', () => resolve((opened.address() as AddressInfo).port));
+      server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
     });
   };
   const port = await listen(0);
@@ -36,8 +37,8 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   return {
     url: url.href,
     disconnect: async () => {
-      const closing = new Promise((resolve) => (door ? door.close(resolve) : resolve(undefined)));
-      door = undefined;
+      const closing = new Promise((resolve) => (listener ? listener.close(resolve) : resolve(undefined)));
+      listener = undefined;
       for (const socket of sockets) socket.destroy();
       await closing;
     },

@@ -1,4 +1,4 @@
-// The demo of contract section 3, as far as the authorization server knows it.
+// The import document of the demo accounts and clients (docs/behaviour.md, "The demo").
 import type { ImportDocument } from '../src/import/document.ts';
 import type { ScopeTable } from '../src/oidc/scopes.ts';
 

@@ -1,6 +1,4 @@
-// Contract section 5: mail for a registration and a password reset, by SMTP, once and for a while; what is waiting survives a server
-// that is away.
-
+// Tests the emails for registrations and password resets, their one-time links, and the outbox.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -34,15 +32,15 @@ async function register(name: string): Promise<{ visitor: FormBrowser; page: Pag
   return { visitor, page, username };
 }
 
-async function askForReset(username: string): Promise<string> {
+async function requestReset(username: string): Promise<string> {
   const visitor = browser();
-  const answer = await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
-  expect(answer.title).toMatch(/^Check your e-mail/);
+  const response = await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
+  expect(response.title).toMatch(/^Check your e-mail/);
   const mail = await smtp.mailTo(username, ({ subject }) => subject === 'Choose a new password');
   return linkIn(mail.text);
 }
 
-const tokens = async (username: string, secret: string) =>
+const requestTokens = async (username: string, secret: string) =>
   statusAndBody(
     await server.post('/connect/token', {
       grant_type: 'password',
@@ -54,7 +52,7 @@ const tokens = async (username: string, secret: string) =>
   );
 
 describe('a registration', () => {
-  test('mails a link that confirms the address, as text and as HTML', async () => {
+  test('sends an email, as text and as HTML, with a link that confirms the address', async () => {
     const { visitor, username } = await register('confirm');
     const mail = await smtp.mailTo(username);
     expect(mail).toMatchObject({ from: 'mail@range.example', subject: 'Confirm your e-mail address' });
@@ -65,7 +63,7 @@ describe('a registration', () => {
     expect((await visitor.open(`${server.origin}/account`)).html).not.toContain('not confirmed');
   });
 
-  test('no name can put a link or a header into the mail', async () => {
+  test('does not let the name add a link or a header to the email', async () => {
     const visitor = browser();
     const name = 'win at https://evil.example\r\nBcc: all@example.org';
     const form = await visitor.open(`${server.origin}/register`);
@@ -75,7 +73,7 @@ describe('a registration', () => {
     expect(mail.text + mail.html).not.toContain('evil.example');
   });
 
-  test('another link may be asked for, and ends the one before', async () => {
+  test('allows the user to request another link, which ends the first', async () => {
     const { visitor, username } = await register('another');
     const first = linkIn((await smtp.mailTo(username)).text);
     await visitor.send(await visitor.open(`${server.origin}/account`), {}, 'Send me a new link');
@@ -86,19 +84,19 @@ describe('a registration', () => {
 });
 
 describe('a password reset', () => {
-  test('changes the password, once; ends every session and token; and tells the owner', async () => {
+  test('changes the password once, ends every session and token, and informs the owner', async () => {
     const { visitor, username } = await register('reset');
-    const before = await tokens(username, password);
+    const before = await requestTokens(username, password);
     expect(before.status).toBe(200);
-    const link = await askForReset(username);
+    const link = await requestReset(username);
     const other = browser();
     const form = await other.open(link);
     expect(form.title).toMatch(/^Choose a new password/);
     const changed = await other.send(form, { password: 'eight quiet harbours' });
     expect(changed.title).toMatch(/^Your password is changed/);
 
-    expect(await tokens(username, password)).toMatchObject({ status: 400, error: 'invalid_grant' });
-    expect(await tokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+    expect(await requestTokens(username, password)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
     const refresh = {
       grant_type: 'refresh_token',
       client_id: 'demo-native',
@@ -112,19 +110,19 @@ describe('a password reset', () => {
     expect((await other.send(form, { password: 'nine quiet harbours' })).status).toBe(410);
   });
 
-  test('ends a lock-out, as the page of somebody locked out says', async () => {
+  test('ends a lockout', async () => {
     const { username } = await register('locked');
-    await Promise.all(Array.from({ length: 14 }, () => tokens(username, 'wrong')));
-    expect(await tokens(username, password)).toMatchObject({ status: 429 });
+    await Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
+    expect(await requestTokens(username, password)).toMatchObject({ status: 429 });
     const visitor = browser();
-    const form = await visitor.open(await askForReset(username));
+    const form = await visitor.open(await requestReset(username));
     await visitor.send(form, { password: 'eight quiet harbours' });
-    expect(await tokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
   });
 
-  test('of two who use the link at once, one is answered', async () => {
+  test('succeeds once if a link is used several times in parallel', async () => {
     const { username } = await register('race');
-    const link = await askForReset(username);
+    const link = await requestReset(username);
     const visitors = Array.from({ length: 6 }, browser);
     const forms = await Promise.all(visitors.map((visitor) => visitor.open(link)));
     const answers = await Promise.all(
@@ -133,23 +131,23 @@ describe('a password reset', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  test('a link is no good once the password was changed otherwise', async () => {
+  test('has a link that ends when the password is changed', async () => {
     const { visitor, username } = await register('changed');
-    const link = await askForReset(username);
+    const link = await requestReset(username);
     const form = await browser().open(link);
     const account = await visitor.open(`${server.origin}/account`);
     await visitor.send(account, { password, newPassword: 'eight quiet harbours' });
     expect((await browser().open(link)).status).toBe(410);
     expect((await browser().send(form, { password: 'nine quiet harbours' })).status).not.toBe(200);
-    expect(await tokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
+    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
   });
 
   test.each([
     ['address', { email: 'elsewhere@example.org' }],
     ['password', { password: 'ten quiet harbours' }],
-  ])('a link is no good once an import has changed the %s', async (what, change) => {
+  ])('has a link that ends when an import changes the %s', async (what, change) => {
     const { username } = await register(`import-${what}`);
-    const link = await askForReset(username);
+    const link = await requestReset(username);
     const { rows } = await server.db.raw('select id from account where username = ?', [username]);
     const account = { id: String(rows[0].id), username };
     await server.load({ accounts: [account] });
@@ -158,32 +156,32 @@ describe('a password reset', () => {
     expect((await browser().open(link)).status).toBe(410);
   });
 
-  test('a trivial password is refused, and the link stays good', async () => {
+  test('refuses a trivial password, and the link still works', async () => {
     const { username } = await register('trivial');
     const visitor = browser();
-    const form = await visitor.open(await askForReset(username));
+    const form = await visitor.open(await requestReset(username));
     const refused = await visitor.send(form, { password: 'password1' });
     expect(refused.status).toBe(400);
     expect((await visitor.send(refused, { password: 'eight quiet harbours' })).status).toBe(200);
   });
 
-  test('an expired link is no good', async () => {
+  test('refuses an expired link', async () => {
     const { username } = await register('expired');
-    const link = await askForReset(username);
+    const link = await requestReset(username);
     await server.db.raw("update one_time_link set expires_at = now() - interval '1 second'");
     expect((await browser().open(link)).status).toBe(410);
   });
 
-  test('links are kept as hashes alone', async () => {
+  test('stores only the hash of a link', async () => {
     const { username } = await register('hashed');
-    const token = new URL(await askForReset(username)).searchParams.get('token') ?? 'none';
+    const token = new URL(await requestReset(username)).searchParams.get('token') ?? 'none';
     const { rows } = await server.db.raw('select json_agg(l)::text as links from one_time_link l');
     expect(rows[0].links).not.toContain(token);
     await server.auth.settle();
     expect(server.log.join('\n')).not.toContain(token);
   });
 
-  test('one recipient is not flooded', async () => {
+  test('limits the emails to one recipient', async () => {
     const { username } = await register('flood');
     for (let n = 0; n < 12; n++) {
       const visitor = browser();
@@ -194,39 +192,39 @@ describe('a password reset', () => {
   });
 });
 
-describe('mail waits in the database', () => {
-  const waiting = async (): Promise<number> =>
+describe('the outbox', () => {
+  const countQueued = async (): Promise<number> =>
     Number((await server.db.raw('select count(*) as n from mail')).rows[0].n);
 
-  test('while the server refuses it, and goes out when it is taken again', async () => {
+  test('keeps an email that the mail server refuses for now, and sends it later', async () => {
     smtp.refuseWith(451);
     const { username } = await register('later');
     await eventually(async () => server.log.some((line) => line.includes('email could not be sent')));
-    expect(await waiting()).toBeGreaterThan(0);
+    expect(await countQueued()).toBeGreaterThan(0);
     smtp.refuseWith(undefined);
     await server.db.raw('update mail set next_try_at = now()');
-    // Any mail makes the outbox be looked at.
-    await register('nudge');
+    // Every new email starts a check of the outbox.
+    await register('next');
     await smtp.mailTo(username);
-    await eventually(async () => (await waiting()) === 0);
+    await eventually(async () => (await countQueued()) === 0);
   });
 
-  test('what the server will never take is given up', async () => {
+  test('drops an email that the mail server refuses permanently', async () => {
     smtp.refuseWith(550);
     await register('never');
     await eventually(async () => server.log.some((line) => line.includes('"givenUp":true')));
     smtp.refuseWith(undefined);
-    await eventually(async () => (await waiting()) === 0);
+    await eventually(async () => (await countQueued()) === 0);
   });
 
-  test('sent mail leaves nothing behind', async () => {
+  test('deletes an email that was sent', async () => {
     const { username } = await register('clean');
     await smtp.mailTo(username);
-    await eventually(async () => (await waiting()) === 0);
+    await eventually(async () => (await countQueued()) === 0);
   });
 });
 
-test('what has had its time is cleaned up: links, trips to providers, counts, browsers', async () => {
+test('expired links, social sign-ins, counts and browsers are deleted', async () => {
   await register('old');
   await server.db.raw(`
     update one_time_link set expires_at = now() - interval '2 hours';

@@ -1,4 +1,4 @@
-// Reads and validates import files: facilities, accounts and clients as JSON (docs/import.md).
+// Reads and validates import files: facilities, accounts and clients as JSON (docs/behaviour.md, "Import files").
 import { createImportReader, elementsOf, findDuplicates } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 
