@@ -9,6 +9,9 @@ export type PublicBooking = Pick<Booking, PublicField>;
 /** All the fields that an update sets. */
 export type BookingChange = Pick<Booking, UpdateField>;
 
+/** The ETags of the condition If-Match, without quotes. Undefined allows every version. */
+export type AllowedEtags = readonly string[] | undefined;
+
 /** The ETag of a booking, without quotes. The database calculates the same value when it checks `If-Match`. */
 export function etagOf({ version, lastUpdatedAt }: Pick<Booking, 'version' | 'lastUpdatedAt'>): string {
   return `${version}-${Date.parse(lastUpdatedAt)}`;

@@ -86,7 +86,7 @@ export function createBookingCreator({ store, idempotency, catalogue, link, now:
         }
         default: {
           const codes = await findConflicts(requested, context);
-          if (outcome === 'duplicate reference') codes.add('BOOK00001');
+          if (outcome === 'external id used') codes.add('BOOK00001');
           if (codes.size > 0) throw bookingError(requested, context, codes);
           return undefined;
         }
@@ -104,7 +104,7 @@ export function createBookingCreator({ store, idempotency, catalogue, link, now:
     { externalBookingId }: ErrorContext,
   ): Promise<Set<ErrorCode>> {
     const codes = new Set<ErrorCode>();
-    if (externalBookingId !== '' && (await store.isReferenced(externalBookingId))) codes.add('BOOK00001');
+    if (externalBookingId !== '' && (await store.isExternalIdUsed(externalBookingId))) codes.add('BOOK00001');
     for (const code of await findConflictCodes(requested, store)) codes.add(code);
     return codes;
   }

@@ -67,9 +67,7 @@ export function bookingError(
   return badRequest([...requested.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
 }
 
-/**
- * The error codes of other bookings and of the bay's state. The booking `exceptId`, which is updated, does not count.
- */
+/** The error codes of the bay and its bookings. An update passes the id of its booking as `exceptId`. */
 export async function findConflictCodes(
   { bay, interval }: Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>,
   store: Pick<BookingStore, 'findConflicts'>,

@@ -58,34 +58,34 @@ function fieldsThat(condition: (column: Column) => boolean): Field[] {
 }
 
 /** `id, external_booking_id, …`, each with `prefix`. */
-export function columnList(of: readonly Field[], prefix = ''): string {
-  return of.map((field) => `${prefix}${table[field].column}`).join(', ');
+export function columnList(names: readonly Field[], prefix = ''): string {
+  return names.map((field) => `${prefix}${table[field].column}`).join(', ');
 }
 
 /** `booking.id as "id", …`: the rows of a statement with this list are bookings. `from` is a table or CTE. */
-export function selectList(of: readonly Field[], from = 'booking'): string {
-  return of.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
+export function selectList(names: readonly Field[], from = 'booking'): string {
+  return names.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
 }
 
 /** The parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
-export function parameters<F extends Field>(of: readonly F[], first: number): Readonly<Record<F, string>> {
-  const entries = of.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
+export function parameters<F extends Field>(names: readonly F[], first: number): Readonly<Record<F, string>> {
+  const entries = names.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
   return Object.fromEntries(entries) as Record<F, string>;
 }
 
 /** `bay_id = $5::text, …`: sets each field to its parameter. */
-export function assignments<F extends Field>(of: readonly F[], parameter: Readonly<Record<F, string>>): string {
-  return of.map((field) => `${table[field].column} = ${parameter[field]}`).join(', ');
+export function assignments<F extends Field>(names: readonly F[], parameter: Readonly<Record<F, string>>): string {
+  return names.map((field) => `${table[field].column} = ${parameter[field]}`).join(', ');
 }
 
 /** The values of the parameters of these fields. */
-export function valuesOf<F extends Field>(of: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {
-  return of.map((field) => source[field]);
+export function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {
+  return names.map((field) => source[field]);
 }
 
 /** These fields of `source`; null where it has no value. */
-export function pick<F extends Field>(of: readonly F[], source: Readonly<Partial<Record<F, unknown>>>) {
+export function pick<F extends Field>(names: readonly F[], source: Readonly<Partial<Record<F, unknown>>>) {
   const picked: Partial<Record<F, unknown>> = {};
-  for (const field of of) picked[field] = source[field] ?? null;
+  for (const field of names) picked[field] = source[field] ?? null;
   return picked as Pick<Booking, F>;
 }

@@ -66,8 +66,8 @@ export type StoreResponseOutcome = 'stored' | 'key used' | 'key in progress';
 
 /**
  * Stores the response in the transaction that inserts the booking, so that either both exist or neither. If another
- * transaction has stored a response for the same key and has not ended, this one waits for a second. After 'key in
- * progress' PostgreSQL has aborted the transaction.
+ * transaction has stored a response for the same key and has not ended, this one waits for a second. With the outcome
+ * 'key in progress', PostgreSQL has aborted the transaction.
  */
 export async function storeResponse(
   run: Run,

@@ -1,10 +1,9 @@
 // SQL that reads, locks and writes bookings and their external booking ids.
 //
 // Every statement names one facility, or touches only booking_reference by its key. The same text therefore runs on a
-// single PostgreSQL and on a distributed database (docs/decisions/0003-the-facility-leads-every-key.md). A test checks
+// single PostgreSQL and on a distributed database (docs/decisions/0003-facility-id-in-every-key.md). A test checks
 // this rule.
-
-import type { Booking, BookingChange } from '../booking.ts';
+import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
 import { appendChange, countDeleted, countInserted, countUpdated, hourOf } from '../counts/log-statements.ts';
 import { assignments, columnList, fields, parameters, selectList, updateFields, valuesOf } from './columns.ts';
 
@@ -16,12 +15,11 @@ const milliseconds = "(extract(epoch from booking.last_updated_at at time zone '
 const etag = `(booking.version::text || '-' || ${milliseconds}::text)`;
 
 export type BookingKey = Pick<Booking, 'facilityId' | 'id'>;
-type Etags = readonly string[] | undefined;
 
 export const bookingReads = {
   find: `select ${selectList(fields)} from booking where facility_id = any($1) and id = $2::uuid`,
 
-  /** Finds out why a bay cannot be booked from $3 to $4. No row: it does not exist. Booking $5 does not count. */
+  /** Reports why bay $2 cannot be booked from $3 to $4, apart from booking $5. No row if the bay does not exist. */
   conflicts: `select bookable, $3::timestamptz is not null and exists (
   select from booking where facility_id = $1 and bay_id = $2 and id is distinct from $5::uuid and ${bookedRange}
     && tstzrange($3::timestamptz, $4::timestamptz, case when $3::timestamptz = $4::timestamptz then '[]' else '[)' end)
@@ -45,9 +43,11 @@ const insertBooking = `insert into booking (${columnList(fields)}, location_id)
   returning facility_id, id, version, location_id, start_date`;
 
 const updateParameter = parameters(updateFields, 5);
-/** `etags` are the values of If-Match; undefined allows every version. */
-export const updateValues = (key: BookingKey, change: BookingChange, etags: Etags, at: Date): unknown[] => [
-  ...[key.facilityId, key.id, at.toISOString(), etags ?? null],
+export const updateValues = (key: BookingKey, change: BookingChange, etags: AllowedEtags, at: Date): unknown[] => [
+  key.facilityId,
+  key.id,
+  at.toISOString(),
+  etags ?? null,
   ...valuesOf(updateFields, change),
 ];
 
@@ -71,7 +71,11 @@ const updateBooking = `locked as materialized (
   returning ${columnList(fields, 'booking.')}, booking.location_id, ${hourOf('booking.start_date')} as hour
 )`;
 
-export const deleteValues = (key: BookingKey, etags: Etags): unknown[] => [key.facilityId, key.id, etags ?? null];
+export const deleteValues = (key: BookingKey, etags: AllowedEtags): unknown[] => [
+  key.facilityId,
+  key.id,
+  etags ?? null,
+];
 
 const deleteBooking = `delete from booking
   where facility_id = $1 and id = $2::uuid and ($3::text[] is null or ${etag} = any($3))`;

@@ -5,19 +5,16 @@
 // distributed table renames its constraints.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
-import type { Booking, BookingChange } from '../booking.ts';
+import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
 import { pick, updateFields } from './columns.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from './idempotency-store.ts';
 import { type BookingKey, bayStatements, bookingReads, referenceStatements } from './statements.ts';
 import { isoTimestamps } from './timestamps.ts';
 import { createWriterSelection } from './writer-selection.ts';
 
-/**
- * `conflict`: the booking or its bay does not exist, the bay is not bookable or not free, or the ETag has changed.
- * `findConflicts` tells more about the bay.
- */
-export type Conflict = 'conflict';
-export type CreateOutcome = 'created' | 'duplicate reference' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
+/** The booking or its bay does not exist, the bay is not bookable or not free, or the booking has another ETag. */
+type Conflict = 'conflict';
+export type CreateOutcome = 'created' | 'external id used' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
 export type UpdateOutcome = Booking | 'overlap' | Conflict;
 
 export interface BayConflicts {
@@ -66,20 +63,14 @@ export function createBookingStore(db: Database) {
         const stored = response ? await storeResponse(run, response, booking) : 'stored';
         if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
         const rows = await run(...reference, ...writer.insert(booking));
-        const [inserted] = rows.slice(reference.length);
-        if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('duplicate reference');
-        if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
+        if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
+        if (rows[reference.length]?.length === 0) throw new Rollback<CreateOutcome>('conflict');
         return 'created';
       });
     },
 
     /** Updates a booking whose old and new bay belong to the same facility. */
-    update: async (
-      key: BookingKey,
-      change: BookingChange,
-      etags: readonly string[] | undefined,
-      at: Date,
-    ): Promise<UpdateOutcome> => {
+    update: async (key: BookingKey, change: BookingChange, etags: AllowedEtags, at: Date): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
       try {
         return await atomically<UpdateOutcome>(writer.needsTransaction, async (run) => {
@@ -102,7 +93,7 @@ export function createBookingStore(db: Database) {
       { facilityId: oldFacilityId, id, bayId: oldBayId, externalBookingId }: Booking,
       facilityId: string,
       change: BookingChange,
-      etags: readonly string[] | undefined,
+      etags: AllowedEtags,
       at: Date,
     ): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
@@ -115,9 +106,10 @@ export function createBookingStore(db: Database) {
         .map((bay): Statement => [bayStatements.lock, bay]);
       return atomically<UpdateOutcome>(true, async (run) => {
         const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
-        const [deleted] = ((await run(...reference, ...locks, deletion)).at(-1) ?? []) as Booking[];
+        const deleted = rowOfLast(await run(...reference, ...locks, deletion));
         if (!deleted) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
+        // The column table lists the fields of an update, so a new field cannot be forgotten here.
         const moved: Booking = {
           ...deleted,
           ...pick(updateFields, change),
@@ -132,15 +124,12 @@ export function createBookingStore(db: Database) {
     },
 
     /** Returns false if the booking does not exist, or has another ETag. */
-    delete: async (
-      { facilityId, id, externalBookingId }: Booking,
-      etags: readonly string[] | undefined,
-    ): Promise<boolean> => {
+    delete: async ({ facilityId, id, externalBookingId }: Booking, etags: AllowedEtags): Promise<boolean> => {
       const writer = await selectWriter();
       const reference = referenceStatement(externalBookingId, referenceStatements.delete, [id]);
       return atomically(writer.needsTransaction || reference.length > 0, async (run) => {
         const deletion = writer.delete({ facilityId, id }, etags);
-        const [deleted] = ((await run(...reference, deletion)).at(-1) ?? []) as Booking[];
+        const deleted = rowOfLast(await run(...reference, deletion));
         if (!deleted) throw new Rollback(false);
         const counts = writer.countDelete(deleted);
         if (counts.length > 0) await run(...counts);
@@ -148,7 +137,7 @@ export function createBookingStore(db: Database) {
       });
     },
 
-    /** Why a bay cannot be booked. Undefined if the bay does not exist. The booking `exceptId` does not count. */
+    /** Why a bay cannot be booked, apart from the booking `exceptId`. Undefined if the bay does not exist. */
     findConflicts: async (
       { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
       interval: { readonly start: Date; readonly end: Date } | undefined,
@@ -159,9 +148,14 @@ export function createBookingStore(db: Database) {
       return (await query<BayConflicts>(db, bookingReads.conflicts, values))[0];
     },
 
-    isReferenced: async (externalBookingId: string): Promise<boolean> =>
+    isExternalIdUsed: async (externalBookingId: string): Promise<boolean> =>
       (await query(db, referenceStatements.find, [externalBookingId])).length > 0,
   };
+}
+
+/** The booking that the last of several statements returned. */
+function rowOfLast(rows: readonly (readonly object[])[]): Booking | undefined {
+  return rows.at(-1)?.[0] as Booking | undefined;
 }
 
 function referenceStatement(externalBookingId: string | null, sql: string, values: readonly string[]): Statement[] {

@@ -1,13 +1,12 @@
 // Defines how a booking and its counts are written: by one implementation for a single PostgreSQL, and by another one
 // for a distributed database.
 import type { Statement } from '@bay-booking/service/database/transaction';
-import type { Booking, BookingChange } from '../booking.ts';
+import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
 import type { BookingKey } from './statements.ts';
 
 /**
  * The methods return statements, which the caller runs. `countUpdate` and `countDelete` return the statements that must
- * follow an update or a delete in the same transaction. `etags` are the values of If-Match; undefined allows every
- * version.
+ * follow an update or a delete in the same transaction.
  */
 export interface BookingWriter {
   /** Whether a write takes several statements, and therefore a transaction. */
@@ -19,10 +18,10 @@ export interface BookingWriter {
   insert(booking: Booking): readonly [Statement, ...Statement[]];
 
   /** Returns the updated booking; no row if it or its bay does not exist, or the bay or an ETag prevents the update. */
-  update(key: BookingKey, change: BookingChange, etags: readonly string[] | undefined, at: Date): Statement;
+  update(key: BookingKey, change: BookingChange, etags: AllowedEtags, at: Date): Statement;
   countUpdate(updated: Booking): readonly Statement[];
 
   /** Returns the deleted booking; no row if it does not exist, or an ETag prevents the deletion. */
-  delete(key: BookingKey, etags: readonly string[] | undefined): Statement;
+  delete(key: BookingKey, etags: AllowedEtags): Statement;
   countDelete(deleted: Booking): readonly Statement[];
 }
