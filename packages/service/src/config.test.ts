@@ -24,7 +24,7 @@ const fields = {
   origins: optional('ORIGINS', list, []),
 };
 
-test('every fault is listed at once, by variable name', () => {
+test('all errors are reported together, by variable name', () => {
   expect.assertions(2);
   try {
     readConfig({ DATABASE_URL: 'mysql://x', PORT: '70000', TTL: '1.5' }, fields);
@@ -39,7 +39,7 @@ test('every fault is listed at once, by variable name', () => {
   }
 });
 
-test('an unset or empty variable takes its default', () => {
+test('an unset or empty variable gets its default', () => {
   const config = readConfig(
     { DATABASE_URL: 'postgres://h/d', BASE_URL: 'https://b.example/', PORT: ' ', ORIGINS: 'a, b,,' },
     fields,
@@ -54,14 +54,17 @@ test('an unset or empty variable takes its default', () => {
   expect(Object.isFrozen(config)).toBe(true);
 });
 
-describe('kinds of value', () => {
-  test.each(['https://b.example/?a=b', 'https://b.example/#a', 'https://b.example/?'])('no address: %s', (written) => {
-    expect(() => baseUrl(written)).toThrow('must hold no query and no fragment');
-  });
+describe('parsers', () => {
+  test.each(['https://b.example/?a=b', 'https://b.example/#a', 'https://b.example/?'])(
+    'baseUrl rejects %s',
+    (written) => {
+      expect(() => baseUrl(written)).toThrow('must contain no query and no fragment');
+    },
+  );
 
-  test('an address that holds a password, which is not repeated', () => {
+  test('httpUrl and baseUrl reject a password without repeating it', () => {
     for (const kind of [httpUrl, baseUrl])
-      expect(() => kind('https://me:secret@b.example')).toThrow(/^must hold no user and no password$/);
+      expect(() => kind('https://me:secret@b.example')).toThrow(/^must contain no user and no password$/);
     expect(baseUrl('https://b.example/path/')).toBe('https://b.example/path');
     expect(httpUrl('https://b.example/keys?a=b')).toBe('https://b.example/keys?a=b');
   });
@@ -71,7 +74,7 @@ describe('kinds of value', () => {
     ['0', false],
     ['ON', true],
     ['no', false],
-  ])('flag %s', (written, value) => {
+  ])('flag parses %s', (written, value) => {
     expect(flag(written)).toBe(value);
   });
 
@@ -81,22 +84,22 @@ describe('kinds of value', () => {
     ['false', false],
     ['10.0.0.0/8', '10.0.0.0/8'],
     ['loopback, 2001:db8::/32', 'loopback, 2001:db8::/32'],
-  ])('TRUST_PROXY %s', (written, value) => {
+  ])('trustProxy parses %s', (written, value) => {
     expect(trustProxy(written)).toBe(value);
   });
 
-  test.each(['banana', 'True', '10.0.0.0/33', '10.0.0.0/8/8', '1,'])('no TRUST_PROXY: %s', (written) => {
+  test.each(['banana', 'True', '10.0.0.0/33', '10.0.0.0/8/8', '1,'])('trustProxy rejects %s', (written) => {
     expect(() => trustProxy(written)).toThrow('must be true, false, a number of proxies, or a list of addresses');
   });
 
-  test('SCOPE_BASE is a URI', () => {
+  test('scopeBase accepts URIs without spaces and quotes', () => {
     expect(scopeBase('https://scopes.example/x/')).toBe('https://scopes.example/x');
     for (const written of ['a b', 'no-uri', 'https://a.example/"']) {
       expect(() => scopeBase(written)).toThrow('must be a URI without spaces');
     }
   });
 
-  test('a choice names what there is', () => {
+  test('oneOf lists the choices in its error', () => {
     expect(() => oneOf('on', 'off')('maybe')).toThrow('must be one of on, off');
   });
 });

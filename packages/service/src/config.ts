@@ -1,20 +1,20 @@
-// What does the environment say? Variables become one typed, frozen object; every fault is reported at once, by variable name
-// (contract section 2). An empty variable counts as unset.
+// Reads the configuration of a service from environment variables into one typed, frozen object (docs/behaviour.md, "Configuration").
+// All errors are reported together. An empty variable counts as unset.
 import { isIP } from 'node:net';
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
+  /** One sentence per error, which begins with the name of the variable. */
   readonly errors: readonly string[];
 
   constructor(errors: readonly string[]) {
-    super(
-      `The configuration has ${errors.length === 1 ? 'a fault' : `${errors.length} errors`}:\n${errors.map((error) => `  ${error}`).join('\n')}`,
-    );
+    const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
+    super(`The configuration has ${count}:\n${errors.map((error) => `  ${error}`).join('\n')}`);
     this.errors = errors;
   }
 }
 
-/** One variable: how it is read, and what stands in for it when it is unset (without `fallback` it is mandatory). */
+/** A variable. Without `fallback` it is mandatory. */
 export interface Field<T> {
   readonly variable: string;
   /** Throws an Error whose message completes the sentence "VARIABLE …". */
@@ -25,7 +25,7 @@ export interface Field<T> {
 type Fields = Readonly<Record<string, Field<unknown>>>;
 export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
 
-/** @throws {ConfigError} naming every variable that is missing or malformed */
+/** @throws {ConfigError} with every variable that is missing or invalid */
 export function readConfig<const F extends Fields>(environment: NodeJS.ProcessEnv, fields: F): Config<F> {
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
@@ -58,19 +58,19 @@ export function optional<T>(variable: string, parse: (text: string) => T, fallba
 
 export const text = (value: string): string => value;
 
-/** A whole number within inclusive bounds. */
+/** Parses a whole number between `min` and `max`, both included. */
 export const integer =
-  (least: number, greatest: number) =>
+  (min: number, max: number) =>
   (value: string): number => {
     const number = Number(value);
-    if (!/^-?\d+$/.test(value) || number < least || number > greatest) {
-      throw new Error(`must be a whole number from ${least} to ${greatest}`);
+    if (!/^-?\d+$/.test(value) || number < min || number > max) {
+      throw new Error(`must be a whole number from ${min} to ${max}`);
     }
     return number;
   };
 
 export const port = integer(0, 65_535);
-/** Seconds, one at least and ten years at most. */
+/** At most ten years. */
 export const seconds = integer(1, 315_360_000);
 
 export const flag = (value: string): boolean => {
@@ -86,7 +86,7 @@ export const oneOf =
     return value;
   };
 
-/** An absolute address, answered without a slash at its end. */
+/** Parses an absolute URL and removes slashes from its end. */
 export const url =
   (...protocols: readonly string[]) =>
   (value: string): string => {
@@ -97,22 +97,23 @@ export const url =
     return value.replace(/\/+$/, '');
   };
 
-/** Without user and password: nothing would send them, and what fails would log them. */
+/** Credentials in a URL are rejected: requests would not send them, and error messages would log them. */
 export const httpUrl = (value: string): string => {
   const address = url('http:', 'https:')(value);
   const { username, password } = new URL(address);
-  if (username || password) throw new Error('must hold no user and no password');
+  if (username || password) throw new Error('must contain no user and no password');
   return address;
 };
 
-/** To which paths are added. */
+/** A URL to which paths are appended. */
 export const baseUrl = (value: string): string => {
-  if (/[?#]/.test(value)) throw new Error('must hold no query and no fragment');
+  if (/[?#]/.test(value)) throw new Error('must contain no query and no fragment');
   return httpUrl(value);
 };
 
 export const postgresUrl = url('postgres:', 'postgresql:');
 
+/** Parses a list whose entries are separated by commas. */
 export const list = (value: string): readonly string[] =>
   value
     .split(',')
@@ -121,7 +122,7 @@ export const list = (value: string): readonly string[] =>
 
 export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
 
-/** `{scope_base}`, answered without a slash at its end. It becomes part of scopes, which know no spaces and no quotes. */
+/** Parses `{scope_base}` and removes slashes from its end. Scopes contain it, so it must not contain spaces and quotes. */
 export const scopeBase = (value: string): string => {
   const base = value.replace(/\/+$/, '');
   if (!/^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i.test(base) || !URL.canParse(base)) {
@@ -130,10 +131,7 @@ export const scopeBase = (value: string): string => {
   return base;
 };
 
-/**
- * Whom to believe about a client's address, as Express's `trust proxy` takes it: `true`, `false`, a number of hops, or a list of
- * addresses and networks.
- */
+/** Parses the setting `trust proxy` of Express: true, false, a number of proxies, or a list of addresses and networks. */
 export const trustProxy = (value: string): boolean | number | string => {
   if (/^\d+$/.test(value)) return Number(value);
   if (/^(true|false)$/.test(value)) return value === 'true';
@@ -143,21 +141,12 @@ export const trustProxy = (value: string): boolean | number | string => {
   return value;
 };
 
+/** Accepts an address, an address with the length of its prefix, and the networks for which Express has names. */
 function isNetwork(entry: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(entry)) return true;
   const [address = '', prefix, ...rest] = entry.split('/');
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
-  return (
-    prefix === undefined ||
-    (/^\d{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= (version === 4 ? 32 : 128))
-  );
+  const maxPrefix = version === 4 ? 32 : 128;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= maxPrefix);
 }
-
-/** Networks in CIDR notation, separated by commas. An address alone is a network of one address. */
-export const networks = (value: string): readonly string[] => {
-  const entries = list(value);
-  const wrong = entries.find((entry) => isIP(entry.split('/')[0] ?? '') === 0 || !isNetwork(entry));
-  if (wrong !== undefined) throw new Error(`must list networks such as 10.0.0.0/8, and ${wrong} is not one`);
-  return entries;
-};

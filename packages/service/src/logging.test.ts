@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { createLogger } from './logging.ts';
 
-function collect() {
+function createTestLogger() {
   const lines: string[] = [];
   const destination = new Writable({
     write(chunk, _encoding, done) {
@@ -13,8 +13,8 @@ function collect() {
   return { logger: createLogger({ service: 'test', level: 'info', destination }), lines };
 }
 
-test('one JSON object a line, with level, time and service', () => {
-  const { logger, lines } = collect();
+test('a line is one JSON object with level, time and service', () => {
+  const { logger, lines } = createTestLogger();
   logger.info({ a: 1 }, 'hello');
   const line = JSON.parse(lines[0] ?? '');
   expect(line).toMatchObject({ level: 'info', service: 'test', a: 1, msg: 'hello' });
@@ -30,14 +30,14 @@ test.each([
   'access_token',
   'refresh_token',
   'code',
-])('never holds a %s', (key) => {
-  const { logger, lines } = collect();
+])('a field named %s is redacted', (key) => {
+  const { logger, lines } = createTestLogger();
   logger.info({ [key]: 'tell-tale', body: { [key]: 'tell-tale' } }, 'x');
   expect(lines.join()).not.toContain('tell-tale');
 });
 
-test("an error keeps its stack, its code and its cause, and none of PostgreSQL's row data", () => {
-  const { logger, lines } = collect();
+test('an error is logged with stack, code and cause, and without the rows that PostgreSQL quotes', () => {
+  const { logger, lines } = createTestLogger();
   const failure = Object.assign(new Error('conflict', { cause: new Error('inner') }), {
     code: '23P01',
     detail: 'Key (tell-tale)',

@@ -1,4 +1,4 @@
-// How is the process doing? A Prometheus registry with Node's own metrics and, per route, rate, errors and duration (the RED method).
+// Creates the Prometheus registry of a service with the rate, errors and duration of its requests and the metrics of its process.
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { failedLogWrites } from './logging.ts';
 
@@ -6,9 +6,9 @@ export type { Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
-  /** `route` is a template such as `/api/bookings/{id}`, never a raw path: labels stay bounded. Duration in seconds. */
+  /** `route` is a template such as `/api/bookings/{id}`: paths would create endless labels. `duration` is in seconds. */
   readonly observeRequest: (method: string, route: string, status: number, duration: number) => void;
-  /** `code` of an error catalogue, such as BOOK00002. */
+  /** `code` is that of a problem, such as BOOK00002. */
   readonly countProblem: (method: string, route: string, code: string) => void;
 }
 
@@ -17,14 +17,14 @@ export function createMetrics(service: string): Metrics {
   registry.setDefaultLabels({ service });
   const requests = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from a request to its answer, by method, route and status.',
+    help: 'Duration of requests, by method, route and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
   const problems = new Counter({
     name: 'http_problems_total',
-    help: 'Faults that answers named, by the code of the error catalogue.',
+    help: 'Problems in responses, by method, route and error code.',
     labelNames: ['method', 'route', 'code'],
     registers: [registry],
   });
@@ -36,12 +36,12 @@ export function createMetrics(service: string): Metrics {
   };
 }
 
-/** Memory, CPU, event loop and garbage collection; started once per process since it keeps observers alive. */
+/** Adds memory, CPU, event loop and garbage collection. Call it once per process, because its observers never stop. */
 export function collectProcessMetrics(metrics: Metrics): void {
   collectDefaultMetrics({ register: metrics.registry });
   new Counter({
     name: 'log_writes_failed_total',
-    help: 'Blocks of log lines that could not be written, as on a full disk.',
+    help: 'Blocks of log lines that could not be written, for example because the disk is full.',
     registers: [metrics.registry],
     collect() {
       this.reset();

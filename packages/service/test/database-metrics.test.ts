@@ -14,7 +14,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-function observed(url: string) {
+function connectWithMetrics(url: string) {
   db = connectDatabase({ url, applicationName: 'test', poolMax: 3 });
   const metrics = createMetrics('test');
   collectDatabaseMetrics(metrics, { primary: db });
@@ -22,8 +22,8 @@ function observed(url: string) {
 }
 
 describe('database metrics', () => {
-  test('the pool: how many connections are used and free, and the limit', async () => {
-    const registry = observed(database.url);
+  test('report the used and free connections of the pool and its limit', async () => {
+    const registry = connectWithMetrics(database.url);
     await db.transaction(async (transaction) => {
       await transaction.raw('select 1');
       const text = await registry.metrics();
@@ -33,8 +33,8 @@ describe('database metrics', () => {
     expect(await registry.metrics()).toMatch(/state="free",service="test"\} 1/);
   });
 
-  test('a failed statement counts by its SQLSTATE, in a transaction too', async () => {
-    const registry = observed(database.url);
+  test('count a failed statement by SQLSTATE, also in a transaction', async () => {
+    const registry = connectWithMetrics(database.url);
     await expect(db.raw('select * from nowhere')).rejects.toMatchObject({ code: '42P01' });
     await expect(db.transaction((transaction) => transaction.raw('select 1/0'))).rejects.toMatchObject({
       code: '22012',
@@ -44,8 +44,8 @@ describe('database metrics', () => {
     expect(text).toMatch(/database_errors_total\{pool="primary",code="22012",service="test"\} 1/);
   });
 
-  test('a database that cannot be reached counts by the network error', async () => {
-    const registry = observed('postgres://nobody@127.0.0.1:1/none');
+  test('count a failed connection by network error', async () => {
+    const registry = connectWithMetrics('postgres://nobody@127.0.0.1:1/none');
     await expect(db.raw('select 1')).rejects.toBeDefined();
     expect(await registry.metrics()).toMatch(/database_errors_total\{pool="primary",code="ECONNREFUSED"/);
   });

@@ -15,8 +15,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-describe('a statement whose answer is overdue', () => {
-  test('fails as passing trouble, and the next statement gets a connection of its own', async () => {
+describe('a statement whose response is overdue', () => {
+  test('fails with a transient error, and the next statement gets another connection', async () => {
     const [before] = await query<{ pid: number }>(db, 'select pg_backend_pid() as pid');
     const overdue = await query(db, 'select pg_sleep($1)', [20]).catch((error: unknown) => error);
     expect(isUnavailable(overdue)).toBe(true);
@@ -24,47 +24,47 @@ describe('a statement whose answer is overdue', () => {
     expect(after?.pid).not.toBe(before?.pid);
   });
 
-  test('fails within a transaction too, which then is over', async () => {
+  test('fails inside a transaction as well and ends it', async () => {
     const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 });
 
-describe('a server that takes connections and says nothing', () => {
-  test('is passing trouble, to a statement and to a transaction', async () => {
+describe('a server that accepts connections and never responds', () => {
+  test('gives a transient error to a statement and to a transaction', async () => {
     const connections = new Set<Socket>();
     const silent = createServer((socket) => void connections.add(socket.on('error', () => {})));
     await once(silent.listen(0, '127.0.0.1'), 'listening');
     const { port } = silent.address() as AddressInfo;
     const url = `postgres://nobody@127.0.0.1:${port}/nothing`;
-    const mute = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
+    const unresponsive = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
     const failures = await Promise.all(
-      [query(mute, 'select 1'), mute.transaction((transaction) => query(transaction, 'select 1'))].map((asked) =>
-        asked.catch((error: unknown) => error),
+      [query(unresponsive, 'select 1'), unresponsive.transaction((transaction) => query(transaction, 'select 1'))].map(
+        (asked) => asked.catch((error: unknown) => error),
       ),
     );
-    await mute.destroy();
+    await unresponsive.destroy();
     for (const socket of connections) socket.destroy();
     silent.close();
     expect(failures.map(isUnavailable)).toEqual([true, true]);
   });
 });
 
-describe('what PostgreSQL answers', () => {
+describe('isUnavailable', () => {
   const raised = async (code: string) => {
     const raise = query(db, `do $$ begin raise exception using errcode = '${code}'; end $$`);
     return isUnavailable(await raise.catch((error: unknown) => error));
   };
 
   test.each(['08006', '28P01', '40001', '40P01', '53300', '55P03', '57014', '57P01', '58030', 'XX000'])(
-    '%s is passing trouble',
+    'is true for SQLSTATE %s',
     async (code) => {
       expect(await raised(code)).toBe(true);
     },
   );
 
-  test.each(['22P02', '23505', '42P01', '42501', 'P0001'])('%s is none', async (code) => {
+  test.each(['22P02', '23505', '42P01', '42501', 'P0001'])('is false for SQLSTATE %s', async (code) => {
     expect(await raised(code)).toBe(false);
   });
 });

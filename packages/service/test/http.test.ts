@@ -6,7 +6,7 @@ import { type Check, createReadiness } from '../src/http/readiness.ts';
 import { createLogger } from '../src/logging.ts';
 import { createMetrics } from '../src/metrics.ts';
 
-function setUp(checks: Record<string, Check> = {}) {
+function createTestApp(checks: Record<string, Check> = {}) {
   const lines: string[] = [];
   const destination = new Writable({
     write(chunk, _encoding, done) {
@@ -24,13 +24,13 @@ function setUp(checks: Record<string, Check> = {}) {
 }
 
 describe('GET /health', () => {
-  test('live is 200 while the process runs, whatever else is broken', async () => {
-    const { app } = setUp({ database: () => Promise.reject(new Error('database does not answer')) });
+  test('live returns 200 while the process runs, even if a check fails', async () => {
+    const { app } = createTestApp({ database: () => Promise.reject(new Error('database does not answer')) });
     await request(app).get('/health/live').expect(200);
   });
 
-  test('ready is 503 as long as one check fails, and names it', async () => {
-    const { app } = setUp({
+  test('ready returns 503 with the result of every check if one fails', async () => {
+    const { app } = createTestApp({
       database: () => Promise.reject(new Error('database does not answer')),
       keys: async () => {},
     });
@@ -38,22 +38,22 @@ describe('GET /health', () => {
     expect(body.checks).toEqual({ database: 'database does not answer', keys: 'ok' });
   });
 
-  test('ready is 503 when a check does not answer in time', async () => {
-    const { app } = setUp({ database: () => new Promise(() => {}) });
+  test('ready returns 503 if a check times out', async () => {
+    const { app } = createTestApp({ database: () => new Promise(() => {}) });
     const { body } = await request(app).get('/health/ready').expect(503);
     expect(body.checks.database).toBe('no answer in time');
   });
 });
 
 describe('X-Request-Id', () => {
-  test('goes back as it came, and into the log line with the trace', async () => {
-    const { app, lines } = setUp();
+  test('is returned, and logged together with the trace id', async () => {
+    const { app, lines } = createTestApp();
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    const answer = await request(app)
+    const response = await request(app)
       .get('/things/1?code=tell-tale')
       .set('X-Request-Id', 'abc-1')
       .set('traceparent', traceparent);
-    expect(answer.get('X-Request-Id')).toBe('abc-1');
+    expect(response.get('X-Request-Id')).toBe('abc-1');
     const [line] = lines();
     expect(line).toMatchObject({
       requestId: 'abc-1',
@@ -65,15 +65,15 @@ describe('X-Request-Id', () => {
     expect(JSON.stringify(line)).not.toContain('tell-tale');
   });
 
-  test('is made anew when it could break a log or is too long', async () => {
-    const { app } = setUp();
-    const answer = await request(app).get('/things/1').set('X-Request-Id', 'x'.repeat(129));
-    expect(answer.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/);
+  test('is replaced if it is too long', async () => {
+    const { app } = createTestApp();
+    const response = await request(app).get('/things/1').set('X-Request-Id', 'x'.repeat(129));
+    expect(response.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 
-test('GET /metrics counts requests by route template, not by path', async () => {
-  const { app } = setUp();
+test('GET /metrics counts requests by route template and not by path', async () => {
+  const { app } = createTestApp();
   await request(app).get('/things/1');
   await request(app).get('/things/2');
   const { text } = await request(app).get('/metrics').expect(200);
@@ -82,8 +82,8 @@ test('GET /metrics counts requests by route template, not by path', async () => 
   );
 });
 
-test('GET /metrics counts the faults that answers name, by route and code', async () => {
-  const { app, lines } = setUp();
+test('GET /metrics counts the problems of responses by route and code', async () => {
+  const { app, lines } = createTestApp();
   app.post('/things', (_request, response) => {
     response.locals.codes = ['BOOK00002'];
     response.status(400).json({});

@@ -2,14 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { listen } from '../src/lifecycle.ts';
 
 const lifecycle = new URL('../src/lifecycle.ts', import.meta.url).pathname;
 const logging = new URL('../src/logging.ts', import.meta.url).pathname;
 
-/** A service whose one route answers when its test says so: on a line of standard input. */
+/** A service that responds to its requests when its test writes a line to its standard input. */
 const program = `
   import { runService, serve } from ${JSON.stringify(lifecycle)};
   import { createLogger } from ${JSON.stringify(logging)};
@@ -35,8 +33,9 @@ async function start(stdio: ('pipe' | 'ipc')[] = ['pipe', 'pipe', 'pipe'], port 
   const waiters: (() => void)[] = [];
   lines.on('line', (line) => {
     seen.push(line);
-    for (const wake of waiters.splice(0)) wake();
+    for (const resolve of waiters.splice(0)) resolve();
   });
+  /** Waits for a line of the log that contains `text`. */
   const line = async (text: string): Promise<string> => {
     for (;;) {
       const found = seen.find((candidate) => candidate.includes(text));
@@ -48,26 +47,26 @@ async function start(stdio: ('pipe' | 'ipc')[] = ['pipe', 'pipe', 'pipe'], port 
 }
 
 describe('SIGTERM', () => {
-  test('stops accepting, finishes what is in flight, closes, exits 0', async () => {
+  test('stops accepting, finishes the requests in flight, closes the resources and exits with code 0', async () => {
     const { child: service, line, exited } = await start();
     const { port } = JSON.parse(await line('listening'));
-    const answer = fetch(`http://127.0.0.1:${port}/`);
+    const responding = fetch(`http://127.0.0.1:${port}/`);
     await line('in flight');
     service.kill('SIGTERM');
     await line('stopping');
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
     service.stdin?.write('go\n');
-    const response = await answer;
+    const response = await responding;
     expect(response.headers.get('connection')).toBe('close');
     expect(await response.text()).toBe('done');
     await line('closed');
     expect(await exited).toEqual([0, null]);
   });
 
-  test('a second one does nothing: what is in flight is still finished', async () => {
+  test('sent a second time has no effect: requests in flight are still finished', async () => {
     const { child: service, line, exited } = await start();
     const { port } = JSON.parse(await line('listening'));
-    const answer = fetch(`http://127.0.0.1:${port}/`);
+    const responding = fetch(`http://127.0.0.1:${port}/`);
     await line('in flight');
     service.kill('SIGTERM');
     await line('stopping');
@@ -75,11 +74,11 @@ describe('SIGTERM', () => {
     service.kill('SIGINT');
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
     service.stdin?.write('go\n');
-    expect(await (await answer).text()).toBe('done');
+    expect(await (await responding).text()).toBe('done');
     expect(await exited).toEqual([0, null]);
   });
 
-  test('a connection that has asked nothing yet does not hold the process', async () => {
+  test('closes a connection that has sent nothing', async () => {
     const { child: service, line, exited } = await start();
     const { port } = JSON.parse(await line('listening'));
     const early = connect(port, '127.0.0.1');
@@ -89,35 +88,38 @@ describe('SIGTERM', () => {
     expect(await exited).toEqual([0, null]);
   }, 10_000);
 
-  test('an idle keep-alive connection does not hold the process', async () => {
+  test('closes an idle keep-alive connection', async () => {
     const { child: service, line, exited } = await start();
     const { port } = JSON.parse(await line('listening'));
-    const answer = fetch(`http://127.0.0.1:${port}/`);
+    const responding = fetch(`http://127.0.0.1:${port}/`);
     await line('in flight');
     service.stdin?.write('go\n');
-    await (await answer).text();
+    await (await responding).text();
     service.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
   });
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s ends a service that does not serve yet, with 0', async (signal) => {
-  const starting = `import { runService } from ${JSON.stringify(lifecycle)};
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends a service that is still starting with exit code 0',
+  async (signal) => {
+    const starting = `import { runService } from ${JSON.stringify(lifecycle)};
     runService(() => new Promise(() => { setInterval(() => {}, 1000); console.log('starting'); }));`;
-  child = spawn(process.execPath, ['--input-type=module', '-e', starting], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout as NodeJS.ReadableStream, 'data');
-  child.kill(signal);
-  expect(await once(child, 'exit')).toEqual([0, null]);
-});
+    child = spawn(process.execPath, ['--input-type=module', '-e', starting], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout as NodeJS.ReadableStream, 'data');
+    child.kill(signal);
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  },
+);
 
-test('a service stops when its supervisor is gone', async () => {
+test('a service stops when its parent process is gone', async () => {
   const { child: service, line, exited } = await start(['pipe', 'pipe', 'pipe', 'ipc']);
   await line('listening');
   service.disconnect();
   expect(await exited).toEqual([0, null]);
 });
 
-test('a port that is taken gives one clear line and exit code 1', async () => {
+test('a port that is in use gives one clear line and exit code 1', async () => {
   const first = await start();
   const { port } = JSON.parse(await first.line('listening'));
   const second = spawn(process.execPath, ['--input-type=module', '-e', program, String(port)], {
@@ -125,38 +127,4 @@ test('a port that is taken gives one clear line and exit code 1', async () => {
   });
   const [errors, [code]] = await Promise.all([second.stderr.toArray(), once(second, 'exit')]);
   expect({ code, errors: Buffer.concat(errors).toString() }).toEqual({ code: 1, errors: `port ${port} is taken\n` });
-});
-
-describe('a request that cannot be read', () => {
-  const respondToMalformed = (status: number) => ({
-    headers: { 'Content-Type': 'text/plain' },
-    body: `refused ${status}`,
-  });
-
-  async function say(words: string): Promise<string> {
-    const { port, drain } = await listen((_request, response) => response.end('heard'), 0, { respondToMalformed });
-    const socket = connect(port, '127.0.0.1');
-    socket.end(words);
-    const answer = await text(socket);
-    await drain();
-    return answer;
-  }
-
-  test.each([
-    ['is no HTTP', 400, 'HELLO\r\n\r\n'],
-    ['names no host', 400, 'GET / HTTP/1.1\r\n\r\n'],
-    ['has two lengths', 400, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
-    ['has a header that is too long', 431, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(140_000)}\r\n\r\n`],
-  ])('that %s is answered %i as other failures are, and the connection is closed', async (_what, status, words) => {
-    const answer = await say(words);
-    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    expect(answer).toMatch(/\r\nContent-Type: text\/plain\r\n/);
-    expect(answer).toMatch(/\r\nConnection: close\r\n/);
-    expect(answer.split('\r\n\r\n')[1]).toBe(`refused ${status}`);
-  });
-
-  test('an expectation that is not known is left alone, and HTTP/1.0 needs no host', async () => {
-    expect(await say('GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n')).toMatch(/heard$/);
-    expect(await say('GET / HTTP/1.0\r\n\r\n')).toMatch(/heard$/);
-  });
 });

@@ -1,4 +1,4 @@
-// Contract section 2: `migrate` is safe to run twice and from two hosts at once, and can be run again after it broke off.
+// `migrate` can run twice, from two hosts at the same time, and again after an interruption (docs/behaviour.md, "Start-up").
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 const run = () => migrate({ url: database.url, directory });
-async function ask(sql: string): Promise<readonly unknown[]> {
+async function execute(sql: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   try {
@@ -30,25 +30,25 @@ async function ask(sql: string): Promise<readonly unknown[]> {
   }
 }
 
-test('from two hosts at once, and once more: each migration is applied once', async () => {
+test('two runs at the same time and a third one apply each migration once', async () => {
   const applied = await Promise.all([run(), run()]);
   expect(applied.flat()).toEqual([1]);
   expect(await run()).toEqual([]);
 });
 
-test('a file that was changed after it had been applied is told', async () => {
+test('a file that was changed after it had been applied is an error', async () => {
   await run();
   await writeFile(join(directory, '0001_table.sql'), 'create table other (n int)');
   await expect(run()).rejects.toThrow('migration 1 was changed');
 });
 
-test('an index that was left half built is built anew, not taken for one', async () => {
+test('an invalid index, left by an interrupted run, is built again', async () => {
   const index = '-- no transaction\ncreate unique index concurrently if not exists entry_once on entry (n)';
   await writeFile(join(directory, '0002_expand_once.sql'), index);
   await expect(run()).rejects.toThrow('migration 2 expand_once');
   const isValid = "select indisvalid from pg_index where indexrelid = 'entry_once'::regclass";
-  expect(await ask(isValid)).toEqual([{ indisvalid: false }]);
-  await ask('delete from entry');
+  expect(await execute(isValid)).toEqual([{ indisvalid: false }]);
+  await execute('delete from entry');
   expect(await run()).toEqual([2]);
-  expect(await ask(isValid)).toEqual([{ indisvalid: true }]);
+  expect(await execute(isValid)).toEqual([{ indisvalid: true }]);
 });

@@ -1,4 +1,4 @@
-// Contract section 2, `GET /health/ready`: which schemas does a release serve on?
+// A release is ready only on a schema that it can serve on (docs/behaviour.md, "Health, metrics and logs").
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
 });
 
-/** The migrations of a release. */
+/** Creates a directory with the migrations of a release. */
 async function release(...names: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'release-'));
   folders.push(directory);
@@ -38,7 +38,7 @@ describe('a release is ready', () => {
     await expect(databaseCheck(db, directory)()).resolves.toBeUndefined();
   });
 
-  test('on what the next release has expanded, so that an upgrade takes no instance out', async () => {
+  test('on a schema to which the next release has added something', async () => {
     await migrate({ url: database.url, directory: await release('first', 'expand_second', 'expand_third') });
     await expect(databaseCheck(db, await release('first'))()).resolves.toBeUndefined();
   });
@@ -51,13 +51,13 @@ describe('a release is not ready', () => {
     );
   });
 
-  test('on a schema that is older', async () => {
+  test('on an older schema', async () => {
     await migrate({ url: database.url, directory: await release('first') });
     const check = databaseCheck(db, await release('first', 'expand_second'));
     await expect(check()).rejects.toThrow('schema version 1 is older than 2: run migrate');
   });
 
-  test('on a schema that is newer in more than additions', async () => {
+  test('on a newer schema with incompatible changes', async () => {
     await migrate({ url: database.url, directory: await release('first', 'expand_second', 'contract_third') });
     const check = databaseCheck(db, await release('first'));
     await expect(check()).rejects.toThrow('schema version 3 is newer than 1: this release is too old');

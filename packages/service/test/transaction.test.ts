@@ -23,13 +23,13 @@ const words = async () =>
   (await query<{ text: string }>(db, 'select text from word order by text')).map(({ text }) => text);
 
 describe('a transaction', () => {
-  test('sends its statements together and answers the rows of each', async () => {
-    const answers = await inTransaction(db, async (run) => {
+  test('returns the rows of each statement', async () => {
+    const results = await inTransaction(db, async (run) => {
       const first = await run([insert, ['a', 1]], [insert, ['b', null]]);
       const second = await run(['select text, length from word order by text']);
       return [...first, ...second];
     });
-    expect(answers).toEqual([
+    expect(results).toEqual([
       [{ text: 'a' }],
       [{ text: 'b' }],
       [
@@ -40,13 +40,13 @@ describe('a transaction', () => {
     expect(await words()).toEqual(['a', 'b']);
   });
 
-  test('leaves nothing behind when a statement fails, and none after it is run', async () => {
+  test('is rolled back when a statement fails, and later statements are not executed', async () => {
     const work = inTransaction(db, (run) => run([insert, ['a', 1]], [insert, ['a', 1]], [insert, ['b', 1]]));
     await expect(work).rejects.toMatchObject({ code: '23505' });
     expect(await words()).toEqual([]);
   });
 
-  test('leaves nothing behind when its work throws after its statements', async () => {
+  test('is rolled back when the work throws after its statements', async () => {
     const work = inTransaction(db, async (run) => {
       await run([insert, ['a', 1]]);
       throw new Error('changed my mind');
@@ -55,7 +55,7 @@ describe('a transaction', () => {
     expect(await words()).toEqual([]);
   });
 
-  test('does not pass for done when the failure of a statement is swallowed', async () => {
+  test('fails if the work ignores the failure of a statement', async () => {
     const work = inTransaction(db, async (run) => {
       await run([insert, ['a', 1]]);
       await run([insert, ['a', 1]]).catch(() => {});
@@ -64,13 +64,13 @@ describe('a transaction', () => {
     expect(await words()).toEqual([]);
   });
 
-  test('whose connection is lost is passing trouble, and the next one gets another', async () => {
+  test('fails with a transient error if its connection is lost, and the next one gets another connection', async () => {
     const work = inTransaction(db, (run) => run([insert, ['a', 1]], ['select pg_terminate_backend(pg_backend_pid())']));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
     expect(await words()).toEqual([]);
   });
 
-  test('whose answer is overdue fails, and the next one gets another connection', async () => {
+  test('fails with a transient error if a response is overdue, and the next one gets another connection', async () => {
     const work = inTransaction(db, (run) => run(['select pg_sleep($1)', [20]]));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
     expect(await words()).toEqual([]);
@@ -89,22 +89,22 @@ describe('a transaction', () => {
   });
 });
 
-describe('a statement that is prepared', () => {
-  test('works again after it failed on its first use', async () => {
+describe('a prepared statement', () => {
+  test('works after its first use has failed', async () => {
     const divide = 'select 6 / $1::integer as result';
     await expect(query(db, divide, [0])).rejects.toMatchObject({ code: '22012' });
     expect(await query(db, divide, [2])).toEqual([{ result: 3 }]);
     expect(await query(db, divide, [3])).toEqual([{ result: 2 }]);
   });
 
-  test('may be sent by knex as well', async () => {
+  test('can also be sent by knex', async () => {
     const sql = 'select $1::text as said';
     expect(await query(db, sql, ['a'])).toEqual([{ said: 'a' }]);
     expect((await db.raw('select ?::text as said', ['b'])).rows).toEqual([{ said: 'b' }]);
     expect(await query(db, sql, ['c'])).toEqual([{ said: 'c' }]);
   });
 
-  test('reads its columns as it is told each time', async () => {
+  test('converts its columns with the types of each call', async () => {
     const sql = 'select $1::integer as one';
     const asText = { getTypeParser: () => (text: string) => text };
     expect(await query(db, sql, [1])).toEqual([{ one: 1 }]);
@@ -112,14 +112,14 @@ describe('a statement that is prepared', () => {
     expect(await query(db, sql, [1])).toEqual([{ one: 1 }]);
   });
 
-  test('with a value that cannot be sent fails by itself', async () => {
+  test('with a value that cannot be converted fails alone', async () => {
     const circular: { self?: object } = {};
     circular.self = circular;
     await expect(query(db, 'select $1::json', [circular])).rejects.toThrow(/circular/);
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  test('needs no name where names are lost', async () => {
+  test('is not created with `prepared: false`', async () => {
     const plain = connectDatabase({ url: database.url, applicationName: 'test', prepared: false });
     expect(await query(plain, 'select $1::text as said', ['a'])).toEqual([{ said: 'a' }]);
     expect(await query(plain, 'select name from pg_prepared_statements')).toEqual([]);

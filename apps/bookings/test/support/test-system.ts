@@ -1,6 +1,6 @@
 // Starts the real application on a port, with its own token issuer and its own database that contains the test places.
 import { connectDatabase, type Database, errorCode, onFailure } from '@bay-booking/service/database/database';
-import { type Listening, listen } from '@bay-booking/service/lifecycle';
+import { startHttpServer } from '@bay-booking/service/http/server';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
@@ -86,8 +86,8 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     metrics: createMetrics('bookings'),
     ...(options.now && { now: options.now }),
   });
-  const listening: Listening = await listen(app, 0);
-  const url = `http://127.0.0.1:${listening.port}`;
+  const server = await startHttpServer({ handler: app, port: 0 });
+  const url = `http://127.0.0.1:${server.port}`;
   // Tests change the clock of the service, so the default expiry of a token would be too early.
   const exp = Math.floor(Date.UTC(2099, 0) / 1000);
   const token = (facilities: readonly string[], claims: TokenOptions = {}) =>
@@ -118,7 +118,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     },
     close: async () => {
       jwksCache.close();
-      await listening.drain();
+      await server.drain();
       await db.destroy();
       if (sharing) return;
       await issuer.close();

@@ -1,23 +1,24 @@
-// What if a request is no HTTP, too slow, or has too long a header? No handler sees it, but it is answered as every other failure is, and the
-// connection is closed (contract section 7; RFC 9112 sections 3.2 and 9.6).
+// Responds to requests that Node cannot parse or that time out. No handler gets such a request, so the response is written directly to
+// the socket, and the connection is closed (RFC 9112, sections 3.2 and 9.6).
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 export type MalformedRequestStatus = 400 | 408 | 413 | 431;
 
-/** Headers by name, and the body. */
+/** Returns the headers and the body of the response with this status. */
 export type MalformedRequestResponder = (status: MalformedRequestStatus) => {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
 
-/** By the code of Node's error. */
+/** `code` is that of the error that Node's HTTP parser reports. */
 export function malformedRequestStatus(code: string | undefined): MalformedRequestStatus {
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
 }
 
+/** HTTP/1.0 does not require a Host header. */
 export function hasHost({ httpVersion, headers }: IncomingMessage): boolean {
   return headers.host !== undefined || httpVersion !== '1.1';
 }
@@ -32,12 +33,13 @@ export function sendMalformedResponse(
     return;
   }
   const { headers, body } = respondToMalformed(status);
-  const all = {
+  const allHeaders = {
     ...headers,
     Date: new Date().toUTCString(),
     Connection: 'close',
     'Content-Length': Buffer.byteLength(body),
   };
-  const head = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`, () => socket.destroy());
+  const headerLines = Object.entries(allHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headerLines.join('')}\r\n`;
+  socket.end(head + body, () => socket.destroy());
 }

@@ -1,22 +1,26 @@
-// Can the process serve? Named checks, run together, each with a time limit; simultaneous questions share one run.
+// Checks whether the service can serve requests, for `GET /health/ready` (docs/behaviour.md, "Health, metrics and logs").
 import { type Database, errorCode } from '../database/database.ts';
 import { readMigrations } from '../database/migrate.ts';
 
-/** Resolves when all is well; the message of its rejection is shown to whoever asks, so it holds nothing inner. */
+/** Rejects if the service is not ready. The message of the error is public, so it must not contain internal details. */
 export type Check = () => Promise<void>;
 
 export interface Readiness {
   readonly ready: boolean;
+  /** By the name of the check: 'ok' or the message of its error. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
-const limit = 2_000;
+/** In ms, for each check. */
+const checkTimeout = 2_000;
+const undefinedTable = '42P01';
 
+/** Combines named checks, which run in parallel. Simultaneous calls of the returned function share one run. */
 export function createReadiness(checks: Readonly<Record<string, Check>>): () => Promise<Readiness> {
   let running: Promise<Readiness> | undefined;
   const run = async (): Promise<Readiness> => {
     const results = await Promise.all(
-      Object.entries(checks).map(async ([name, check]) => [name, await outcome(check)] as const),
+      Object.entries(checks).map(async ([name, check]) => [name, await resultOf(check)] as const),
     );
     return { ready: results.every(([, result]) => result === 'ok'), checks: Object.fromEntries(results) };
   };
@@ -28,10 +32,10 @@ export function createReadiness(checks: Readonly<Record<string, Check>>): () => 
   };
 }
 
-async function outcome(check: Check): Promise<string> {
+async function resultOf(check: Check): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('no answer in time'), limit);
+  const timeout = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('no answer in time'), checkTimeout);
   });
   try {
     return await Promise.race([
@@ -39,7 +43,7 @@ async function outcome(check: Check): Promise<string> {
         () => 'ok',
         (error: Error) => error.message,
       ),
-      late,
+      timeout,
     ]);
   } finally {
     clearTimeout(timer);
@@ -47,21 +51,22 @@ async function outcome(check: Check): Promise<string> {
 }
 
 /**
- * The database answers and its schema is one that this release runs on: no migration of its own is missing, and whatever a newer release
- * has applied since is called `expand_…`, so that the instances of the release before serve on while the new ones take over.
+ * Checks that the database responds and that this release can run on its schema: every migration of this release has been applied, and
+ * every later migration is named `expand_…`. Instances of the previous release therefore keep serving during an upgrade.
  */
 export function databaseCheck(db: Database, migrationsDirectory: string): Check {
-  const expected = readMigrations(migrationsDirectory).then((migrations) => migrations.length);
-  expected.catch(() => {});
+  const expectedVersion = readMigrations(migrationsDirectory).then((migrations) => migrations.length);
+  // The error is reported by the check.
+  expectedVersion.catch(() => {});
   return async () => {
-    const wanted = await expected;
+    const expected = await expectedVersion;
     const applied = await appliedMigrations(db);
-    if (applied.length < wanted) {
-      throw new Error(`schema version ${applied.length} is older than ${wanted}: run migrate`);
+    if (applied.length < expected) {
+      throw new Error(`schema version ${applied.length} is older than ${expected}: run migrate`);
     }
-    const breaking = applied.slice(wanted).find(({ name }) => !name.startsWith('expand_'));
-    if (breaking) {
-      throw new Error(`schema version ${breaking.version} is newer than ${wanted}: this release is too old`);
+    const incompatible = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
+    if (incompatible) {
+      throw new Error(`schema version ${incompatible.version} is newer than ${expected}: this release is too old`);
     }
   };
 }
@@ -70,7 +75,7 @@ async function appliedMigrations(db: Database): Promise<readonly { version: numb
   try {
     return await db('schema_migration').select('version', 'name').orderBy('version');
   } catch (error) {
-    if (errorCode(error) === '42P01') return [];
+    if (errorCode(error) === undefinedTable) return [];
     throw new Error('database does not answer', { cause: error });
   }
 }

@@ -1,0 +1,52 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from '@jest/globals';
+import { startHttpServer } from '../src/http/server.ts';
+
+const respondToMalformed = (status: number) => ({
+  headers: { 'Content-Type': 'text/plain' },
+  body: `malformed: ${status}`,
+});
+
+/** Sends raw text to a server that responds 'handled' and returns the raw response. */
+async function send(request: string): Promise<string> {
+  const { port, drain } = await startHttpServer({
+    handler: (_request, response) => response.end('handled'),
+    port: 0,
+    respondToMalformed,
+  });
+  const socket = connect(port, '127.0.0.1');
+  socket.end(request);
+  const response = await text(socket);
+  await drain();
+  return response;
+}
+
+describe('a malformed request', () => {
+  test.each([
+    ['that is not HTTP', 400, 'HELLO\r\n\r\n'],
+    ['without Host', 400, 'GET / HTTP/1.1\r\n\r\n'],
+    ['with two lengths', 400, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
+    ['with a header that is too long', 431, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(140_000)}\r\n\r\n`],
+  ])('%s gets %i from the responder, and the connection is closed', async (_title, status, request) => {
+    const response = await send(request);
+    expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(response).toMatch(/\r\nContent-Type: text\/plain\r\n/);
+    expect(response).toMatch(/\r\nConnection: close\r\n/);
+    expect(response.split('\r\n\r\n')[1]).toBe(`malformed: ${status}`);
+  });
+
+  test('behind a valid one on the same connection gets a response of its own', async () => {
+    const response = await send('GET / HTTP/1.1\r\nHost: a\r\n\r\nHELLO\r\n\r\n');
+    expect(response).toMatch(/^HTTP\/1\.1 200 /);
+    expect(response).toMatch(/handled/);
+  });
+});
+
+test('an unknown expectation is ignored', async () => {
+  expect(await send('GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n')).toMatch(/handled$/);
+});
+
+test('HTTP/1.0 needs no Host', async () => {
+  expect(await send('GET / HTTP/1.0\r\n\r\n')).toMatch(/handled$/);
+});
