@@ -1,5 +1,5 @@
-// What happens when auth, or what bookings hears of its keys, breaks? Bookings verifies with the keys it has; nobody waits long, nobody sees
-// a 500, and all is well again by itself.
+// Tests failures of auth and of its JWKS endpoint. Bookings must go on with the keys that it has, respond quickly,
+// never return a 500, and recover without help.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -36,13 +36,13 @@ afterAll(async () => {
   printMeasurements();
 }, 60_000);
 
-/** Signed by nobody whom bookings knows. */
-async function strangerToken(): Promise<string> {
+/** A token that was signed with a key that auth does not publish. */
+async function tokenOfUnknownKey(): Promise<string> {
   const { privateKey } = await generateKeyPair('ES256');
   return new SignJWT({
     scope: 'https://bay-booking.example/golf/bookings',
     facilities: ['fac-north'],
-    client_id: 'stranger',
+    client_id: 'test',
   })
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: randomUUID() })
     .setIssuer(auth.base)
@@ -51,8 +51,8 @@ async function strangerToken(): Promise<string> {
     .sign(privateKey);
 }
 
-describe('auth is away', () => {
-  test('bookings serves on with the keys it has seen, a new instance waits for them, and auth picks up where it was', async () => {
+describe('auth is down', () => {
+  test('bookings goes on with the keys that it has, and a new instance becomes ready when auth is back', async () => {
     await auth.stop('SIGKILL');
     for (let count = 0; count < 50; count += 1) expect(await bookOnce(bookings.base, token)).toBe(201);
     expect(await bookings.ready()).toBe(true);
@@ -75,56 +75,56 @@ describe('auth is away', () => {
     await fresh.stop('SIGTERM');
   }, 60_000);
 
-  test('one of two instances killed while tokens are asked for: the other one answers, and every token is good', async () => {
+  test('when one of two instances is killed, the other one issues tokens, and every token is valid', async () => {
     const [port] = (await freePorts(1)) as [number];
-    const doomed = await system.startAuth({ port });
-    const bases = [doomed.base, auth.base];
+    const killed = await system.startAuth({ port });
+    const bases = [killed.base, auth.base];
     const tokens: string[] = [];
-    let refused = 0;
-    const ask = async (index: number): Promise<void> => {
+    let retried = 0;
+    const fetchTokens = async (index: number): Promise<void> => {
       for (let turn = index; turn < index + 20; turn += 1) {
         await getToken(bases[turn % 2] as string)
           .catch((error: Error) => {
-            // Whoever cannot be reached is passed over; an answer that is no token would be a failure.
+            // Only connection errors are allowed. A response without a token fails the test.
             expect(error.message).toMatch(/fetch failed|terminated/);
-            refused += 1;
+            retried += 1;
             return getToken(auth.base);
           })
           .then((token) => tokens.push(token));
-        if (tokens.length === 20) doomed.child.kill('SIGKILL');
+        if (tokens.length === 20) killed.child.kill('SIGKILL');
       }
     };
-    await Promise.all([ask(0), ask(1), ask(2)]);
+    await Promise.all([fetchTokens(0), fetchTokens(1), fetchTokens(2)]);
     expect(tokens).toHaveLength(60);
     expect(new Set(tokens).size).toBe(60);
     for (const token of tokens) expect(await bookOnce(bookings.base, token)).toBe(201);
-    recordMeasurement('one auth of two killed', { tokens: tokens.length, askedAgain: refused });
-    await doomed.stop('SIGKILL');
+    recordMeasurement('one of two instances of auth killed', { tokens: tokens.length, retried });
+    await killed.stop('SIGKILL');
   }, 60_000);
 
-  test('told to stop while tokens are asked for: every accepted request is answered, then it exits with 0', async () => {
+  test('on SIGTERM, auth completes every accepted token request and exits with code 0', async () => {
     const [port] = (await freePorts(1)) as [number];
-    const leaving = await system.startAuth({ port });
+    const stopping = await system.startAuth({ port });
     const before = (await system.database.query('auth', 'select now()')).rows[0].now;
-    const asked = Array.from({ length: 20 }, () => getToken(leaving.base));
-    await Promise.race(asked);
-    expect(await leaving.stop('SIGTERM')).toBe(0);
-    const answers = await Promise.allSettled(asked);
-    for (const answer of answers)
-      if (answer.status === 'rejected') expect(String(answer.reason)).toContain('fetch failed');
-    const issued = answers.filter(({ status }) => status === 'fulfilled').length;
+    const requests = Array.from({ length: 20 }, () => getToken(stopping.base));
+    await Promise.race(requests);
+    expect(await stopping.stop('SIGTERM')).toBe(0);
+    const results = await Promise.allSettled(requests);
+    for (const result of results)
+      if (result.status === 'rejected') expect(String(result.reason)).toContain('fetch failed');
+    const issued = results.filter(({ status }) => status === 'fulfilled').length;
     const { rows } = await system.database.query(
       'auth',
       "select count(*)::int as count from audit_event where kind = 'token.issued' and at > $1",
       [before],
     );
     expect(rows[0].count).toBe(issued);
-    recordMeasurement('auth told to stop', { issued });
+    recordMeasurement('auth stopped', { issued });
   }, 60_000);
 });
 
 test.each([60_000, -60_000])(
-  'tokens of an instance of auth whose clock is %s ms off are taken',
+  'bookings accepts tokens of an instance of auth whose clock differs by %s ms',
   async (skew) => {
     const [port] = (await freePorts(1)) as [number];
     const preload = join(import.meta.dirname, 'support/skewed-clock.js');
@@ -135,49 +135,49 @@ test.each([60_000, -60_000])(
   60_000,
 );
 
-describe('what bookings hears of the keys is wrong', () => {
+describe('the JWKS endpoint is broken', () => {
   test.each(['slow', 'garbage', 'empty', 'error'] as const)(
-    '%s: known tokens are served at once, unknown keys are refused soon',
+    '%s: tokens of known keys are accepted at once, tokens of unknown keys are refused within 6 s',
     async (mode) => {
-      const liar = await startLiar();
-      const instance = await system.startBookings({ AUTH_JWKS_URI: liar.uri });
-      liar.mode = mode;
-      const stranger = book(instance.base, await strangerToken(), nextBooking());
+      const jwks = await startBrokenJwks();
+      const instance = await system.startBookings({ AUTH_JWKS_URI: jwks.uri });
+      jwks.mode = mode;
+      const unknownKey = book(instance.base, await tokenOfUnknownKey(), nextBooking());
       for (let count = 0; count < 20; count += 1) {
-        const answer = await book(instance.base, token, nextBooking());
-        expect(answer.status).toBe(201);
-        expect(answer.milliseconds).toBeLessThan(1_000);
+        const response = await book(instance.base, token, nextBooking());
+        expect(response.status).toBe(201);
+        expect(response.milliseconds).toBeLessThan(1_000);
       }
-      const refused = await stranger;
+      const refused = await unknownKey;
       expect(refused).toMatchObject({ status: 401, codes: ['ERR00401'] });
       expect(refused.milliseconds).toBeLessThan(6_000);
       expect(await instance.metric(/^jwks_fetch_failures_total/)).toBeGreaterThan(0);
       expect(await instance.ready()).toBe(true);
       recordMeasurement(`JWKS ${mode}`, { unknownKeyRefusedAfter: refused.milliseconds });
       await instance.stop('SIGTERM');
-      liar.close();
+      jwks.close();
     },
     60_000,
   );
 
-  test('unknown keys without end do not become requests to auth without end', async () => {
-    const asked = await auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/);
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, async () => book(bookings.base, await strangerToken(), nextBooking())),
+  test('many tokens of unknown keys cause only a few requests to auth', async () => {
+    const fetchesBefore = await auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/);
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, async () => book(bookings.base, await tokenOfUnknownKey(), nextBooking())),
     );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
-    const more = (await auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/)) - asked;
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([401]));
+    const more = (await auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/)) - fetchesBefore;
     recordMeasurement('100 unknown keys', { fetches: more });
     expect(more).toBeLessThanOrEqual(15);
   }, 60_000);
 });
 
-describe('what operators look at', () => {
-  test('every metric that an alert or a dashboard names is one that the services have', async () => {
-    // Some are only there where lists are to come from a replica.
-    const readingElsewhere = await system.startBookings({ DATABASE_READ_URL: system.database.urlOf('bookings') });
+describe('alerts and dashboards', () => {
+  test('contain only metrics that the services have', async () => {
+    // Some metrics exist only if lists are read from a replica.
+    const withReplica = await system.startBookings({ DATABASE_READ_URL: system.database.urlOf('bookings') });
     const texts = await Promise.all(
-      [auth, readingElsewhere].map(async ({ base }) => (await fetch(`${base}/metrics`)).text()),
+      [auth, withReplica].map(async ({ base }) => (await fetch(`${base}/metrics`)).text()),
     );
     const known = new Set(
       [...texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name, type]) =>
@@ -200,28 +200,28 @@ describe('what operators look at', () => {
   });
 });
 
-type Mode = 'true' | 'slow' | 'garbage' | 'empty' | 'error';
+type Mode = 'correct' | 'slow' | 'garbage' | 'empty' | 'error';
 
-/** Answers auth's keys, or what a broken server answers. */
-async function startLiar(): Promise<{ readonly uri: string; mode: Mode; readonly close: () => void }> {
-  const held: ServerResponse[] = [];
-  const liar = { uri: '', mode: 'true' as Mode, close: () => {} };
+/** Serves the keys of auth, or a broken response. */
+async function startBrokenJwks(): Promise<{ readonly uri: string; mode: Mode; readonly close: () => void }> {
+  const pending: ServerResponse[] = [];
+  const jwks = { uri: '', mode: 'correct' as Mode, close: () => {} };
   const server: Server = createServer(async (_request, response) => {
     const body: Record<Exclude<Mode, 'slow'>, () => Promise<string> | string> = {
-      true: async () => (await fetch(`${auth.base}/connect/jwks`)).text(),
+      correct: async () => (await fetch(`${auth.base}/connect/jwks`)).text(),
       garbage: () => '<html>',
       empty: () => '{"keys":[]}',
       error: () => '{}',
     };
-    if (liar.mode === 'slow') return void held.push(response);
-    response.writeHead(liar.mode === 'error' ? 500 : 200, { 'Content-Type': 'application/json' });
-    response.end(await body[liar.mode]());
+    if (jwks.mode === 'slow') return void pending.push(response);
+    response.writeHead(jwks.mode === 'error' ? 500 : 200, { 'Content-Type': 'application/json' });
+    response.end(await body[jwks.mode]());
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
-  return Object.assign(liar, {
+  return Object.assign(jwks, {
     uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`,
     close: () => {
-      for (const response of held) response.destroy();
+      for (const response of pending) response.destroy();
       server.closeAllConnections();
       server.close();
     },
