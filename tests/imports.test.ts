@@ -72,6 +72,17 @@ describe('modules of an app', () => {
     expect(violations(({ to }) => to.startsWith('oidc-provider/'))).toEqual([]);
   });
 
+  test('html/ imports nothing from interaction/ or portal/', () => {
+    const pages = /^apps\/auth\/src\/(interaction|portal)\//;
+    expect(violations(({ from, to }) => from.startsWith('apps/auth/src/html/') && pages.test(to))).toEqual([]);
+  });
+
+  test.each(['auth', 'bookings'])('apps/%s/src contains at most eight files, and folders', (app) => {
+    const directly = modules.filter((file) => new RegExp(`^apps/${app}/src/[^/]+$`).test(file));
+    expect(directly.length).toBeGreaterThan(0);
+    expect(directly.length).toBeLessThanOrEqual(8);
+  });
+
   test('stores know nothing of HTTP and pages', () => {
     const store = /(^|[/-])store\.ts$|\/storage\/|\/statements\.ts$/;
     const http = /^express$|\/src\/(http|html)\/|[/-](pages?|routes|endpoints)\.ts$/;
