@@ -9,9 +9,9 @@ import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { findPsql } from '@bay-booking/testkit/programs';
+import { read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { queryOnce } from './support/database-server.ts';
-import { read, root, shellBlocks } from './support/repository.ts';
 
 const sectionOf = (page: string, title: string): string =>
   read(`docs/operations/${page}`).split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';

@@ -2,11 +2,11 @@
 // Also calls the service with the types that are generated from the OpenAPI document.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { read, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import createClient from 'openapi-fetch';
 import type { paths } from './generated/bookings-api.ts';
 import { type RunningSystem, startSystem } from './support/npm-start.ts';
-import { read, shellBlocks } from './support/repository.ts';
 import { getToken } from './support/test-system.ts';
 
 const run = promisify(execFile);

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 
 const sum = { passed: 0, failed: 0, skipped: 0 };
-for (const file of globSync('{apps/*,packages/*,tests,bench}/.jest/counts.json')) {
+for (const file of globSync('{apps/*,packages/*,tests,repository-tests,bench}/.jest/counts.json')) {
   const counts = JSON.parse(readFileSync(file, 'utf8'));
   for (const key in sum) sum[key] += counts[key];
 }

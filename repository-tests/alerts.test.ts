@@ -1,10 +1,11 @@
 // Checks that the alerts and dashboards use metrics that the services have, and that every alert has an entry in the
 // runbook.
+
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
+import { anchorsOf, findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { Document } from './support/infrastructure.ts';
-import { anchorsOf, findFiles, read } from './support/repository.ts';
 
 /** The names before a selector, a range or an operator: neither functions nor labels. */
 const metricsOfExpression = (expression: string): readonly string[] =>

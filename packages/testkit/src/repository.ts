@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-export const root = join(import.meta.dirname, '../..');
+export const root = join(import.meta.dirname, '../../..');
 export const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 const notOurs = (path: string): boolean => path === 'node_modules' || path === '.data' || path === 'generated';

@@ -1,8 +1,9 @@
 // Checks that the documents are true to the repository: the files, tests, links and sections that they name exist.
+
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { anchorsOf, findFiles, headingsOf, read, root } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
-import { anchorsOf, findFiles, headingsOf, read, root } from './support/repository.ts';
 
 const exists = (path: string): boolean => existsSync(join(root, path));
 const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench}/**/*.md');

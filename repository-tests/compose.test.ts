@@ -1,8 +1,8 @@
 // Checks docker-compose.yml: privileges, logs, ports, secrets, and the environment variables of the services.
+import { read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { type Document, variablesOf } from './support/infrastructure.ts';
-import { read } from './support/repository.ts';
 
 describe('docker-compose.yml', () => {
   const compose: Document = parse(read('docker-compose.yml'), { merge: true });

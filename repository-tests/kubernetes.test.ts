@@ -1,5 +1,7 @@
 // Validates the Kubernetes manifests offline against the schemas of the API, and compares them with the services.
+
 import { join } from 'node:path';
+import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
@@ -12,7 +14,6 @@ import { Service } from 'kubernetes-models/v1/Service';
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
 import { parse, parseAllDocuments } from 'yaml';
 import { type Document, variablesOf } from './support/infrastructure.ts';
-import { findFiles, read } from './support/repository.ts';
 
 describe('Kubernetes', () => {
   const models: Record<string, new (document: Document) => { validate(): void }> = {

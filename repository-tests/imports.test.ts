@@ -1,7 +1,8 @@
 // Checks the import rules of docs/architecture.md: which modules may import which, read the environment and contain
 // SQL.
+
+import { type Import, importsOf, modules, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
-import { type Import, importsOf, modules, read } from './support/repository.ts';
 
 const imports = modules.flatMap(importsOf);
 

@@ -1,5 +1,5 @@
 // What the tests of the images, the compose file and the Kubernetes manifests share.
-import { read } from './repository.ts';
+import { read } from '@bay-booking/testkit/repository';
 
 // biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path
 export type Document = any;
