@@ -11,7 +11,7 @@ afterAll(async () => {
   await server.close();
 });
 
-test('while the table is locked, the events of one statement and 5000 more wait, and further events are only logged', async () => {
+test('while the table is locked, one statement and 5000 events wait, and further events are only logged', async () => {
   const audit = createAudit({ db: server.db, logger: quietLogger });
   const locked = await server.db.transaction();
   await locked.raw('lock table audit_event in exclusive mode');
@@ -23,7 +23,8 @@ test('while the table is locked, the events of one statement and 5000 more wait,
   await locked.commit();
   await Promise.all(flushes);
   const { rows } = await server.db.raw(
-    "select (detail ->> 'burst')::int as burst, count(*)::int as n from audit_event where kind = 'test.burst' group by 1 order by 1",
+    `select (detail ->> 'burst')::int as burst, count(*)::int as n
+       from audit_event where kind = 'test.burst' group by 1 order by 1`,
   );
   expect(rows).toEqual([
     { burst: 0, n: 5_000 },

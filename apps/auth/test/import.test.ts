@@ -41,7 +41,7 @@ const requestToken = (id: string, secret: string) =>
 describe('an invalid import names the path of each error and changes nothing', () => {
   test.each<[string, unknown, string[]]>([
     ['the document is not an object', [], ['/: must be object']],
-    ['an unknown section', { people: [] }, ['/people: is not known']],
+    ['an unknown section', { users: [] }, ['/users: is not known']],
     ['a mandatory field is missing', { facilities: [{ id: 'f' }] }, ['/facilities/0/name: is missing']],
     [
       'several errors are reported together',
@@ -374,7 +374,7 @@ describe('an import inserts or updates by id', () => {
 
   test('a confidential client stays confidential if its secret is left out', async () => {
     const client = { client_id: 'back-end', redirect_uris: ['https://c.example/cb'], scope: `openid ${scopes.play}` };
-    const ask = async (more: object) =>
+    const redeemCode = async (more: object) =>
       statusAndBody(
         await server.post('/connect/token', {
           grant_type: 'authorization_code',
@@ -386,10 +386,10 @@ describe('an import inserts or updates by id', () => {
       );
     await load({ clients: [{ ...client, client_secret: 'kept' }] });
     await load({ clients: [{ ...client, client_name: 'Renamed' }] });
-    expect(await ask({})).toMatchObject({ status: 401, error: 'invalid_client' });
-    expect(await ask({ client_secret: 'kept' })).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await redeemCode({})).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await redeemCode({ client_secret: 'kept' })).toMatchObject({ status: 400, error: 'invalid_grant' });
     await load({ clients: [{ ...client, token_endpoint_auth_method: 'none' }] });
-    expect(await ask({})).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await redeemCode({})).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 });
 

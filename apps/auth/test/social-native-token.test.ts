@@ -95,7 +95,7 @@ const live = { active: true, client_id: app, sub: 'u-1' };
 const valid = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
 const past = Math.floor(Date.now() / 1000) - 60;
 
-describe('a native token is accepted if the provider says that it is live and was issued to one of nativeAudiences', () => {
+describe('a native token is accepted if the provider says that it is valid and issued to one of nativeAudiences', () => {
   test.each<[string, string, Responses]>([
     ['tokenInfo', 'aud', { token: { aud: app, sub: 'u-1' } }],
     ['tokenInfo', 'one of several values of aud', { token: { aud: ['another-app', app], sub: 'u-1' } }],

@@ -1,5 +1,5 @@
-// Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider login"
-// and "Native social token exchange").
+// Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider
+// login" and "Native social token exchange").
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ const callbackFor = async (login: Page, user: string): Promise<URL> => {
 };
 
 describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
-  test('the user logs in at the provider, an account is created, and the code yields access_token and refresh_token', async () => {
+  test('the user logs in, an account is created, and the code yields access_token and refresh_token', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
     expectSignInPageOf(name, login);
@@ -105,7 +105,7 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     expect(decodeJwt(String(tokens.access_token)).sub).not.toBe('acc-player');
   });
 
-  test('a user who cancels at the provider that acr_values chose returns to the client with access_denied', async () => {
+  test('a user who cancels returns to the client with access_denied if acr_values chose the provider', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}`, state: 'client-state' }));
     const cancelled = await signInAs(visitor, login, '');
@@ -116,7 +116,7 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     });
   });
 
-  test('a user who cancels at a provider chosen on the sign-in page returns to that page with a notice', async () => {
+  test('a user who cancels returns to the sign-in page with a notice if they chose the provider there', async () => {
     const visitor = browser();
     const cancelled = await signInAs(visitor, await choose(visitor, await visitor.open(authorize()), name), '');
     expect(cancelled.status).toBe(200);
@@ -128,7 +128,7 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     expect((await redeem(await visitor.send(consent, {}, allow))).status).toBe(200);
   });
 
-  test('an error of the provider is shown on a page with links to try again and to sign in in another way', async () => {
+  test('an error of the provider shows a page with links to try again and to sign in otherwise', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
     const callback = await callbackFor(login, '');
@@ -223,7 +223,7 @@ test('a sign-in that began on our own page returns to a page of this site', asyn
   expect((await signInAs(visitor, evil, ada)).url.origin).toBe(server.origin);
 });
 
-test('a user who cancels at a provider chosen on our own page returns to it with a notice, and signs in there', async () => {
+test('a user who cancels a sign-in that began on our own page returns to that page with a notice', async () => {
   const visitor = browser();
   const signIn = await visitor.open(`${server.origin}/sign-in?return=/signed-out`);
   const cancelled = await signInAs(visitor, await choose(visitor, signIn, 'facebook'), '');
@@ -253,7 +253,7 @@ describe('social_access_token', () => {
         ...form,
       }),
     );
-  const subOf = (answer: Record<string, unknown>) => decodeJwt(String(answer.access_token)).sub;
+  const subOf = (response: Record<string, unknown>) => decodeJwt(String(response.access_token)).sub;
 
   test.each(['google', 'facebook'] as const)(
     'a token of %s yields a standard token response, the same account each time',
@@ -280,9 +280,9 @@ describe('social_access_token', () => {
   });
 
   test('an account is never linked to a local account by e-mail alone', async () => {
-    const answer = await exchange({ token: social.nativeToken('google', sameAddressAsPlayer) });
-    expect(answer.status).toBe(200);
-    expect(subOf(answer)).not.toBe('acc-player');
+    const response = await exchange({ token: social.nativeToken('google', sameAddressAsPlayer) });
+    expect(response.status).toBe(200);
+    expect(subOf(response)).not.toBe('acc-player');
   });
 
   test.each(['google', 'facebook'] as const)(
@@ -314,7 +314,7 @@ describe('social_access_token', () => {
     expect(await exchange({ token, provider: 'nobody' })).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('while a provider is unavailable, its tokens get 503 temporarily_unavailable, and the tokens of others are accepted', async () => {
+  test('while a provider is unavailable, its tokens get 503, and the tokens of others are accepted', async () => {
     social.outages.facebook = 'unavailable';
     try {
       expect(await exchange({ token: social.nativeToken('facebook', ada) })).toMatchObject({
@@ -330,8 +330,8 @@ describe('social_access_token', () => {
   test('a provider that does not respond gets 503 after a timeout', async () => {
     social.outages.facebook = 'no-response';
     try {
-      const answer = await exchange({ token: social.nativeToken('facebook', ada), provider: 'facebook' });
-      expect(answer).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+      const response = await exchange({ token: social.nativeToken('facebook', ada), provider: 'facebook' });
+      expect(response).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
     } finally {
       social.outages.facebook = 'none';
     }
@@ -345,9 +345,9 @@ describe('social_access_token', () => {
 
   test('parallel first sign-ins create one account', async () => {
     const token = social.nativeToken('facebook', sameAddressAsPlayer);
-    const answers = await Promise.all(Array.from({ length: 16 }, () => exchange({ token, provider: 'facebook' })));
-    expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200));
-    expect(new Set(answers.map(subOf)).size).toBe(1);
+    const responses = await Promise.all(Array.from({ length: 16 }, () => exchange({ token, provider: 'facebook' })));
+    expect(responses.map(({ status }) => status)).toEqual(Array(16).fill(200));
+    expect(new Set(responses.map(subOf)).size).toBe(1);
     const { rows } = await server.db.raw(
       "select 1 from account where username like 'facebook:%' and name = 'Not Pat Player'",
     );

@@ -1,4 +1,4 @@
-// A stand-in for a social provider with OpenID Connect: discovery, code flow with PKCE, userinfo and introspection.
+// A stand-in for a social provider with OpenID Connect.
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './social-grants.ts';
 import type { SocialRequest, SocialRoutes } from './social-providers.ts';

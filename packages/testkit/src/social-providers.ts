@@ -1,6 +1,6 @@
-// Starts two stand-in social providers for tests and for the demo: `google` with OpenID Connect, `facebook` with OAuth 2.0.
+// Starts two stand-in social providers: `google` with OpenID Connect, and `facebook` with OAuth 2.0.
 //
-// Both run on one port of this machine. Their secrets are public.
+// Tests and the demo use them. Both run on one port of this machine. Their secrets are public.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSocialGrants, type SocialGrants } from './social-grants.ts';

@@ -1,4 +1,4 @@
-// The sign-in page of a stand-in social provider: one button for each user, and one to cancel. It needs no JavaScript.
+// The sign-in page of a stand-in social provider, with one button for each user and one to cancel.
 import { socialUsers } from './social-users.ts';
 
 const escapeHtml = (text: string): string =>

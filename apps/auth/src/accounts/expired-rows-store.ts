@@ -16,8 +16,8 @@ const conditions = [
 export function createExpiredRowsStore({ db }: { db: Database }) {
   return {
     /**
-     * Deletes up to `limit` rows of each table. Returns the largest number of rows deleted from one table: if it equals
-     * `limit`, there may be more.
+     * Deletes up to `limit` rows of each table. Returns the largest number of rows deleted from one table: if it
+     * equals `limit`, there may be more.
      */
     async cleanUp(limit = 1_000): Promise<number> {
       const counts: number[] = [];

@@ -1,7 +1,7 @@
 // Reads and writes the links that are mailed to users (table `one_time_link`).
 //
-// A link works once, for a limited time, and only while the account still has the e-mail address to which the link was
-// mailed. The database contains only the SHA-256 of its token.
+// A link works once, for a limited time, and only while the account still has the e-mail address to which the link
+// was mailed. The database contains only the SHA-256 of its token.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
 

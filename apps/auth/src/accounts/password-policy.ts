@@ -17,8 +17,8 @@ const minScore = 2;
 let estimator: ZxcvbnFactory | undefined;
 
 /**
- * Returns what is wrong with the password, as a text for the user, or undefined. `about` is what others may know about
- * the user, such as the name and the e-mail address.
+ * Returns what is wrong with the password, as a text for the user, or undefined. `about` is what others may know
+ * about the user, such as the name and the e-mail address.
  */
 export function validateNewPassword(password: string, about: readonly string[]): string | undefined {
   if (password === '') return 'Enter a password.';

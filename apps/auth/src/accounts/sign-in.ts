@@ -31,8 +31,8 @@ export interface SignInOptions {
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
     async signIn({ username, password, address }: Credentials): Promise<SignInResult> {
-      // Failures are counted under the stored user name. The database treats several spellings as the same name, and an
-      // attacker could otherwise start a new count with each spelling.
+      // Failures are counted under the stored user name. The database treats several spellings as the same name, and
+      // an attacker could otherwise start a new count with each spelling.
       const account = await accounts.findByUsername(username);
       const attempt = await guard.beginAttempt({ name: account?.username ?? username, address });
       if ('retryAfter' in attempt) {

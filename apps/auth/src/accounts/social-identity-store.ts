@@ -1,7 +1,7 @@
 // Reads and writes the accounts' identities at social providers (table `social_identity`).
 //
-// An identity belongs to an account by the provider's name and the provider's user id, never by an e-mail address: the
-// address may belong to somebody else, or may not have been verified (docs/behaviour.md, "Social providers").
+// An identity belongs to an account by the provider's name and the provider's user id, never by an e-mail address:
+// the address may belong to somebody else, or may not have been verified (docs/behaviour.md, "Social providers").
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';

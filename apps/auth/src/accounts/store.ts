@@ -45,8 +45,8 @@ export const withoutNul = (text: string): string => text.replaceAll('\0', '');
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
 /**
- * Inserts an account. Registration, social sign-in, invitations and the import all use this function. Returns undefined
- * if another account has the user name.
+ * Inserts an account. Registration, social sign-in, invitations and the import all use this function. Returns
+ * undefined if another account has the user name.
  */
 export async function insertAccount(db: Database, account: NewAccount): Promise<Account | undefined> {
   const [inserted] = await query<Account>(

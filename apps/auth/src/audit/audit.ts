@@ -1,7 +1,7 @@
 // Records audit events: who did what, when and from where.
 //
-// Each event becomes a log line and a row of `audit_event`. An event never contains a secret. A row that cannot be written
-// does not fail the request that caused it.
+// Each event becomes a log line and a row of `audit_event`. An event never contains a secret. A row that cannot be
+// written does not fail the request that caused it.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Logger, withoutRedaction } from '@bay-booking/service/logging';
 
@@ -22,7 +22,7 @@ export type Audit = ReturnType<typeof createAudit>;
 
 /** Further events are only logged while so many wait for the database. */
 const maxQueued = 5_000;
-/** Milliseconds for which events are collected, so that a busy token endpoint does not write one statement per token. */
+/** Milliseconds. Events are collected, so that a busy token endpoint does not run one statement per token. */
 const collectFor = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {

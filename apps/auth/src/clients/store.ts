@@ -1,4 +1,5 @@
-// Reads clients, and reads and writes the personal access tokens of service accounts (tables `client`, `client_secret`).
+// Reads clients, and reads and writes the personal access tokens of service accounts (tables `client`,
+// `client_secret`).
 //
 // A personal access token is a client of its own that belongs to a service account (specification, "Bookings API
 // access"). The database contains only the SHA-256 of its secrets.

@@ -1,8 +1,8 @@
 // Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
 //
-// Failures are counted per account and per address, over all instances. After three failures of an account, each further
-// attempt waits before its password is checked. After more failures, attempts are refused until the lockout ends.
-// Successes are never counted, so many users can sign in from one address.
+// Failures are counted per account and per address, over all instances. After three failures of an account, each
+// further attempt waits before its password is checked. After more failures, attempts are refused until the lockout
+// ends. Successes are never counted, so many users can sign in from one address.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';

@@ -46,8 +46,8 @@ type Metadata = Readonly<Record<string, unknown>>;
 const isPublic = (metadata: Metadata): boolean => metadata.token_endpoint_auth_method === 'none';
 
 /**
- * Defaults that differ from those of OpenID Connect: a client without a secret is public, a client with a redirect URI
- * of a custom scheme is native, and a client without redirect URIs has no response types.
+ * Defaults that differ from those of OpenID Connect: a client without a secret is public, a client with a redirect
+ * URI of a custom scheme is native, and a client without redirect URIs has no response types.
  */
 function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: boolean }): Metadata {
   const uris = Array.isArray(metadata.redirect_uris) ? metadata.redirect_uris : [];
@@ -64,8 +64,9 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
 const ownFields = ['client_id', 'client_secret', 'scope', 'kind', 'pkce', 'accountId', 'name'];
 
 /**
- * Fields that are neither our own nor OpenID Connect metadata. A misspelt field that was ignored could change what the
- * client may do: with `account_id` instead of `accountId`, a personal access token would become an ordinary client.
+ * Fields that are neither our own nor OpenID Connect metadata. A misspelt field that was ignored could change what
+ * the client may do: with `account_id` instead of `accountId`, a personal access token would become an ordinary
+ * client.
  */
 export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
   const metadata = Object.keys(imported).filter((field) => !ownFields.includes(field));

@@ -1,6 +1,7 @@
 // Imports facilities, accounts and clients in one transaction: the whole file, or nothing if it has an error.
 //
-// An import inserts or updates by id. Importing the same file twice changes nothing (docs/behaviour.md, "Import files").
+// An import inserts or updates by id. Importing the same file twice changes nothing (docs/behaviour.md, "Import
+// files").
 import { ImportError } from '@bay-booking/common/import-document';
 import type { Database } from '@bay-booking/service/database/database';
 import { providerMetadata } from '../oidc/client-metadata.ts';

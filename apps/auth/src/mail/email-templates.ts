@@ -49,7 +49,8 @@ export const passwordResetEmail = (recipient: RecipientOfLink): Email =>
     paragraphs: ['Somebody, probably you, asked to reset the password of your account at Bay Booking.'],
     action: { text: 'Choose a new password', href: recipient.link },
     ending:
-      'The link works once and expires after 30 minutes. If you did not ask for it, you can ignore this email. Your password stays the same.',
+      'The link works once and expires after 30 minutes. If you did not ask for it, you can ignore this email. ' +
+      'Your password stays the same.',
   });
 
 export const passwordChangedEmail = (recipient: RecipientOfLink): Email =>

@@ -1,6 +1,6 @@
 // Stores the signing keys in the table signing_key, with their private part encrypted.
 // schedule.ts decides when a key changes its state.
-import type { Database } from '@bay-booking/service/database/database';
+import { type Database, query } from '@bay-booking/service/database/database';
 import type { JWK } from 'jose';
 import { decryptJwk, encryptJwk } from './encryption.ts';
 import { generateSigningKey, type KeyState, type SigningAlgorithm, type SigningKey } from './signing-key.ts';
@@ -21,7 +21,7 @@ const lockId = 4_206_912_022;
 export function createKeyStore({ db, encryptionKey }: { db: Database; encryptionKey: Buffer }) {
   const transaction = <T>(work: (tx: Database) => Promise<T>): Promise<T> =>
     db.transaction(async (tx) => {
-      await tx.raw('select pg_advisory_xact_lock(?)', [lockId]);
+      await query(tx, 'select pg_advisory_xact_lock($1)', [lockId]);
       return work(tx);
     });
 
@@ -44,8 +44,9 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
     /** Whether a next key should sign now, or a retired key should be deleted now. */
     async hasDueChange(): Promise<boolean> {
-      const { rows } = await db.raw<{ rows: unknown[] }>(
-        "select 1 from signing_key where (state = 'next' and signs_from <= now()) or delete_after <= now() limit 1",
+      const rows = await query(
+        db,
+        "select 1 as due from signing_key where (state = 'next' and signs_from <= now()) or delete_after <= now() limit 1",
       );
       return rows.length > 0;
     },
@@ -59,8 +60,7 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
      * nothing.
      */
     async recordTokenLifetime(seconds: number): Promise<void> {
-      await db.raw("update signing_key set longest_ttl = ? where state <> 'retired' and longest_ttl < ?", [
-        seconds,
+      await query(db, "update signing_key set longest_ttl = $1 where state <> 'retired' and longest_ttl < $1", [
         seconds,
       ]);
     },
@@ -70,17 +70,14 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       await transaction(async (tx) => {
         for (const { kid, privateJwkEncrypted } of await readKeys(tx)) {
           const encrypted = encryptJwk(decryptJwk(privateJwkEncrypted, kid, encryptionKey), kid, newEncryptionKey);
-          await tx.raw('update signing_key set private_jwk_encrypted = ? where kid = ?', [encrypted, kid]);
+          await query(tx, 'update signing_key set private_jwk_encrypted = $1 where kid = $2', [encrypted, kid]);
         }
       });
     },
 
     /** Deletes a retired key at once, for example because it leaked. Returns false if there is no such retired key. */
     async deleteRetired(kid: string): Promise<boolean> {
-      const { rows } = await db.raw<{ rows: unknown[] }>(
-        "delete from signing_key where kid = ? and state = 'retired' returning kid",
-        [kid],
-      );
+      const rows = await query(db, "delete from signing_key where kid = $1 and state = 'retired' returning kid", [kid]);
       return rows.length > 0;
     },
   };
@@ -90,24 +87,26 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 function changesIn(tx: Database, encryptionKey: Buffer) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
-      const { rows } = await tx.raw<{ rows: { alg: string }[] }>("select alg from signing_key where state = 'current'");
+      const rows = await query<{ alg: string }>(tx, "select alg from signing_key where state = 'current'");
       return rows.map(({ alg }) => alg);
     },
 
     async insert(alg: SigningAlgorithm, state: KeyState, signsIn: number): Promise<void> {
       const { kid, publicJwk, privateJwk } = await generateSigningKey(alg);
-      await tx.raw(
+      await query(
+        tx,
         `insert into signing_key (kid, alg, state, public_jwk, private_jwk_encrypted, signs_from)
-         values (?, ?, ?, ?::jsonb, ?, now() + make_interval(secs => ?))`,
+         values ($1, $2, $3, $4::jsonb, $5, now() + make_interval(secs => $6))`,
         [kid, alg, state, JSON.stringify(publicJwk), encryptJwk(privateJwk, kid, encryptionKey), signsIn],
       );
     },
 
     /** Lets the next key of an algorithm sign in `signsIn` or earlier. Returns false if there is no next key. */
     async bringForward(alg: SigningAlgorithm, signsIn: number): Promise<boolean> {
-      const { rows } = await tx.raw<{ rows: unknown[] }>(
-        `update signing_key set signs_from = least(signs_from, now() + make_interval(secs => ?))
-          where alg = ? and state = 'next' returning kid`,
+      const rows = await query(
+        tx,
+        `update signing_key set signs_from = least(signs_from, now() + make_interval(secs => $1))
+          where alg = $2 and state = 'next' returning kid`,
         [signsIn, alg],
       );
       return rows.length > 0;
@@ -121,10 +120,11 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
       alg: SigningAlgorithm,
       { minimum, margin }: { minimum: number; margin: number },
     ): Promise<void> {
-      await tx.raw(
+      await query(
+        tx,
         `update signing_key old set state = 'retired', retired_at = now(),
-                delete_after = now() + make_interval(secs => greatest(old.longest_ttl, ?) + ?)
-          where old.alg = ? and old.state = 'current'
+                delete_after = now() + make_interval(secs => greatest(old.longest_ttl, $1) + $2)
+          where old.alg = $3 and old.state = 'current'
             and exists (select 1 from signing_key n
                          where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
         [minimum, margin, alg],
@@ -132,21 +132,20 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     },
 
     async activateDue(): Promise<void> {
-      await tx.raw("update signing_key set state = 'current' where state = 'next' and signs_from <= now()");
+      await query(tx, "update signing_key set state = 'current' where state = 'next' and signs_from <= now()");
     },
 
     async deleteExpired(): Promise<void> {
-      await tx.raw("delete from signing_key where state = 'retired' and delete_after <= now()");
+      await query(tx, "delete from signing_key where state = 'retired' and delete_after <= now()");
     },
   };
 }
 
-async function readKeys(db: Database): Promise<readonly StoredKey[]> {
-  const { rows } = await db.raw<{ rows: StoredKey[] }>(
+const readKeys = (db: Database): Promise<readonly StoredKey[]> =>
+  query<StoredKey>(
+    db,
     `select kid, alg, state, created_at as "createdAt", signs_from as "signsFrom", retired_at as "retiredAt",
             delete_after as "deleteAfter", private_jwk_encrypted as "privateJwkEncrypted"
        from signing_key
       order by alg, array_position(array['current', 'next', 'retired'], state), created_at desc`,
   );
-  return rows;
-}

@@ -1,7 +1,7 @@
 // Runs the authorization code flow at a social provider: begins it in a browser and handles the callback.
 //
-// Each flow has its own `state`, `nonce` and PKCE verifier, and only the browser that began a flow can finish it. Each
-// provider has its own callback address, so the response of one provider is never taken for that of another.
+// Each flow has its own `state`, `nonce` and PKCE verifier, and only the browser that began a flow can finish it.
+// Each provider has its own callback address, so the response of one provider is never taken for that of another.
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
@@ -27,8 +27,8 @@ export function createAuthorizationFlow({ providers, store, issuer }: Authorizat
 
   return {
     /**
-     * Returns the address to which the browser must be sent, or undefined if there is no such provider. `browserSecret`
-     * is the value of the cookie by which the browser is recognised at the callback.
+     * Returns the address to which the browser must be sent, or undefined if there is no such provider.
+     * `browserSecret` is the value of the cookie by which the browser is recognised at the callback.
      *
      * @throws {Error} if the provider cannot be reached
      */

@@ -6,8 +6,8 @@ import type { SocialProviders } from './settings.ts';
 import type { FlowPurpose } from './store.ts';
 
 /**
- * `failed`: the provider's response could not be used. `unavailable`: the provider cannot be reached. `refused`: the user
- * may not sign in.
+ * `failed`: the provider's response could not be used. `unavailable`: the provider cannot be reached. `refused`: the
+ * user may not sign in.
  */
 export type Failure = 'failed' | 'unavailable' | 'refused';
 

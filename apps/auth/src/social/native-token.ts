@@ -1,7 +1,7 @@
 // Finds the owner of an access token that a native app got from a social provider.
 //
-// A token is accepted only if its provider says that the token is valid and was issued to one of our own apps. Otherwise
-// any other app could sign in here with the tokens of its users (docs/behaviour.md, "Social providers").
+// A token is accepted only if its provider says that the token is valid and was issued to one of our own apps.
+// Otherwise any other app could sign in here with the tokens of its users (docs/behaviour.md, "Social providers").
 import type { Logger } from '@bay-booking/service/logging';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import { ProfileError } from './profile.ts';

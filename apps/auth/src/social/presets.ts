@@ -33,24 +33,25 @@ export const presets: Readonly<Record<string, Preset>> = {
     },
   },
 
-  // Accepts work, school and personal accounts. To accept those of one organisation only, use
-  // `"type": "oidc", "issuer": "https://login.microsoftonline.com/TENANT/v2.0"` instead. There is no endpoint that can check a native token.
+  // Accepts work, school and personal accounts. To accept those of one organisation only, use `"type": "oidc",
+  // "issuer": "https://login.microsoftonline.com/TENANT/v2.0"` instead. There is no endpoint that can check a native
+  // token.
   microsoft: {
     replacedBy: 'issuer',
     settings: { type: 'oidc', issuer: 'https://login.microsoftonline.com/common/v2.0' },
   },
 
-  // The client secret of Apple is a JWT that the operator signs; it is valid for six months at most. Apple sends the name
-  // and the address only with `response_mode=form_post`, to which our callback cannot respond: the browser does not send
-  // our cookie with a form of another site. So the scope is `openid` alone, and accounts have neither name nor address.
-  // There is no endpoint that can check a native token.
+  // The client secret of Apple is a JWT that the operator signs; it is valid for six months at most. Apple sends the
+  // name and the address only with `response_mode=form_post`, to which our callback cannot respond: the browser does
+  // not send our cookie with a form of another site. So the scope is `openid` alone, and accounts have neither name
+  // nor address. There is no endpoint that can check a native token.
   apple: {
     replacedBy: 'issuer',
     settings: { type: 'oidc', issuer: 'https://appleid.apple.com', scope: 'openid' },
   },
 
-  // The address is the public one of the user's profile, if there is one. The endpoint with which GitHub checks tokens is
-  // unlike those of other providers, so native tokens are not accepted.
+  // The address is the public one of the user's profile, if there is one. The endpoint with which GitHub checks
+  // tokens is unlike those of other providers, so native tokens are not accepted.
   github: {
     replacedBy: 'authorizationEndpoint',
     settings: {

@@ -1,5 +1,6 @@
 // The routes of a sign-in at a social provider: to the provider and back (specification, "Social identity provider
-// login"). A sign-in begins in an authorization request, on our own sign-in page, or on "your account" to link a provider.
+// login"). A sign-in begins in an authorization request, on our own sign-in page, or on "your account" to link a
+// provider.
 import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity, SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { Account } from '../accounts/store.ts';

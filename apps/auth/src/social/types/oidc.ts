@@ -1,7 +1,7 @@
 // Implements providers that support OpenID Connect, such as Google.
 //
-// The endpoints come from the provider's discovery document. It is read when it is first needed, because the provider may
-// be unavailable while this server starts, and again every hour.
+// The endpoints come from the provider's discovery document. It is read when it is first needed, because the provider
+// may be unavailable while this server starts, and again every hour.
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { identityFrom, ProfileError } from '../profile.ts';
@@ -113,8 +113,8 @@ function clientAuthentication(clientSecret: string | undefined): openid.ClientAu
 }
 
 /**
- * Completes the claims of an id_token or token that has no name or address. Optional: without a response, the claims stay
- * as they are.
+ * Completes the claims of an id_token or token that has no name or address. Optional: without a response, the claims
+ * stay as they are.
  *
  * @throws {ProfileError} if the response is about another user
  */
