@@ -1,177 +1,217 @@
-// Who is refused in the portal, and how: sign-in, 403 where it helps to know why, 404 where even the existence is none of their business.
+// Who cannot use the portal, and which response they get: sign-in, 403 if the user may know the reason, and 404 if the
+// user must not learn that something exists.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { fieldOf, filled, forged, openPortalWorld, type PortalWorld, password, tokenOf } from './portal-world.ts';
+import {
+  accountOf,
+  csrfTokenOf,
+  fieldOf,
+  filled,
+  forged,
+  north,
+  type PortalFixture,
+  password,
+  startPortal,
+} from './portal-fixture.ts';
 
-let world: PortalWorld;
+let portal: PortalFixture;
 beforeAll(async () => {
-  world = await openPortalWorld();
+  portal = await startPortal();
 });
-afterAll(() => world.close());
+afterAll(() => portal.close());
 
-const north = '/portal/facilities/fac-north';
-const at = (path: string) => world.server.origin + path;
 const pagesOfNorth = [
   '',
   '/history',
   '/people/acc-bot/revoke',
   '/people/acc-staff/role',
   '/invitations/inv-x/withdraw',
-];
-const postsOfNorth = ['/invitations', '/people/acc-bot/revoke', '/people/acc-staff/role', '/invitations/inv-x/resend'];
-const members = async () => {
-  const { rows } = await world.server.db.raw('select facility_id, account_id, role from membership order by 1, 2');
+].map((path) => north + path);
+const formsOfNorth = [
+  '/invitations',
+  '/people/acc-bot/revoke',
+  '/people/acc-staff/role',
+  '/invitations/inv-x/resend',
+].map((path) => north + path);
+const allMemberships = async () => {
+  const { rows } = await portal.server.db.raw('select facility_id, account_id, role from membership order by 1, 2');
   return JSON.stringify(rows);
 };
 
-describe('without a session', () => {
+describe('the portal requires sign-in', () => {
   test.each(['/portal', north, `${north}/history?page=2`, '/portal/tokens/x/rotate', '/portal/no/such/page'])(
     '%s leads to sign-in',
     async (path) => {
-      const answer = await fetch(at(path), { redirect: 'manual' });
+      const answer = await fetch(portal.at(path), { redirect: 'manual' });
       expect(answer.status).toBe(303);
       expect(answer.headers.get('location')).toBe(`/sign-in?return=${encodeURIComponent(path)}`);
     },
   );
 
-  test('and back to where one wanted to go', async () => {
-    const { page } = await world.signIn('owner', `${north}/history`);
+  test('and sign-in leads back to the requested page', async () => {
+    const { page } = await portal.signIn('owner', `${north}/history`);
     expect(page.url.pathname).toBe(`${north}/history`);
   });
 
   test.each(['//evil.example/portal', 'https://evil.example/', '/\\evil.example'])(
     'but never to %s',
     async (elsewhere) => {
-      const browser = world.visitor();
-      const form = await browser.open(at(`/sign-in?return=${encodeURIComponent(elsewhere)}`));
+      const browser = portal.openBrowser();
+      const form = await browser.open(portal.at(`/sign-in?return=${encodeURIComponent(elsewhere)}`));
       const page = await browser.send(form, { username: 'owner@range.example', password });
-      expect(page.url.origin).toBe(world.server.origin);
+      expect(page.url.origin).toBe(portal.server.origin);
     },
   );
 
-  test('a forged post changes nothing', async () => {
-    const before = await members();
-    for (const path of postsOfNorth) {
-      const answer = await world.server.post(north + path, { email: 'x@range.example', role: 'staff' });
+  test('a forged form changes nothing', async () => {
+    const before = await allMemberships();
+    for (const path of formsOfNorth) {
+      const answer = await portal.server.post(path, { email: 'x@range.example', role: 'staff' });
       expect(answer.status).toBe(303);
       expect(answer.headers.get('location')).toMatch(/^\/sign-in\?return=%2Fportal/);
     }
-    expect(await members()).toBe(before);
+    expect(await allMemberships()).toBe(before);
   });
 });
 
-describe('a player', () => {
-  test('is told how to get a role, and sees nothing of any facility', async () => {
-    const browser = world.visitor();
-    const page = await browser.send(await browser.open(at('/portal')), {
-      username: 'player@example.com',
-      password: 'demo-player-pass',
-    });
-    expect(page.status).toBe(403);
-    expect(page.html).toContain('Ask its owner to invite');
-    expect(page.html).not.toContain('North Range');
-    for (const path of pagesOfNorth) expect((await browser.open(at(north + path))).status).toBe(404);
+describe('after a failure, too, the sign-in page shows the facility or application that the user signs in to', () => {
+  const failedSignIn = async (path: string) => {
+    const browser = portal.openBrowser();
+    const form = await browser.open(portal.at(path));
+    const failed = await browser.send(form, { username: 'owner@range.example', password: 'not the password' });
+    expect(failed.status).toBe(400);
+    return [form.html, failed.html];
+  };
+
+  test('the facility of an invitation', async () => {
+    const { browser, page } = await portal.signIn('owner', north);
+    await browser.send(filled(page, '/invitations', { email: 'south-bot@range.example' }), {});
+    const { pathname, search } = new URL(await portal.invitationLink('south-bot@range.example'));
+    const pages = await failedSignIn(`/sign-in?return=${encodeURIComponent(pathname + search)}`);
+    for (const html of pages) expect(html).toContain('to continue to <strong>North Range</strong>');
+  });
+
+  test('the portal, without the name of a facility that the visitor may not know', async () => {
+    for (const html of await failedSignIn(north)) {
+      expect(html).toContain('to continue to <strong>the portal</strong>');
+      expect(html).not.toContain('North Range');
+    }
+  });
+
+  test('the facility of a member whose session is idle', async () => {
+    const { browser } = await portal.signIn('chain', north);
+    await portal.ageSession('chain', 121);
+    const form = await browser.open(portal.at(`${north}/history`));
+    const failed = await browser.send(form, { password: 'not the password' });
+    for (const { html } of [form, failed]) expect(html).toContain('to continue to <strong>North Range</strong>');
   });
 });
 
-describe.each(['nobody', 'southerner', 'bot', 'south-bot'])('%s', (name) => {
-  test('finds nothing at a facility where they may not see the people, and changes nothing', async () => {
-    const { browser, page } = await world.signIn(name);
-    const before = await members();
-    const nowhere = await browser.open(at('/portal/facilities/fac-nowhere'));
+test('a player reads how to get a role, and sees nothing of any facility', async () => {
+  const browser = portal.openBrowser();
+  const player = { username: 'player@example.com', password: 'demo-player-pass' };
+  const page = await browser.send(await browser.open(portal.at('/portal')), player);
+  expect(page.status).toBe(403);
+  expect(page.html).toContain('Ask its owner to invite');
+  expect(page.html).not.toContain('North Range');
+  for (const path of pagesOfNorth) expect((await browser.open(portal.at(path))).status).toBe(404);
+});
+
+test.each(['nobody', 'southerner', 'bot', 'south-bot'])(
+  '%s gets 404 for a facility whose people they may not see, and changes nothing',
+  async (name) => {
+    const { browser, page } = await portal.signIn(name);
+    const before = await allMemberships();
+    const nowhere = await browser.open(portal.at('/portal/facilities/fac-nowhere'));
+    expect(nowhere.title).toMatch(/^Page not found/);
     for (const path of pagesOfNorth) {
-      const answer = await browser.open(at(north + path));
+      const answer = await browser.open(portal.at(path));
       expect(answer.status).toBe(404);
-      // The same words as for a facility that does not exist.
+      // The same page as for a facility that does not exist.
       expect(answer.title).toBe(nowhere.title);
     }
-    const csrf = page.forms[0]?.fields.find((field) => field.name === 'csrf')?.value as string;
-    for (const path of postsOfNorth) {
-      const answer = await browser.send(
-        forged(page, north + path, { csrf, email: 'x@range.example', role: 'staff' }),
-        {},
-      );
+    const csrf = fieldOf(page, 'csrf') as string;
+    for (const path of formsOfNorth) {
+      const answer = await browser.send(forged(page, path, { csrf, email: 'x@range.example', role: 'staff' }), {});
       expect(answer.status).toBe(404);
     }
-    expect(await members()).toBe(before);
-  });
+    expect(await allMemberships()).toBe(before);
+  },
+);
+
+test('an owner of one facility cannot change another one', async () => {
+  const { browser, page } = await portal.signIn('owner', north);
+  const csrf = csrfTokenOf(page, '/invitations');
+  const revokeAt = (facility: string) =>
+    browser.send(forged(page, `${facility}/people/acc-south-bot/revoke`, { csrf }), {});
+  expect((await revokeAt('/portal/facilities/fac-south')).status).toBe(404);
+  // The facility is the owner's, but the member belongs to another one.
+  expect((await revokeAt(north)).status).toBe(404);
 });
 
-test('an owner of one facility changes nothing at another through its address', async () => {
-  const { browser, page } = await world.signIn('owner', north);
-  const csrf = tokenOf(page, '/invitations');
-  const south = '/portal/facilities/fac-south';
-  expect((await browser.send(forged(page, `${south}/people/acc-south-bot/revoke`, { csrf }), {})).status).toBe(404);
-  // Their own facility in the address, somebody else's person.
-  expect((await browser.send(forged(page, `${north}/people/acc-south-bot/revoke`, { csrf }), {})).status).toBe(404);
-});
-
-test('people have no personal access tokens of their own', async () => {
-  const { browser, page } = await world.signIn('owner', north);
-  const csrf = tokenOf(page, '/invitations');
+test('a person cannot have personal access tokens', async () => {
+  const { browser, page } = await portal.signIn('owner', north);
+  const csrf = csrfTokenOf(page, '/invitations');
   const answer = await browser.send(forged(page, '/portal/tokens', { csrf, name: 'Mine', expiresInDays: '30' }), {});
   expect(answer.status).toBe(404);
-  const { rows } = await world.server.db.raw("select 1 from client where account_id = 'acc-owner'");
+  const { rows } = await portal.server.db.raw("select 1 from client where account_id = 'acc-owner'");
   expect(rows).toEqual([]);
 });
 
-describe('a post without the token of its form', () => {
+describe('a form without its CSRF token', () => {
   test.each([
-    ['none', ''],
-    ['a guess', 'AAAA'],
+    ['no token', ''],
+    ['a guessed token', 'AAAA'],
   ])('is 403 with %s', async (_what, csrf) => {
-    const { browser, page } = await world.signIn('owner', north);
-    const before = await members();
-    for (const path of postsOfNorth) {
-      const answer = await browser.send(forged(page, north + path, { csrf, email: 'x@range.example' }), {});
+    const { browser, page } = await portal.signIn('owner', north);
+    const before = await allMemberships();
+    for (const path of formsOfNorth) {
+      const answer = await browser.send(forged(page, path, { csrf, email: 'x@range.example' }), {});
       expect(answer.status).toBe(403);
     }
-    const bot = await world.signIn('bot');
-    expect(
-      (await bot.browser.send(forged(bot.page, '/portal/tokens', { csrf, name: 'x', expiresInDays: '1' }), {})).status,
-    ).toBe(403);
-    expect(await members()).toBe(before);
+    const bot = await portal.signIn('bot');
+    const form = forged(bot.page, '/portal/tokens', { csrf, name: 'x', expiresInDays: '1' });
+    expect((await bot.browser.send(form, {})).status).toBe(403);
+    expect(await allMemberships()).toBe(before);
   });
 
-  test('is 403 with that of somebody else', async () => {
-    const owner = await world.signIn('owner', north);
-    const partner = await world.signIn('partner', north);
-    const csrf = tokenOf(partner.page, '/invitations');
-    const answer = await owner.browser.send(
-      forged(owner.page, `${north}/invitations`, { csrf, email: 'x@range.example' }),
-      {},
-    );
-    expect(answer.status).toBe(403);
+  test('is 403 with the token of another user', async () => {
+    const { browser, page } = await portal.signIn('owner', north);
+    const partner = await portal.signIn('partner', north);
+    const csrf = csrfTokenOf(partner.page, '/invitations');
+    const form = forged(page, `${north}/invitations`, { csrf, email: 'x@range.example' });
+    expect((await browser.send(form, {})).status).toBe(403);
   });
 
-  test('is 403 with one from before signing in again', async () => {
-    const { browser, page } = await world.signIn('owner', north);
-    const csrf = tokenOf(page, '/invitations');
+  test('is 403 with a token from before a sign-out', async () => {
+    const { browser, page } = await portal.signIn('owner', north);
+    const csrf = csrfTokenOf(page, '/invitations');
     const signedOut = await browser.send(filled(page, '/sign-out'), {});
-    const home = await browser.send(await browser.open(at('/portal')), { username: 'owner@range.example', password });
     expect(signedOut.title).toMatch(/^You are signed out/);
-    const answer = await browser.send(forged(home, `${north}/invitations`, { csrf, email: 'x@range.example' }), {});
-    expect(answer.status).toBe(403);
+    const signIn = await browser.open(portal.at('/portal'));
+    const home = await browser.send(signIn, { username: 'owner@range.example', password });
+    const form = forged(home, `${north}/invitations`, { csrf, email: 'x@range.example' });
+    expect((await browser.send(form, {})).status).toBe(403);
   });
 
-  test('is 403 from another site, even with the right one', async () => {
-    const { browser, page } = await world.signIn('owner', north);
+  test('is 403 from another site, even with the right token', async () => {
+    const { browser, page } = await portal.signIn('owner', north);
     const elsewhere = { ...page, url: new URL('https://evil.example/') };
     expect((await browser.send(filled(elsewhere, '/invitations', { email: 'x@range.example' }), {})).status).toBe(403);
   });
 });
 
-describe('a session ends after idleness', () => {
-  test('nothing is shown or done until somebody signs in again, however often the page is opened', async () => {
-    const { browser, page } = await world.signIn('owner', north);
-    await world.age('owner', 121);
+describe('an idle session', () => {
+  test('shows and does nothing until the user signs in again, and then restores what the user had typed', async () => {
+    const { browser, page } = await portal.signIn('owner', north);
+    await portal.ageSession('owner', 121);
     for (const path of ['/portal', north, `${north}/people/acc-bot/revoke`]) {
-      const answer = await browser.open(at(path));
+      const answer = await browser.open(portal.at(path));
       expect(answer.title).toMatch(/^Confirm that it is you/);
     }
     const typed = filled(page, '/invitations', { email: 'kept@range.example', role: 'staff' });
     const again = await browser.send(typed, {});
     expect(again.title).toMatch(/^Confirm that it is you/);
-    const { rows } = await world.server.db.raw("select 1 from invitation where email = 'kept@range.example'");
+    const { rows } = await portal.server.db.raw("select 1 from invitation where email = 'kept@range.example'");
     expect(rows).toEqual([]);
     const back = await browser.send(again, { password });
     expect(back.url.pathname).toBe(north);
@@ -179,20 +219,11 @@ describe('a session ends after idleness', () => {
     expect(back.html).toMatch(/<option value="staff" selected/);
   });
 
-  test('an account that was disabled meanwhile is signed out', async () => {
-    await world.server.load({
-      accounts: [
-        {
-          id: 'acc-fired',
-          username: 'fired@range.example',
-          password,
-          memberships: [{ facilityId: 'fac-north', role: 'staff' }],
-        },
-      ],
-    });
-    const { browser } = await world.signIn('fired', north);
-    await world.server.db.raw("update account set disabled_at = now() where id = 'acc-fired'");
-    expect((await browser.open(at(north))).title).toMatch(/^Sign in/);
+  test('of a disabled account ends', async () => {
+    await portal.addAccounts(accountOf('fired', { 'fac-north': 'staff' }));
+    const { browser } = await portal.signIn('fired', north);
+    await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-fired'");
+    expect((await browser.open(portal.at(north))).title).toMatch(/^Sign in/);
   });
 });
 
@@ -206,26 +237,26 @@ test.each([
   '/portal/facilities/fac-north/people/..%2f..%2facc-south-bot/revoke',
   "/portal/facilities/' or 1=1 --",
   '/portal/nowhere',
-])('no way around by %s', async (path) => {
-  const { browser } = await world.signIn('owner', north);
-  expect((await browser.open(at(path))).status).toBe(404);
+])('the unusual path %s is 404', async (path) => {
+  const { browser } = await portal.signIn('owner', north);
+  expect((await browser.open(portal.at(path))).status).toBe(404);
 });
 
-test('an address that cannot be read is 400, in a page', async () => {
-  const answer = await fetch(at('/portal/facilities/%E0%A4%A'));
+test('a path that cannot be decoded is 400, as a page', async () => {
+  const answer = await fetch(portal.at('/portal/facilities/%E0%A4%A'));
   expect(answer.status).toBe(400);
   expect(answer.headers.get('content-type')).toMatch(/^text\/html/);
 });
 
-test('a page has headers that let it run no script but our own and load nothing from elsewhere', async () => {
-  const { page } = await world.signIn('owner', north);
+test('the headers of a page allow only our own script, and nothing from other origins', async () => {
+  const { page } = await portal.signIn('owner', north);
   const policy = page.headers.get('content-security-policy');
   expect(policy).toContain("default-src 'none'");
   expect(policy).toContain("script-src 'self'");
   expect(page.headers.get('cache-control')).toBe('no-store');
   expect(page.html).not.toMatch(/style="|\son\w+="|<script(?![^>]*\ssrc="\/assets\/)/);
   const script = /<script src="([^"]+)" defer><\/script>/.exec(page.html)?.[1] as string;
-  const answer = await fetch(at(script));
+  const answer = await fetch(portal.at(script));
   expect(answer.headers.get('content-type')).toMatch(/^text\/javascript/);
   expect(answer.headers.get('cache-control')).toContain('immutable');
 });
