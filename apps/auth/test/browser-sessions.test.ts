@@ -1,0 +1,91 @@
+// The session of a browser: sign-in without a client, its cookies, and when it ends.
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, openBrowser, player, webCallback } from './flows.ts';
+import { password, registerUser } from './test-users.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
+});
+afterAll(() => server.close());
+
+test.each(['https://evil.example', '//evil.example', '/\\evil.example', '/a/..//evil.example'])(
+  'after sign-in a user returns to pages of this server only, not to %s',
+  async (evil) => {
+    const browser = openBrowser(server);
+    const form = await browser.open(`${server.origin}/sign-in?return=${encodeURIComponent(evil)}`);
+    const page = await browser.send(form, player);
+    expect(page.url.href).toBe(`${server.origin}/account`);
+  },
+);
+
+test('the id of the session changes at every sign-in, which prevents session fixation', async () => {
+  const { browser } = await registerUser(server);
+  const sessionId = () => browser.cookies().find((cookie) => cookie.startsWith('_session='));
+  const before = sessionId();
+  const again = await browser.open(`${server.origin}/sign-in?return=/account&again=1`);
+  await browser.send(again, { password });
+  expect(sessionId()).toBeDefined();
+  expect(sessionId()).not.toBe(before);
+});
+
+test('an idle session asks the user to sign in again', async () => {
+  const { browser } = await registerUser(server);
+  await server.db.raw("update browser_session set seen_at = now() - interval '3 hours'");
+  await server.db.raw(
+    `update oidc_artifact
+        set payload = jsonb_set(payload, '{loginTs}', to_jsonb((payload ->> 'loginTs')::int - 3 * 3600))
+      where model = 'Session' and payload ->> 'loginTs' is not null`,
+  );
+  const page = await browser.open(`${server.origin}/account`);
+  expect(page.title).toMatch(/^Confirm that it is you/);
+  expect((await browser.send(page, { password })).title).toMatch(/^Your account/);
+});
+
+test('a session that ends during a request stays ended', async () => {
+  const { browser } = await registerUser(server);
+  const silent = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
+  const ending = await server.db.transaction();
+  await ending.raw("select 1 from oidc_artifact where model = 'Session' for update");
+  const answer = browser.open(authorizeUrl(server, { ...silent, prompt: 'none' }));
+  await eventually(async () => {
+    const { rows } = await server.db.raw(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows.length > 0;
+  });
+  await ending.raw("delete from oidc_artifact where model = 'Session'");
+  await ending.commit();
+  expect((await answer).url.searchParams.get('error')).toBe('consent_required');
+  expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+});
+
+test('the database contains no session cookie, also during an authorization request', async () => {
+  const { browser } = await registerUser(server);
+  const client = { client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
+  await browser.open(authorizeUrl(server, { response_type: 'code', ...client, scope: scopes.play }));
+  const cookie = browser.cookies().find((entry) => entry.startsWith('_session=')) ?? '';
+  const [, value = ''] = /^_session=([^;]+)/.exec(cookie) ?? [];
+  expect(value.length).toBeGreaterThan(20);
+  const { rows } = await server.db.raw('select json_agg(a)::text as stored from oidc_artifact a');
+  expect(rows[0].stored).not.toContain(value);
+});
+
+test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () => {
+  const secure = await startAuthServer({ ISSUER: 'https://id.example' });
+  const form = await fetch(`${secure.origin}/sign-in`);
+  const cookies = form.headers.getSetCookie();
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await form.text())?.[1] ?? '';
+  const signedIn = await fetch(`${secure.origin}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { Cookie: cookies.map((line) => line.split(';')[0]).join('; ') },
+    body: new URLSearchParams({ csrf, ...player }),
+  });
+  expect(signedIn.status).toBe(303);
+  const all = [...cookies, ...signedIn.headers.getSetCookie()];
+  expect(all.map((line) => line.split('=')[0])).toEqual(expect.arrayContaining(['_form', '_session', '_session.sig']));
+  for (const line of all) expect(line.toLowerCase()).toMatch(/(?=.*; secure)(?=.*; httponly)(?=.*; samesite=lax)/);
+  await secure.close();
+});

@@ -1,0 +1,132 @@
+// What every page has in common: CSRF protection, headers, and error pages (docs/behaviour.md, "Pages").
+import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { textOf } from '@bay-booking/testkit/html-forms';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, openBrowser, pkce, player, webCallback } from './flows.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
+});
+afterAll(() => server.close());
+
+const authorize = (params: Record<string, string> = {}): string =>
+  authorizeUrl(server, {
+    response_type: 'code',
+    client_id: 'demo-web',
+    redirect_uri: webCallback,
+    scope: `openid ${scopes.play}`,
+    ...pkce.challenge,
+    ...params,
+  });
+/** With the `Accept` header of a browser. Some endpoints of the protocol return JSON without it. */
+const openHtmlBrowser = () => openFormBrowser([server.origin], { Accept: 'text/html' });
+const signedInBrowser = async () => {
+  const browser = openHtmlBrowser();
+  await browser.send(await browser.open(`${server.origin}/sign-in`), player);
+  return browser;
+};
+
+describe('a form is accepted only', () => {
+  test('with a CSRF token of the same browser, else it is 403', async () => {
+    const browser = openBrowser(server);
+    const signIn = await browser.open(authorize());
+    const otherPage = await openBrowser(server).open(authorize());
+    const csrf = otherPage.forms[0]?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    expect((await browser.send(signIn, { ...player, csrf })).status).toBe(403);
+    expect((await browser.send(signIn, { ...player, csrf: '' })).status).toBe(403);
+    const forged = await fetch(`${server.origin}/sign-in`, { method: 'POST', body: new URLSearchParams(player) });
+    expect(forged.status).toBe(403);
+  });
+
+  test('from our own site, else it is 403, even with the right token', async () => {
+    const browser = openFormBrowser([server.origin], { 'Sec-Fetch-Site': 'cross-site' });
+    const signIn = await browser.open(`${server.origin}/sign-in`);
+    expect((await browser.send(signIn, player)).status).toBe(403);
+  });
+});
+
+test('the headers of a page allow nothing from other origins, no script and no frame', async () => {
+  const page = await openBrowser(server).open(authorize());
+  const policy = page.headers.get('content-security-policy');
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("script-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  // Browsers apply form-action to the redirects of the application, too.
+  expect(policy).not.toContain('form-action');
+  const direct = await openBrowser(server).open(`${server.origin}/sign-in`);
+  expect(direct.headers.get('content-security-policy')).toContain("form-action 'self'");
+  expect(page.headers.get('cache-control')).toBe('no-store');
+  expect(page.html).not.toMatch(/<script|style="|\son\w+=/);
+});
+
+test('every expired sign-in shows the same text', async () => {
+  const signIn = await openBrowser(server).open(authorize());
+  const pages = [
+    // The interaction belongs to another browser, or does not exist.
+    await openBrowser(server).open(signIn.url),
+    await openBrowser(server).open(`${server.origin}/interaction/none`),
+    // oidc-provider resumes an authorization request that does not exist.
+    await openBrowser(server).open(`${server.origin}/connect/authorize/none`),
+    // A social provider returns to a flow that does not exist.
+    await openBrowser(server).open(`${server.origin}/social/google/callback?state=none`),
+  ];
+  for (const page of pages) {
+    expect(page.status).toBe(400);
+    expect(page.title).toMatch(/^This sign-in has expired/);
+    expect(textOf(page.html)).toContain(
+      'It was open for too long, is already complete, or was started in another browser.',
+    );
+  }
+});
+
+describe('an error that cannot be sent to the client is a page', () => {
+  const detail = (page: Page, name: string) =>
+    textOf(new RegExp(`<dt>${name}</dt>\\s*<dd>(.*?)</dd>`).exec(page.html)?.[1] ?? '');
+
+  test('that names the client and the address', async () => {
+    const page = await openBrowser(server).open(authorize({ redirect_uri: 'https://evil.example/<b>' }));
+    expect(page.status).toBe(400);
+    expect(page.title).toMatch(/^This sign-in cannot continue/);
+    expect(detail(page, 'Error')).toContain('redirect_uri');
+    expect(detail(page, 'Application')).toBe('Demo web');
+    expect(detail(page, 'Return address')).toBe('https://evil.example/<b>');
+    // The address may belong to an attacker, so it is no link.
+    expect(page.html).not.toContain('href="https://evil.example');
+  });
+
+  test('that names the client_id of a client that is not registered', async () => {
+    const page = await openBrowser(server).open(authorize({ client_id: 'no-such-client' }));
+    expect(page.status).toBe(400);
+    expect(detail(page, 'Application')).toBe('no-such-client');
+  });
+
+  test('that says “You could not be signed out” after a failed sign-out', async () => {
+    const url = `${server.origin}/connect/endsession?client_id=nobody&post_logout_redirect_uri=https://evil.example/`;
+    const anonymous = await openHtmlBrowser().open(url);
+    expect(anonymous.status).toBe(400);
+    expect(anonymous.title).toMatch(/^You could not be signed out/);
+    expect(textOf(anonymous.html)).toContain('You are not signed in to Bay Booking in this browser.');
+    expect(detail(anonymous, 'Application')).toBe('nobody');
+    expect(detail(anonymous, 'Return address')).toBe('https://evil.example/');
+    const signedIn = await (await signedInBrowser()).open(url);
+    expect(textOf(signedIn.html)).toContain('To sign out, use the button at the top of this page.');
+  });
+
+  test.each([
+    ['/nowhere', 404, 'Page not found'],
+    ['/connect/nowhere', 404, 'Page not found'],
+    ['/connect/authorize', 400, 'This sign-in cannot continue'],
+    ['/connect/endsession?client_id=nobody', 400, 'You could not be signed out'],
+    ['/interaction/nowhere', 400, 'This sign-in has expired'],
+  ])('that offers sign-out to a signed-in user: %s', async (path, status, title) => {
+    const browser = await signedInBrowser();
+    const page = await browser.open(server.origin + path);
+    expect(page.status).toBe(status);
+    expect(page.title.startsWith(title)).toBe(true);
+    expect(page.forms.map(({ action }) => new URL(action).pathname)).toEqual(['/sign-out']);
+    await browser.send(page, {});
+    expect((await browser.open(server.origin + path)).forms).toEqual([]);
+  });
+});
