@@ -1,5 +1,6 @@
-// The portal as a range manager and a partner's engineer live it, in Chromium and with both services: invited, mailed, signed in, a token,
-// its `curl`, a booking, and the end of it. Every page is looked at by axe at both widths, light and dark.
+// The whole of "Bookings API access" (specification) in Chromium, with both services running: an owner invites a service
+// account, whose user creates a token, books a bay with it, and finally loses the role. The steps build on each other.
+// Every page is checked with axe at both widths, light and dark.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import {
@@ -18,9 +19,9 @@ import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type RunningSystem, startSystem } from './support/npm-start.ts';
 
-if (!hasChromium) process.stderr.write(`the portal is not looked at: ${chromiumMissing}\n`);
+if (!hasChromium) process.stderr.write(`skipping the tests of the portal: ${chromiumMissing}\n`);
 
-let sink: SmtpSink;
+let smtp: SmtpSink;
 let system: RunningSystem;
 let browser: Browser;
 let owner: Page;
@@ -36,7 +37,7 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
     viewport: { width: 1280, height: 900 },
     locale: 'en-GB',
     timezoneId: 'Asia/Tokyo',
-    // Colours that are still on their way are nobody's to judge.
+    // During a transition axe would see colours of neither state.
     reducedMotion: 'reduce',
     ...options,
   });
@@ -44,8 +45,8 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
   return context.newPage();
 }
 
-/** The page at every look: nothing that keeps people out, nothing that sticks out, and a picture. */
-async function inspect(page: Page, name: string): Promise<void> {
+/** Checks accessibility and horizontal overflow at every width and colour scheme, and takes a screenshot of each. */
+async function checkPage(page: Page, name: string): Promise<void> {
   for (const { width, scheme } of viewports) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme: scheme });
@@ -74,8 +75,8 @@ async function signIn(page: Page, username: string, secret: string): Promise<voi
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-const linkTo = async (email: string): Promise<string> => {
-  const { text } = await sink.mailTo(email, (mail) => mail.text.includes('/portal/invitation'));
+const invitationLink = async (email: string): Promise<string> => {
+  const { text } = await smtp.mailTo(email, (mail) => mail.text.includes('/portal/invitation'));
   return /http\S+\/portal\/invitation\?token=[\w-]+/.exec(text)?.[0] as string;
 };
 
@@ -84,48 +85,48 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
 
 (hasChromium ? describe : describe.skip)('the Bookings API access of the specification, step by step', () => {
   beforeAll(async () => {
-    sink = await startSmtpSink();
-    [system, browser] = await Promise.all([startSystem({ SMTP_URL: sink.url }), launchChromium()]);
+    smtp = await startSmtpSink();
+    [system, browser] = await Promise.all([startSystem({ SMTP_URL: smtp.url }), launchChromium()]);
     [owner, partner] = await Promise.all([visit(), visit({ permissions: ['clipboard-read', 'clipboard-write'] })]);
   }, 90_000);
   afterAll(async () => {
     await Promise.all(contexts.map((context) => context.close()));
     await browser?.close();
     await system?.stop();
-    await sink?.close();
+    await smtp?.close();
   }, 60_000);
 
-  test('a facility owner signs in and comes to the facility', async () => {
+  test('a facility owner signs in and sees the facility', async () => {
     await signIn(owner, 'owner@north.example', 'demo-owner-pass');
     await owner.getByRole('heading', { name: 'North Range', level: 1 }).waitFor();
-    await inspect(owner, 'facility');
+    await checkPage(owner, 'facility');
     await owner.getByRole('link', { name: 'History' }).click();
     await owner.getByText('Nothing has been changed here yet.').waitFor();
-    await inspect(owner, 'history-empty');
+    await checkPage(owner, 'history-empty');
   }, 120_000);
 
-  test('and invites a service account with the Bookings Manager role', async () => {
+  test('the owner invites a service account with the Bookings Manager role', async () => {
     await owner.getByRole('link', { name: 'People' }).click();
     const email = owner.getByLabel('E-mail address');
     await email.fill('bookings@partner');
     await owner.getByRole('button', { name: 'Send the invitation' }).click();
     await owner.getByText('There is a problem').waitFor();
     expect(await email.inputValue()).toBe('bookings@partner');
-    await inspect(owner, 'facility-error');
+    await checkPage(owner, 'facility-error');
     await email.fill(newcomer);
     await owner.getByRole('button', { name: 'Send the invitation' }).click();
     await owner.getByRole('status').getByText('The invitation is on its way').waitFor();
-    await inspect(owner, 'facility-invited');
+    await checkPage(owner, 'facility-invited');
   }, 120_000);
 
-  test('the mail’s link leads to a name and a password', async () => {
-    await partner.goto(await linkTo(newcomer));
-    await inspect(partner, 'join');
+  test('the mailed link leads to a form with a name and a password', async () => {
+    await partner.goto(await invitationLink(newcomer));
+    await checkPage(partner, 'join');
     await partner.getByLabel('Name of the service account (optional)').fill('Partner booking site');
     await partner.getByLabel('Password', { exact: true }).fill('password1');
     await partner.getByRole('button', { name: 'Accept the invitation' }).click();
     await partner.getByText('among the first that an attacker would try').first().waitFor();
-    await inspect(partner, 'join-error');
+    await checkPage(partner, 'join-error');
     await partner.getByLabel('Password', { exact: true }).fill(password);
     await partner.getByRole('button', { name: 'Accept the invitation' }).click();
     await partner.getByRole('heading', { name: 'Personal access tokens' }).waitFor();
@@ -136,15 +137,15 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await partner.getByRole('heading', { name: 'You are signed out' }).waitFor();
     await signIn(partner, newcomer, password);
     await partner.getByText('You have no active token.').waitFor();
-    await inspect(partner, 'tokens-empty');
+    await checkPage(partner, 'tokens-empty');
   }, 120_000);
 
-  test('and creates a personal access token, whose secret is shown once', async () => {
+  test('the service account creates a personal access token and sees its secret exactly once', async () => {
     await partner.getByLabel('Name', { exact: true }).fill('Booking site');
     expect(await partner.getByLabel('Expires in').inputValue()).toBe('90');
     await partner.getByRole('button', { name: 'Create token' }).click();
     await partner.getByRole('heading', { name: 'Your token is ready' }).waitFor();
-    await inspect(partner, 'secret');
+    await checkPage(partner, 'secret');
     token.secret = (await partner.locator('#client-secret').textContent()) as string;
     token.curl = (await partner.locator('#curl').textContent()) as string;
     token.next = (await partner.locator('#next').textContent()) as string;
@@ -156,14 +157,14 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
 
     await partner.reload();
     await partner.getByRole('heading', { name: 'The secret was already shown' }).waitFor();
-    await inspect(partner, 'secret-again');
+    await checkPage(partner, 'secret-again');
     await partner.goBack();
     expect(await partner.content()).not.toContain(token.secret);
     await partner.goto(`${system.auth}/portal`);
     expect(await partner.getByRole('row').count()).toBe(2);
   }, 120_000);
 
-  test('the `curl` of the page gets an access token, and with it a booking is made', async () => {
+  test('the `curl` command on the page gets an access token, which creates a booking', async () => {
     const answer = await run(token.curl);
     expect(answer).toMatchObject({ token_type: 'Bearer' });
     const { items } = await run(token.next.replace('ACCESS_TOKEN', String(answer.access_token)));
@@ -181,9 +182,9 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     expect(booking.status).toBe(201);
   });
 
-  test('the list tells when and from where it was last used, in the viewer’s own time', async () => {
+  test('the list shows when and from where the token was last used, in the time zone of the viewer', async () => {
     const used = partner.getByRole('cell', { name: /from .*(127\.0\.0\.1|::1)/ });
-    // A use is written down without the token request waiting for it.
+    // The use of a token is stored after the response to the token request.
     for (let tries = 0; tries < 20 && (await used.count()) === 0; tries++) await partner.reload();
     expect(await used.count()).toBe(1);
     const time = partner.locator('time').first();
@@ -200,10 +201,10 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     });
     expect(await time.textContent()).toBe(tokyo.format(new Date(iso)));
     expect(await time.textContent()).toMatch(/ GMT\+9$/);
-    await inspect(partner, 'tokens');
+    await checkPage(partner, 'tokens');
   }, 120_000);
 
-  test('without scripts the times are told in UTC, and nothing is offered that would not work', async () => {
+  test('without JavaScript times are in UTC, and there are no buttons that need JavaScript', async () => {
     const page = await visit({ javaScriptEnabled: false });
     await signIn(page, newcomer, password);
     expect(await page.locator('time').first().textContent()).toMatch(/ UTC$/);
@@ -215,33 +216,33 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await page.getByText('2 valid secrets').waitFor();
   }, 60_000);
 
-  test('rotating and revoking a token each ask first', async () => {
+  test('pages ask for confirmation before a token is rotated or revoked', async () => {
     await partner.goto(`${system.auth}/portal`);
     await partner.getByRole('link', { name: 'Rotate Booking site' }).click();
-    await inspect(partner, 'rotate');
+    await checkPage(partner, 'rotate');
     await partner.getByRole('link', { name: 'Cancel' }).click();
-    await inspect(partner, 'tokens-rotated');
+    await checkPage(partner, 'tokens-rotated');
     await partner.getByRole('link', { name: 'Revoke Booking site' }).click();
-    await inspect(partner, 'revoke-token');
+    await checkPage(partner, 'revoke-token');
     await partner.getByRole('link', { name: 'Cancel' }).click();
   }, 120_000);
 
   test('the owner revokes the role, and the next token request is refused', async () => {
     expect(await run(token.curl)).toMatchObject({ token_type: 'Bearer' });
     await owner.goto(`${system.auth}/portal`);
-    await inspect(owner, 'facility-people');
+    await checkPage(owner, 'facility-people');
     await owner.getByRole('link', { name: 'Revoke Partner booking site' }).click();
     await owner.getByText('for up to 1 hour').waitFor();
-    await inspect(owner, 'revoke');
+    await checkPage(owner, 'revoke');
     await owner.getByRole('button', { name: 'Revoke the role' }).click();
     await owner.getByRole('status').getByText('The role is revoked').waitFor();
     expect(await run(token.curl)).toMatchObject({ error: 'invalid_scope' });
     await partner.goto(`${system.auth}/portal`);
     await partner.getByText('This account has no role at any facility').waitFor();
-    await inspect(partner, 'tokens-no-facility');
+    await checkPage(partner, 'tokens-no-facility');
   }, 120_000);
 
-  test('and finds all of it in the history', async () => {
+  test('the history shows every change', async () => {
     await owner.getByRole('link', { name: 'History' }).click();
     const events = await owner.locator('.events li > p:first-child').allTextContents();
     expect(events.map((text) => text.replace(/\.$/, ''))).toEqual([
@@ -251,42 +252,42 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
       `Partner booking site accepted the invitation of ${newcomer} and became Bookings Manager`,
       `Nora North invited ${newcomer} as Bookings Manager`,
     ]);
-    await inspect(owner, 'history');
+    await checkPage(owner, 'history');
   }, 120_000);
 
-  test('a person invited as staff accepts by signing in, and chooses among facilities', async () => {
+  test('a person with an account accepts an invitation as staff, and chooses between two facilities', async () => {
     const south = await visit();
     await signIn(south, 'owner@south.example', 'demo-owner-pass');
     await south.getByLabel('E-mail address').fill('owner@north.example');
     await south.getByLabel('Role').selectOption('staff');
     await south.getByRole('button', { name: 'Send the invitation' }).click();
     await south.getByRole('link', { name: /^Withdraw/ }).click();
-    await inspect(south, 'withdraw');
-    const link = await linkTo('owner@north.example');
+    await checkPage(south, 'withdraw');
+    const link = await invitationLink('owner@north.example');
     await south.goto(link);
-    await inspect(south, 'accept-as-another');
+    await checkPage(south, 'accept-as-another');
     const stranger = await visit();
     await stranger.goto(link);
-    await inspect(stranger, 'accept-sign-in');
+    await checkPage(stranger, 'accept-sign-in');
     await owner.goto(link);
-    await inspect(owner, 'accept');
+    await checkPage(owner, 'accept');
     await owner.getByRole('button', { name: 'Accept the invitation' }).click();
     await owner.getByRole('heading', { name: 'Your facilities' }).waitFor();
-    await inspect(owner, 'facilities');
+    await checkPage(owner, 'facilities');
     await owner.goto(link);
     await owner.getByText('It was already accepted.').waitFor();
-    await inspect(owner, 'link-used');
+    await checkPage(owner, 'link-used');
     await south.goto(`${system.auth}/portal`);
     await south.getByRole('link', { name: 'Change role of Nora North' }).click();
-    await inspect(south, 'role');
+    await checkPage(south, 'role');
   }, 180_000);
 
-  test('a player sees how to get a role', async () => {
+  test('a player reads how to get a role', async () => {
     const player = await visit();
     await signIn(player, 'player@example.com', 'demo-player-pass');
     await player.getByRole('heading', { name: 'You have no facility yet' }).waitFor();
-    await inspect(player, 'no-facility');
+    await checkPage(player, 'no-facility');
     await player.goto(`${system.auth}/portal/facilities/fac-north`);
-    await inspect(player, 'not-found');
+    await checkPage(player, 'not-found');
   }, 120_000);
 });

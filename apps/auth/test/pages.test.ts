@@ -1,5 +1,5 @@
-// Contract section 5: server-rendered pages, usable without JavaScript, with a keyboard, with a screen reader and on a phone; in a real
-// Chromium, whose `form-action` and cookies are stricter than any reading of the standards.
+// The pages in a real Chromium: they work without JavaScript, with a keyboard, with a screen reader and on a phone
+// (docs/behaviour.md, "Pages"). Only a browser shows how it applies `form-action` and cookie rules to redirects.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,8 +21,9 @@ import {
 import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, pkce, player, webCallback } from './flows.ts';
 
-if (!hasChromium) process.stderr.write(`Tests of pages are left out: ${chromiumMissing}\n`);
+if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
 const withBrowser = hasChromium ? test : test.skip;
 
 let browser: Browser;
@@ -43,22 +44,23 @@ afterAll(async () => {
   await social?.stop();
 });
 
-const player = { username: 'player@example.com', password: 'demo-player-pass' };
 const authorize = (params: Record<string, string> = {}): string =>
-  `${server.origin}/connect/authorize?${new URLSearchParams({
+  authorizeUrl(server, {
     response_type: 'code',
     client_id: 'demo-web',
-    redirect_uri: 'http://localhost:4010/callback',
+    redirect_uri: webCallback,
     scope: `openid profile email roles offline_access ${scopes.play} ${scopes.bookings}`,
     state: 'st',
-    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-    code_challenge_method: 'S256',
+    ...pkce.challenge,
     ...params,
-  })}`;
+  });
 
-/** A page of a new browser, in which the clients' redirect addresses answer too. */
-async function newPage(viewport: Viewport, javaScript = false): Promise<Page> {
-  const context = await browser.newContext(contextOptions(viewport, javaScript));
+/** A page in a new browser. The redirect URIs of the demo clients return a page, too. */
+async function newPage(
+  viewport: Viewport,
+  { javaScriptEnabled = false, ...options }: { javaScriptEnabled?: boolean; timezoneId?: string } = {},
+): Promise<Page> {
+  const context = await browser.newContext({ ...contextOptions(viewport, javaScriptEnabled), ...options });
   await context.route('http://localhost:4010/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>The application</title>' }),
   );
@@ -77,12 +79,12 @@ async function signIn(page: Page, at = `${server.origin}/sign-in`): Promise<void
 
 const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'sign in': (page) => page.goto(authorize()),
-  'sign in, refused': async (page) => {
+  'failed sign-in': async (page) => {
     await page.goto(`${server.origin}/sign-in`);
     await type(page, { ...player, password: 'not the password' }, 'Sign in');
   },
   register: (page) => page.goto(`${server.origin}/register`),
-  'register, refused': async (page) => {
+  'failed registration': async (page) => {
     await page.goto(`${server.origin}/register`);
     await type(page, { name: 'Nora', username: 'nora@localhost', password: 'password1' }, 'Create account');
   },
@@ -98,7 +100,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
       }),
     ),
   'reset password': (page) => page.goto(`${server.origin}/reset-password`),
-  'reset password, sent': async (page) => {
+  'reset password, link sent': async (page) => {
     await page.goto(`${server.origin}/reset-password`);
     await type(page, { username: 'nobody@example.com' }, 'Send the link');
   },
@@ -108,7 +110,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await signIn(page);
     await page.goto(`${server.origin}/sign-in?return=/account&again=1`);
   },
-  'sign out at a client’s wish': async (page) => {
+  'sign out at the request of a client': async (page) => {
     await signIn(page);
     await page.goto(`${server.origin}/connect/endsession?client_id=demo-web`);
   },
@@ -118,14 +120,14 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('link', { name: /Google/ }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
   },
-  'error of a client': (page) => page.goto(authorize({ redirect_uri: 'https://elsewhere.example/' })),
-  'no such page': (page) => page.goto(`${server.origin}/no-such-page`),
-  'interaction over': (page) => page.goto(`${server.origin}/interaction/none`),
+  'failed request of a client': (page) => page.goto(authorize({ redirect_uri: 'https://elsewhere.example/' })),
+  'page not found': (page) => page.goto(`${server.origin}/no-such-page`),
+  'expired sign-in': (page) => page.goto(`${server.origin}/interaction/none`),
 };
 
 describe.each(viewports)('at $width pixels, $scheme, without JavaScript', (viewport) => {
   withBrowser.each(Object.keys(pages))(
-    '%s: axe finds no violation, and nothing sticks out',
+    '%s: axe finds no violation, and the page does not overflow',
     async (name) => {
       const page = await newPage(viewport);
       try {
@@ -146,18 +148,18 @@ describe.each(viewports)('at $width pixels, $scheme, without JavaScript', (viewp
 describe('without JavaScript, in Chromium', () => {
   const viewport = viewports[0] as Viewport;
 
-  withBrowser('the code flow goes through sign-in and consent to the application', async () => {
+  withBrowser('sign-in and consent lead to the redirect URI of the application', async () => {
     const page = await newPage(viewport);
     await signIn(page, authorize({ prompt: 'consent' }));
     await page.uncheck(`input[value="${scopes.bookings}"]`);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
-    await page.waitForURL('http://localhost:4010/callback**');
+    await page.waitForURL(`${webCallback}**`);
     const back = new URL(page.url());
     expect(back.searchParams.get('code')).toBeTruthy();
     expect(back.searchParams.get('scope')).not.toContain('golf/bookings');
   });
 
-  withBrowser('also where the redirect address leads on to a page of another origin', async () => {
+  withBrowser('the redirect URI may redirect to a page of another origin', async () => {
     const application = createServer((request, response) => {
       const { port } = request.socket.address() as AddressInfo;
       if (request.url?.startsWith('/callback')) response.writeHead(302, { Location: `http://localhost:${port}/app` });
@@ -174,27 +176,27 @@ describe('without JavaScript, in Chromium', () => {
     await new Promise((resolve) => application.close(resolve));
   });
 
-  withBrowser('registering does too', async () => {
+  withBrowser('registration and denied consent lead to the redirect URI', async () => {
     const page = await newPage(viewport);
     await page.goto(authorize({ prompt: 'consent' }));
     await page.getByRole('link', { name: 'Create an account' }).click();
     await type(page, { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' }, 'Create account');
     await page.getByRole('button', { name: 'Do not allow' }).click();
-    await page.waitForURL('http://localhost:4010/callback**');
+    await page.waitForURL(`${webCallback}**`);
     expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
   });
 
-  withBrowser('so does a social sign-in, for a browser that is signed in as somebody else', async () => {
+  withBrowser('a social sign-in replaces the account that is signed in', async () => {
     const page = await newPage(viewport);
     await signIn(page);
     await page.goto(authorize({ acr_values: 'idp:facebook', prompt: 'login consent' }));
     await page.getByRole('button', { name: /Ada Fairway/ }).click();
     expect(await page.locator('.user').textContent()).toContain('Ada Fairway');
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
-    await page.waitForURL('http://localhost:4010/callback**');
+    await page.waitForURL(`${webCallback}**`);
   });
 
-  withBrowser('a provider is added to an account, and removed', async () => {
+  withBrowser('a user adds a social provider to the account, and removes it', async () => {
     const page = await newPage(viewport);
     await signIn(page);
     await page.getByRole('button', { name: 'Add Google' }).click();
@@ -204,7 +206,7 @@ describe('without JavaScript, in Chromium', () => {
     expect(await page.getByRole('button', { name: 'Add Google' }).count()).toBe(1);
   });
 
-  withBrowser('every page for someone signed in offers to sign out, consent too', async () => {
+  withBrowser('every page for a signed-in user offers sign-out, also the consent page', async () => {
     const page = await newPage(viewport);
     await signIn(page, authorize({ prompt: 'consent' }));
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -213,18 +215,17 @@ describe('without JavaScript, in Chromium', () => {
     expect(await page.title()).toMatch(/^Sign in/);
   });
 
-  withBrowser('signing out at a client’s wish ends at the client', async () => {
+  withBrowser('signing out at the request of a client returns to the client', async () => {
     const page = await newPage(viewport);
     await signIn(page);
     const back = 'http://localhost:4010/signed-out';
-    await page.goto(
-      `${server.origin}/connect/endsession?${new URLSearchParams({ client_id: 'demo-web', post_logout_redirect_uri: back, state: 's' })}`,
-    );
+    const request = new URLSearchParams({ client_id: 'demo-web', post_logout_redirect_uri: back, state: 's' });
+    await page.goto(`${server.origin}/connect/endsession?${request}`);
     await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click();
     await page.waitForURL(`${back}?state=s`);
   });
 
-  withBrowser('the whole sign-in works by keyboard, and says where the focus is', async () => {
+  withBrowser('a user can sign in with the keyboard, and sees the focus', async () => {
     const page = await newPage(viewport);
     await page.goto(`${server.origin}/sign-in`);
     expect(await page.evaluate('document.activeElement.name')).toBe('username');
@@ -239,9 +240,15 @@ describe('without JavaScript, in Chromium', () => {
 });
 
 describe('with JavaScript', () => {
+  withBrowser('the account page shows times in the time zone of the viewer, and names that zone', async () => {
+    const page = await newPage(viewports[0] as Viewport, { javaScriptEnabled: true, timezoneId: 'Asia/Tokyo' });
+    await signIn(page);
+    expect(await page.locator('time').first().textContent()).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d GMT\+9$/);
+  });
+
   withBrowser('response_mode=form_post reaches the application', async () => {
-    const page = await newPage(viewports[0] as Viewport, true);
-    const posted = page.waitForRequest((request) => request.url() === 'http://localhost:4010/callback');
+    const page = await newPage(viewports[0] as Viewport, { javaScriptEnabled: true });
+    const posted = page.waitForRequest((request) => request.url() === webCallback);
     await signIn(page, authorize({ response_mode: 'form_post', prompt: 'consent' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     const request = await posted;
