@@ -1,5 +1,5 @@
-// Do several instances of both services share few connections? Through PgBouncer in transaction mode, of a version that knows nothing of
-// prepared statements (DB_PREPARED=off). Needs Debian's pgbouncer; where it is not installed this says that it is skipped.
+// Checks that several instances of both services share a few database connections through PgBouncer in transaction mode. This version
+// of PgBouncer does not support prepared statements (DB_PREPARED=off).
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { book, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
@@ -32,25 +32,25 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
     await system?.stop();
   }, 60_000);
 
-  test('three instances book under load over four connections, nothing is lost or made twice', async () => {
+  test('three instances use at most four connections under load, and no booking is lost or stored twice', async () => {
     const load = startLoad(
       instances.map(({ base }) => base),
       await getToken(auth.base),
       { workers: 24 },
     );
-    let most = 0;
+    let maxConnections = 0;
     for (let round = 0; round < 5; round += 1) {
       await waitForBookings(load, 60);
       const sql = "select count(*)::int as count from pg_stat_activity where usename = 'bookings_service'";
-      most = Math.max(most, (await system.database.query('bookings', sql)).rows[0].count);
+      maxConnections = Math.max(maxConnections, (await system.database.query('bookings', sql)).rows[0].count);
     }
     await expectNoLostOrDoubleBookings(system.database, load);
     expect(Object.keys(load.statuses())).toEqual(['201']);
-    expect(most).toBeGreaterThan(1);
-    expect(most).toBeLessThanOrEqual(serverConnections);
+    expect(maxConnections).toBeGreaterThan(1);
+    expect(maxConnections).toBeLessThanOrEqual(serverConnections);
   }, 60_000);
 
-  test('lists and searches answer, and tokens by password and by refresh', async () => {
+  test('lists, searches, the password grant and the refresh grant succeed', async () => {
     const headers = { Authorization: `Bearer ${await getToken(auth.base)}` };
     const [{ base }] = instances as [Instance];
     for (const path of [
@@ -65,29 +65,29 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       expect(Number(response.headers.get('RateLimit-Remaining'))).toBeLessThan(100_000);
       expect(((await response.json()) as { total: number }).total).toBeGreaterThan(0);
     }
-    const ask = async (form: Record<string, string>) => {
+    const requestToken = async (form: Record<string, string>) => {
       const body = new URLSearchParams({ client_id: 'demo-native', ...form });
       const response = await fetch(`${auth.base}/connect/token`, { method: 'POST', body });
       expect(response.status).toBe(200);
       return (await response.json()) as { refresh_token: string };
     };
-    const { refresh_token } = await ask({
+    const { refresh_token } = await requestToken({
       grant_type: 'password',
       username: 'player@example.com',
       password: 'demo-player-pass',
       scope: 'offline_access https://bay-booking.example/dr/play',
     });
-    await ask({ grant_type: 'refresh_token', refresh_token });
+    await requestToken({ grant_type: 'refresh_token', refresh_token });
   }, 60_000);
 
-  test('lists come from a replica through its own PgBouncer, and show what was just booked', async () => {
+  test('lists on a replica behind its own PgBouncer contain bookings that were just created', async () => {
     const replica = await startReplica(system.database);
-    const before = await startPooler(replica.port);
+    const replicaPooler = await startPooler(replica.port);
     try {
       const environment = { DATABASE_URL: pooler.urlOf('bookings'), DB_PREPARED: 'off' };
-      const reader = await system.startBookings({ ...environment, DATABASE_READ_URL: before.urlOf('bookings') });
+      const reader = await system.startBookings({ ...environment, DATABASE_READ_URL: replicaPooler.urlOf('bookings') });
       const token = await getToken(auth.base);
-      for (let turn = 0; turn < 30; turn += 1) {
+      for (let i = 0; i < 30; i += 1) {
         const booking = nextBooking();
         expect(await book((instances[0] as Instance).base, token, booking)).toMatchObject({ status: 201 });
         const path = `/api/bookings?externalBookingIds=${booking.externalBookingId}`;
@@ -96,7 +96,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       }
       expect(await reader.metric(/^database_reads_total.*source="replica"/)).toBeGreaterThan(15);
     } finally {
-      await before.stop();
+      await replicaPooler.stop();
       await replica.remove();
     }
   }, 60_000);

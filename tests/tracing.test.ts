@@ -1,4 +1,4 @@
-// OpenTelemetry as an option: does a collector get the spans of a request, under the caller's trace, and nothing that is secret?
+// Checks that a collector of OpenTelemetry gets the spans of a request in the trace of the caller, and no secrets.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -47,7 +47,7 @@ const tracing = (service: string) => ({
   OTEL_SERVICE_NAME: service,
 });
 
-test('spans of both services reach the collector, under the caller’s trace, with routes and statements but no values', async () => {
+test('the collector gets spans of both services with routes and SQL, in the trace of the caller and without values', async () => {
   const auth = await system.startAuth({}, tracing('auth'));
   const bookings = await system.startBookings(tracing('bookings'));
   const token = await getToken(auth.base);
@@ -68,9 +68,9 @@ test('spans of both services reach the collector, under the caller’s trace, wi
   expect(statement?.traceId).toBe(traceId);
   await eventually(async () => spans.some(({ service, name }) => service === 'auth' && name === 'POST /connect/token'));
   await eventually(async () => bookings.log().some(({ status }) => status === 201));
-  const began = spans.find(({ name }) => name === 'POST /api/bookings');
-  expect(began?.traceId).toMatch(/^[0-9a-f]{32}$/);
-  expect(bookings.log().find(({ status }) => status === 201)?.traceId).toBe(began?.traceId);
+  const createSpan = spans.find(({ name }) => name === 'POST /api/bookings');
+  expect(createSpan?.traceId).toMatch(/^[0-9a-f]{32}$/);
+  expect(bookings.log().find(({ status }) => status === 201)?.traceId).toBe(createSpan?.traceId);
   const text = JSON.stringify(spans);
   const secrets = ['demo-pat-north-secret', token, 'somebody'];
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);

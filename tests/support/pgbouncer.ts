@@ -1,4 +1,4 @@
-// How does a test put a pooler before a database? Debian's PgBouncer, 1.18 and so without prepared statements, in transaction mode.
+// Starts PgBouncer in transaction mode in front of a database. Debian's version, 1.18, does not support prepared statements.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,6 +10,7 @@ import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { rolePassword } from './database-server.ts';
 import { eventually } from './wait.ts';
 
+/** The maximum number of connections from PgBouncer to each database. */
 export const serverConnections = 4;
 
 export interface Pooler {
@@ -29,7 +30,7 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
     `auth_type = any\npool_mode = transaction\ndefault_pool_size = ${serverConnections}\nmax_client_conn = 200`,
   ];
   await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
-  // It refuses to run as root.
+  // PgBouncer refuses to run as root. 65534 is the user `nobody`.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   const child: ChildProcess = spawn(findPgBouncer() as string, ['-q', join(folder, 'pgbouncer.ini')], {
     stdio: 'ignore',

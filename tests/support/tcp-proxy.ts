@@ -1,52 +1,52 @@
-// How does a test make a database slow, or silent, without touching it? A TCP proxy before it, whose traffic can be delayed and frozen.
+// Starts a TCP proxy that can delay and stop the traffic between a service and its database.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy {
   readonly port: number;
-  /** Milliseconds that every packet waits, each way. */
+  /** Delays every packet in both directions. */
   delay(milliseconds: number): void;
-  /** Nothing passes any more, and nobody is told. */
+  /** Stops the traffic without closing the connections. */
   freeze(): void;
   thaw(): void;
   close(): Promise<void>;
 }
 
-export async function startTcpProxy(target: number): Promise<TcpProxy> {
+export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  let pause = 0;
-  let frozen = false;
+  let packetDelay = 0;
+  let isFrozen = false;
   const forward = (from: Socket, to: Socket): void => {
     from.on('data', (chunk) => {
-      if (pause > 0) setTimeout(() => to.write(chunk), pause);
+      if (packetDelay > 0) setTimeout(() => to.write(chunk), packetDelay);
       else to.write(chunk);
     });
     from.on('close', () => to.destroy());
     from.on('error', () => to.destroy());
-    if (frozen) from.pause();
+    if (isFrozen) from.pause();
   };
-  const server = createServer((near) => {
-    const far = connect(target, '127.0.0.1');
-    for (const socket of [near, far]) {
+  const server = createServer((client) => {
+    const database = connect(targetPort, '127.0.0.1');
+    for (const socket of [client, database]) {
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
     }
-    forward(near, far);
-    forward(far, near);
+    forward(client, database);
+    forward(database, client);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
     delay: (milliseconds) => {
-      pause = milliseconds;
+      packetDelay = milliseconds;
     },
     freeze: () => {
-      frozen = true;
+      isFrozen = true;
       for (const socket of sockets) socket.pause();
     },
     thaw: () => {
-      frozen = false;
+      isFrozen = false;
       for (const socket of sockets) socket.resume();
     },
     close: async () => {
