@@ -68,6 +68,8 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     prepared: config.databasePrepared,
   });
   const scopes = createScopeTable(config.scopeBase);
+  const resource = createResourceServer({ scopes, audience: config.bookingsAudience });
+  const lifetimes = createTokenLifetimes(config);
   const audit = countEvents(createAudit({ db, logger }), metrics);
   collectDatabaseMetrics(metrics, { primary: db });
   const facilities = createFacilityStore({ db });
@@ -86,7 +88,6 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
 
   const accountServices = createAccountServices({ db, config, logger, audit });
   const { accounts } = accountServices;
-  const resource = createResourceServer({ scopes, audience: config.bookingsAudience });
   // The pages need the provider, and the provider needs the pages. So the pages get a function that returns the
   // provider.
   const provider = () => providerManager.provider();
@@ -102,10 +103,10 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     accountServices,
     facilities,
     scopes,
+    accessTokenTtl: lifetimes.longestAccessToken,
   });
   const pages = createProviderPages(userPages.site.findLayoutUser);
 
-  const lifetimes = createTokenLifetimes(config);
   const limit = createRateLimit(config.rateLimitPerMinute);
   const clientCredentials = createClientCredentials({ scopes, resource, clients, audit });
   const providerManager = await createProviderManager({
@@ -185,7 +186,20 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     }),
   );
   app.use(userPages.routes);
-  app.use(createPortal({ db, config, scopes, audit, logger, clients, facilities, ...accountServices, ...userPages }));
+  app.use(
+    createPortal({
+      ...accountServices,
+      ...userPages,
+      db,
+      config,
+      scopes,
+      accessTokenTtl: lifetimes.longestAccessToken,
+      audit,
+      logger,
+      clients,
+      facilities,
+    }),
+  );
   app.use(serveProtocol);
   app.use(handleError);
 

@@ -46,6 +46,8 @@ export interface UserPagesOptions {
   readonly accountServices: AccountServices;
   readonly facilities: FacilityStore;
   readonly scopes: ScopeTable;
+  /** Seconds. */
+  readonly accessTokenTtl: number;
 }
 
 export function createUserPages(options: UserPagesOptions) {
@@ -135,7 +137,7 @@ export function createUserPages(options: UserPagesOptions) {
       signIn,
       emails,
       scopes,
-      accessTokenTtl: config.accessTokenTtl,
+      accessTokenTtl: options.accessTokenTtl,
       audit,
     }),
   );

@@ -14,8 +14,10 @@ export function createTokenLifetimes({
   refreshTokenTtl: number;
 }) {
   return {
-    /** The lifetime of an access token for this client. Every grant type uses this function. */
+    /** The lifetime of an access token of this client. Every grant type uses this function. */
     accessToken: (_client: RegisteredClient): number => accessTokenTtl,
+    /** The longest of these lifetimes, for pages that state how long access tokens remain valid. */
+    longestAccessToken: accessTokenTtl,
     code: 60,
     idToken,
     /** The lifetime of a refresh token. Each refresh issues a new token with the full lifetime. */

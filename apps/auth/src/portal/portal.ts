@@ -37,7 +37,9 @@ import { createTokens } from './tokens.ts';
 
 export interface PortalOptions {
   readonly db: Database;
-  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
+  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience'>;
+  /** Seconds. */
+  readonly accessTokenTtl: number;
   readonly scopes: Pick<ScopeTable, 'bookings'>;
   readonly site: Site;
   readonly sessions: BrowserSessions;
@@ -52,7 +54,8 @@ export interface PortalOptions {
 
 export function createPortal(options: PortalOptions): Router {
   const { db, site, sessions, accounts, clients, facilities, mailer, count, audit, logger } = options;
-  const { issuer, bookingsAudience, accessTokenTtl } = options.config;
+  const { issuer, bookingsAudience } = options.config;
+  const { accessTokenTtl } = options;
   const members = createMemberStore({ db });
   const store = createInvitationStore({ db });
   const acceptances = createAcceptanceStore({ db });
