@@ -13,7 +13,8 @@ import {
 afterEach(closeExtraSystems);
 
 const path = '/api/booking-locations';
-const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`;
+const resourceMetadataUrl = `${baseUrl}/.well-known/oauth-protected-resource`;
+const bearerChallenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
 const seconds = () => Math.floor(Date.now() / 1000);
 
 describe('an access token', () => {
@@ -55,7 +56,7 @@ describe('an access token', () => {
     const response = await system.call('GET', target, { token: null, headers });
     expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
-    expect(response.headers['www-authenticate']).toBe(`Bearer realm="bay-booking", ${metadata}`);
+    expect(response.headers['www-authenticate']).toBe(bearerChallenge);
   });
 
   const invalidTokens: [string, TokenOptions][] = [
@@ -79,11 +80,9 @@ describe('an access token', () => {
     const response = await withClaims(claims);
     expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
-    expect(response.headers['www-authenticate']).toMatch(
-      new RegExp(
-        `^Bearer realm="bay-booking", ${metadata.replaceAll('.', '\\.')}, error="invalid_token", error_description="[^"]+"$`,
-      ),
-    );
+    const [challenge, description] = response.headers['www-authenticate']?.split(', error_description=') ?? [];
+    expect(challenge).toBe(`${bearerChallenge}, error="invalid_token"`);
+    expect(description).toMatch(/^"[^"]+"$/);
   });
 
   test.each(['Bearer', 'Bearer ', 'Bearer a b', 'Bearer a.b.c', 'Bearer ....', 'Bearer bnVsbA.e30.x', 'Bearer "x"'])(
@@ -124,7 +123,7 @@ describe('an access token', () => {
       description: expect.stringContaining('insufficient_scope'),
     });
     expect(response.headers['www-authenticate']).toBe(
-      `Bearer realm="bay-booking", ${metadata}, error="insufficient_scope", scope="https://bay-booking.example/golf/bookings"`,
+      `${bearerChallenge}, error="insufficient_scope", scope="https://bay-booking.example/golf/bookings"`,
     );
   });
 
