@@ -66,6 +66,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     applicationName: 'auth',
     poolMax: config.databasePoolMax,
     prepared: config.databasePrepared,
+    migrationsDirectory,
   });
   const scopes = createScopeTable(config.scopeBase);
   const resource = createResourceServer({ scopes, audience: config.bookingsAudience });

@@ -62,7 +62,20 @@ describe('an instance that starts while the database is unavailable has no signi
 });
 
 test.each(requests)(
-  '%s, while a table is missing: 500 server_error, with the reason only in the log',
+  '%s, while migrations are missing: 503 temporarily_unavailable with Retry-After',
+  async (_title, send) => {
+    await server.db.raw('alter table client_secret rename to client_secret_renamed');
+    await server.db.raw('alter table schema_migration rename to schema_migration_renamed');
+    const response = await send();
+    await server.db.raw('alter table client_secret_renamed rename to client_secret');
+    await server.db.raw('alter table schema_migration_renamed rename to schema_migration');
+    expect(response.headers.get('retry-after')).toBe('2');
+    expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+  },
+);
+
+test.each(requests)(
+  '%s, while a table is missing after all migrations: 500 server_error, with the reason only in the log',
   async (_title, send) => {
     await server.db.raw('alter table client_secret rename to client_secret_gone');
     const lines = server.log.length;

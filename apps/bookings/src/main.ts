@@ -10,6 +10,7 @@ import { createCountCompaction } from './bookings/counts/compaction.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
 import { startCleanupJobs } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
+import { migrationsDirectory } from './database/migrations-directory.ts';
 import { malformedRequestResponse } from './http/malformed-request.ts';
 import { countFailedFetches } from './metrics.ts';
 
@@ -23,7 +24,7 @@ runService(async () => {
     poolMax: config.databasePoolMax,
     prepared: config.databasePrepared,
   };
-  const db = connectDatabase({ ...connection, url: config.databaseUrl });
+  const db = connectDatabase({ ...connection, url: config.databaseUrl, migrationsDirectory });
   const replica =
     config.databaseReadUrl === undefined
       ? undefined

@@ -191,6 +191,37 @@ describe.each([400, 408, 413, 431] as const)(
 );
 
 describe('503', () => {
+  test('while the database is not migrated: Retry-After, not ready; then 200', async () => {
+    const migrated = await createExtraSystem();
+    const name = new URL(migrated.databaseUrl).pathname.slice(1);
+    await query(system.db, `alter database ${name} set search_path = no_such_schema`);
+    const instance = await createExtraSystem({ sharing: migrated });
+    const responses = [
+      await instance.call('GET', '/api/bookings'),
+      await instance.call('POST', '/api/bookings', { body: bookingBody() }),
+      await instance.call('PUT', '/api/bookings/01900000-0000-7000-8000-000000000000', { body: bookingBody() }),
+      await instance.call('GET', '/api/booking-locations'),
+    ];
+    for (const response of responses) {
+      expect(response.status).toBe(503);
+      expect(errorCodes(response)).toEqual(['ERR00503']);
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    const ready = await instance.call('GET', '/health/ready');
+    expect(ready.status).toBe(503);
+    expect(ready.body.checks.database).toContain('run migrate');
+    await query(system.db, `alter database ${name} reset search_path`);
+    await query(system.db, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+    expect((await instance.call('GET', '/api/bookings')).status).toBe(200);
+  });
+
+  test('while a column is missing because the schema is older than the release', async () => {
+    const separate = await createExtraSystem();
+    await query(separate.db, 'alter table booking rename column user_alias to renamed');
+    await query(separate.db, 'delete from schema_migration where version > 1');
+    expect((await separate.call('GET', '/api/bookings')).status).toBe(503);
+  });
+
   test('while the database is away: Retry-After, not ready, no internal detail; then 200 again', async () => {
     const separate = await createExtraSystem();
     const booking = (await separate.call('POST', '/api/bookings', { body: bookingBody() })).body;
@@ -234,9 +265,9 @@ describe('503', () => {
 });
 
 describe('500', () => {
-  test('internal details are only in the log', async () => {
+  test('for a wrong statement on a migrated schema; internal details are only in the log', async () => {
     const separate = await createExtraSystem();
-    await query(separate.db, 'alter table booking rename column user_alias to gone');
+    await query(separate.db, 'alter table booking rename column user_alias to renamed');
     const response = await separate.call('GET', '/api/bookings');
     expect(response.status).toBe(500);
     expect(response.body).toEqual({

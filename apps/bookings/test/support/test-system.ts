@@ -59,7 +59,12 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const issuer =
     sharing?.issuer ??
     (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
-  const db = connectDatabase({ url: databaseUrl, applicationName: 'test', poolMax: options.poolMax ?? 10 });
+  const db = connectDatabase({
+    url: databaseUrl,
+    applicationName: 'test',
+    poolMax: options.poolMax ?? 10,
+    migrationsDirectory,
+  });
   const databaseErrors: string[] = [];
   onFailure(db, (error) => databaseErrors.push(String(errorCode(error))));
   if (!sharing) await importTestPlaces(db);

@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { Batch, type BatchCallback, type PreparedStatements, type TypeParsers } from './batch.ts';
 import type { PooledConnection } from './pool.ts';
+import { type InspectError, isSchemaRelated } from './schema-version.ts';
 
 /** SQL with the placeholders $1, $2 …, its values and, unless pg's default conversions are right, the conversions of its columns. */
 export type Statement = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
@@ -13,6 +14,7 @@ export interface ConnectionOptions {
   /** In ms. */
   readonly queryTimeout: number;
   readonly onFailure: (error: unknown) => void;
+  readonly inspectError: InspectError | undefined;
 }
 
 interface KnexStatement {
@@ -65,8 +67,8 @@ export class Connection implements PooledConnection {
       this.#preparedStatements,
       (error, results) => {
         this.#sentAt = 0;
-        if (error) this.#options.onFailure(error);
-        callback(error, results);
+        if (error) this.#fail(error, () => callback(error, results));
+        else callback(error, results);
       },
     );
     void this.#client.query(batch as unknown as pg.Submittable);
@@ -80,9 +82,17 @@ export class Connection implements PooledConnection {
     this.#sentAt = performance.now();
     void this.#client.query(config, (error, result) => {
       this.#sentAt = 0;
-      if (error) this.#options.onFailure(error);
-      callback(error, result);
+      if (error) this.#fail(error, () => callback(error, result));
+      else callback(error, result);
     });
+  }
+
+  /** Calls `report` after the error has been inspected. */
+  #fail(error: unknown, report: () => void): void {
+    const { onFailure, inspectError } = this.#options;
+    onFailure(error);
+    if (inspectError && isSchemaRelated(error)) void inspectError(error).then(report);
+    else report();
   }
 
   /**

@@ -6,6 +6,7 @@ import { Connection } from './connection.ts';
 import { connectionSourceOf, type Database, findPool, poolOf, type Queryable, setPool } from './connection-source.ts';
 import { isTransactionConflict } from './errors.ts';
 import { Pool } from './pool.ts';
+import { createErrorInspector } from './schema-version.ts';
 
 export type { Database, Queryable } from './connection-source.ts';
 export { errorCode, isUnavailable } from './errors.ts';
@@ -21,10 +22,13 @@ export interface DatabaseOptions {
   readonly prepared?: boolean;
   /** How long one statement may take, in ms. The `statement_timeout` of the database role should be a little shorter. */
   readonly queryTimeout?: number;
+  /** With the migrations of the service, `isUnavailable` is true for errors of a schema that does not fit this release. */
+  readonly migrationsDirectory?: string;
 }
 
 export function connectDatabase(options: DatabaseOptions): Database {
-  const { url, applicationName, poolMax = 10, prepared = true, queryTimeout = 8_000 } = options;
+  const { url, applicationName, poolMax = 10, prepared = true, queryTimeout = 8_000, migrationsDirectory } = options;
+  const inspectError = migrationsDirectory === undefined ? undefined : createErrorInspector(url, migrationsDirectory);
   const pool: Pool<Connection> = new Pool({
     max: poolMax,
     acquireTimeout: 3_000,
@@ -36,6 +40,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
         prepared,
         queryTimeout,
         onFailure: (error) => pool.emit('failure', error),
+        inspectError,
       }),
   });
   const db = knex({

@@ -34,6 +34,13 @@ const transientClasses = /^(08|28|53|57P|58)/;
 /** Errors of pg and knex about the connection have no code. */
 const connectionErrors = /Connection terminated|timeout expired|is not queryable|Unable to acquire a connection/;
 
+const errorsMarkedAsUnavailable = new WeakSet<object>();
+
+/** From now on `isUnavailable` returns true for this error, whatever its code. */
+export function markAsUnavailable(error: unknown): void {
+  if (typeof error === 'object' && error !== null) errorsMarkedAsUnavailable.add(error);
+}
+
 /** Returns the SQLSTATE of a PostgreSQL error or the code of a network error. */
 export function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code;
@@ -42,6 +49,7 @@ export function errorCode(error: unknown): string | undefined {
 
 /** True if the same request may succeed in a moment, so that the client gets 503 with Retry-After. */
 export function isUnavailable(error: unknown): boolean {
+  if (errorsMarkedAsUnavailable.has(error as object)) return true;
   const code = errorCode(error);
   if (code !== undefined) return transientErrors.has(code) || transientClasses.test(code);
   if (!Error.isError(error)) return false;

@@ -1,6 +1,7 @@
 // Checks whether the service can serve requests, for `GET /health/ready` (docs/behaviour.md, "Health, metrics and logs").
 import { type Database, errorCode } from '../database/database.ts';
 import { readMigrations } from '../database/migrate.ts';
+import { type AppliedMigration, schemaMismatch } from '../database/schema-version.ts';
 
 /** Rejects if the service is not ready. The message of the error is public, so it must not contain internal details. */
 export type Check = () => Promise<void>;
@@ -50,28 +51,18 @@ async function resultOf(check: Check): Promise<string> {
   }
 }
 
-/**
- * Checks that the database responds and that this release can run on its schema: every migration of this release has been applied, and
- * every later migration is named `expand_…`. Instances of the previous release therefore keep serving during an upgrade.
- */
+/** Checks that the database responds, and that this release can use its schema. */
 export function databaseCheck(db: Database, migrationsDirectory: string): Check {
-  const expectedVersion = readMigrations(migrationsDirectory).then((migrations) => migrations.length);
+  const migrations = readMigrations(migrationsDirectory);
   // The error is reported by the check.
-  expectedVersion.catch(() => {});
+  migrations.catch(() => {});
   return async () => {
-    const expected = await expectedVersion;
-    const applied = await appliedMigrations(db);
-    if (applied.length < expected) {
-      throw new Error(`schema version ${applied.length} is older than ${expected}: run migrate`);
-    }
-    const incompatible = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
-    if (incompatible) {
-      throw new Error(`schema version ${incompatible.version} is newer than ${expected}: this release is too old`);
-    }
+    const mismatch = schemaMismatch(await appliedMigrations(db), (await migrations).length);
+    if (mismatch) throw new Error(mismatch);
   };
 }
 
-async function appliedMigrations(db: Database): Promise<readonly { version: number; name: string }[]> {
+async function appliedMigrations(db: Database): Promise<readonly AppliedMigration[]> {
   try {
     return await db('schema_migration').select('version', 'name').orderBy('version');
   } catch (error) {
