@@ -172,6 +172,25 @@ describe('429', () => {
     expect((await one.call('GET', '/api/bookings', { token: null })).status).toBe(401);
   });
 
+  test('RATE_LIMIT_PER_MINUTE is for each client and sub, and ten times that number for a client', async () => {
+    const limited = await createExtraSystem({ sharing: system, rateLimitPerMinute: 2 });
+    const statuses = new Map<number, number>();
+    for (let subject = 0; subject < 12; subject += 1) {
+      const token = await system.token(['fac-north'], { client_id: 'shared-client', sub: `subject-${subject}` });
+      for (let count = 0; count < 3; count += 1) {
+        const { status } = await limited.call('GET', '/api/bookings', { token });
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    }
+    // Ten subjects make two requests each, and then the client is over its limit.
+    expect(statuses).toEqual(
+      new Map([
+        [200, 20],
+        [429, 16],
+      ]),
+    );
+  });
+
   test('by default no limit applies', async () => {
     expect((await system.call('GET', '/api/bookings')).headers['ratelimit-limit']).toBeUndefined();
   });

@@ -52,11 +52,13 @@ test('422 ERR00422 for the same key with another body', async () => {
   }
 });
 
-test('a key belongs to its client', async () => {
+test('a key belongs to its client and its sub', async () => {
   const body = bookingBody();
   const otherClient = await system.token(['fac-north'], { client_id: 'another-client' });
+  const otherSubject = await system.token(['fac-north'], { sub: 'another-subject' });
   expect((await post(body, 'key-3')).status).toBe(201);
   expect(errorCodes(await post(body, 'key-3', otherClient))).toEqual(['BOOK00002']);
+  expect(errorCodes(await post(body, 'key-3', otherSubject))).toEqual(['BOOK00002']);
 });
 
 test('an error response is not stored: the key can be used again', async () => {

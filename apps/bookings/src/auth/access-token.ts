@@ -105,7 +105,7 @@ async function verifyToken(
     });
   }
   return {
-    caller: { clientId, facilities: facilitiesOf(claims.facilities) },
+    caller: { clientId, subject: claims.sub ?? clientId, facilities: facilitiesOf(claims.facilities) },
     kid,
     expiresAt: (claims.exp + clockToleranceSeconds) * 1000,
   };

@@ -19,7 +19,10 @@ export function findKeyErrors(key: string | undefined): readonly ValidationError
  * request must differ from every stored one.
  */
 export function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
-  return { id: hash([caller.clientId, key]), requestHash: body ? hash(Object.entries(body).sort()) : 'invalid' };
+  return {
+    id: hash([caller.clientId, caller.subject, key]),
+    requestHash: body ? hash(Object.entries(body).sort()) : 'invalid',
+  };
 }
 
 /**

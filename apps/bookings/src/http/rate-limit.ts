@@ -1,16 +1,20 @@
-// Limits the requests of each client per minute. The counts are in PostgreSQL, so the limit holds over all instances
-// (docs/behaviour.md, "Rate limits").
+// Limits the requests per minute of each client and subject, and of each client. The counts are in PostgreSQL, so the
+// limits hold over all instances (docs/behaviour.md, "Rate limits").
+import { createHash } from 'node:crypto';
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 
 /**
  * Counts a request and resolves to the RateLimit headers of its response.
- * @throws {ApiError} 429 if the client is over its limit
+ * @throws {ApiError} 429 if the client, or the client together with its subject, is over its limit
  */
-export type RateLimit = (clientId: string) => Promise<Readonly<Record<string, string>>>;
+export type RateLimit = (caller: Caller) => Promise<Readonly<Record<string, string>>>;
 
 const windowSeconds = 60;
+/** Subjects that share a client share this many times the limit of one subject. */
+const clientFactor = 10;
 
 /** Returns undefined if `requestsPerMinute` is 0, which switches the limit off. */
 export function createRateLimit(
@@ -19,17 +23,20 @@ export function createRateLimit(
   onError: (error: unknown) => void,
 ): RateLimit | undefined {
   if (requestsPerMinute === 0) return undefined;
-  const limiter = new RateLimiterPostgres({
-    storeClient: asPgClient(db),
-    storeType: 'client',
-    tableName: 'rate_limit',
-    tableCreated: true,
-    keyPrefix: 'client',
-    points: requestsPerMinute,
-    duration: windowSeconds,
-    // A client over its limit is rejected without a query.
-    inMemoryBlockOnConsumed: requestsPerMinute + 1,
-  });
+  const limiterOf = (keyPrefix: string, points: number) =>
+    new RateLimiterPostgres({
+      storeClient: asPgClient(db),
+      storeType: 'client',
+      tableName: 'rate_limit',
+      tableCreated: true,
+      keyPrefix,
+      points,
+      duration: windowSeconds,
+      // A caller over its limit is rejected without a query.
+      inMemoryBlockOnConsumed: points + 1,
+    });
+  const bySubject = limiterOf('subject', requestsPerMinute);
+  const byClient = limiterOf('client', requestsPerMinute * clientFactor);
   const headersOf = ({ remainingPoints, msBeforeNext }: RateLimiterRes) => {
     const remaining = String(Math.max(0, remainingPoints));
     const resetSeconds = String(Math.max(1, Math.ceil(msBeforeNext / 1000)));
@@ -41,9 +48,11 @@ export function createRateLimit(
       'RateLimit-Reset': resetSeconds,
     };
   };
-  return async (clientId) => {
+  return async ({ clientId, subject }) => {
     try {
-      return headersOf(await limiter.consume(clientId));
+      const headers = headersOf(await bySubject.consume(keyOf(clientId, subject)));
+      await byClient.consume(keyOf(clientId));
+      return headers;
     } catch (error) {
       if (error instanceof RateLimiterRes) {
         const headers = headersOf(error);
@@ -54,4 +63,9 @@ export function createRateLimit(
       return {};
     }
   };
+}
+
+/** The key column has 255 characters, and ids may be longer. */
+function keyOf(...ids: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(ids)).digest('base64url');
 }

@@ -82,7 +82,7 @@ function createHandler(
   return async (request: Request, response: Response): Promise<void> => {
     const caller = await authorize(request.headers.authorization);
     if (rateLimit) {
-      const headers = await rateLimit(caller.clientId);
+      const headers = await rateLimit(caller);
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     }
     if (!acceptsJson(request)) throw apiError('ERR00406');
