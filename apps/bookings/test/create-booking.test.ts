@@ -221,6 +221,15 @@ describe('400', () => {
     ]);
   });
 
+  test('an externalBookingId is looked up only after the bay was found', async () => {
+    const body = bookingBody({ externalBookingId: 'ext-known' });
+    expect((await post(body)).status).toBe(201);
+    expect(errorCodes(await post({ ...body, bayId: 'no-such-bay' }))).toEqual(['ERR00012']);
+    const token = await system.token([]);
+    const withoutFacilities = await system.call('POST', '/api/bookings', { body, token });
+    expect(errorCodes(withoutFacilities)).toEqual(['ERR00012']);
+  });
+
   test('BOOK00001 also if the other booking belongs to a facility that the token does not name', async () => {
     const east = await system.token(['fac-east']);
     const body = bookingBody({ bayId: 'bay-e1-01', externalBookingId: 'ext-east' });

@@ -104,7 +104,9 @@ export function createBookingCreator({ store, idempotency, catalogue, link, now:
     { externalBookingId }: ErrorContext,
   ): Promise<Set<ErrorCode>> {
     const codes = new Set<ErrorCode>();
-    if (externalBookingId !== '' && (await store.isExternalIdUsed(externalBookingId))) codes.add('BOOK00001');
+    // External ids are unique over all facilities. A token that names none of them must not learn which ids exist.
+    const mayKnow = requested.bay !== undefined && externalBookingId !== '';
+    if (mayKnow && (await store.isExternalIdUsed(externalBookingId))) codes.add('BOOK00001');
     for (const code of await findConflictCodes(requested, store)) codes.add(code);
     return codes;
   }
