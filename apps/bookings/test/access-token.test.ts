@@ -147,7 +147,7 @@ describe('an access token', () => {
 describe('the authorization server', () => {
   let system: TestSystem;
   beforeAll(async () => {
-    system = await createTestSystem({ issuer: { unknownKidInterval: 50 } });
+    system = await createTestSystem({ issuer: { unknownKidInterval: 1 } });
   });
   afterAll(() => system.close());
   const status = async (token: string) => (await system.call('GET', path, { token })).status;
