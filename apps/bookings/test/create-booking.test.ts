@@ -1,13 +1,10 @@
 // Tests POST /api/bookings (specification, "POST /api/bookings" and "Errors").
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { baseUrl, createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   system.call('POST', '/api/bookings', { body, headers });
