@@ -1,5 +1,5 @@
-// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process that
-// it starts.
+// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process
+// that it starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

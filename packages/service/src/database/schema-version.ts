@@ -35,8 +35,8 @@ export function isSchemaRelated(error: unknown): boolean {
 }
 
 /**
- * Errors that occur together share one check, so that at most one check runs at a time. The check opens a connection of
- * its own, because the pool may be exhausted.
+ * Errors that occur together share one check, so that at most one check runs at a time. The check opens a connection
+ * of its own, because the pool may be exhausted.
  */
 export function createErrorInspector(url: string, migrationsDirectory: string): InspectError {
   let check: Promise<boolean> | undefined;

@@ -1,4 +1,5 @@
-// Checks whether the service can serve requests, for `GET /health/ready` (docs/behaviour.md, "Health, metrics and logs").
+// Checks whether the service can serve requests, for `GET /health/ready` (docs/behaviour.md, "Health, metrics and
+// logs").
 import { type Database, errorCode } from '../database/database.ts';
 import { readMigrations } from '../database/migrate.ts';
 import { type AppliedMigration, schemaMismatch } from '../database/schema-version.ts';
