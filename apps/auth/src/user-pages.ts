@@ -93,6 +93,7 @@ export function createUserPages(options: UserPagesOptions) {
     pages,
     socialIdentities,
     findOrCreateSocialAccount,
+    sendSocialLinked: emails.sendSocialLinked,
     audit,
   });
   const { verifyNativeToken } = createNativeTokenVerifier({ providers, logger });
@@ -123,7 +124,18 @@ export function createUserPages(options: UserPagesOptions) {
       audit,
     }),
   );
-  router.use(emailVerificationRoutes({ site, emails }));
+  router.use(
+    emailVerificationRoutes({
+      site,
+      accounts,
+      emails,
+      links,
+      socialIdentities,
+      providers,
+      signOutEverywhere: sessionStore.endEverything,
+      audit,
+    }),
+  );
   router.use(
     accountRoutes({
       site,

@@ -1,6 +1,6 @@
 // Shows the page "Your account": profile, connected applications, sessions and ways to sign in.
 import type { Request, Response } from 'express';
-import type { SocialIdentityStore } from '../accounts/social-identity-store.ts';
+import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import type { FacilityStore, Membership } from '../facilities/store.ts';
 import { queryText } from '../html/form-body.ts';
@@ -74,6 +74,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
         ...identity,
         title: providers.get(identity.provider)?.title ?? identity.provider,
       })),
+      mayLink: mayLinkIdentities(account),
       linkable: [...providers.values()].filter(({ name }) => !linked.some(({ provider }) => provider === name)),
       isOnlyWayToSignIn: !account.passwordHash && linked.length === 1,
     };
