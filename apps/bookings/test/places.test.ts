@@ -1,4 +1,4 @@
-// Tests the endpoints for locations and bays (specification, "Booking locations" and "Booking bays").
+// Tests the endpoints for locations and bays (specification, "Booking location" and "Booking bay").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';

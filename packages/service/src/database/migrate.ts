@@ -14,6 +14,22 @@ export interface Migration {
   readonly checksum: string;
 }
 
+export interface AppliedMigration {
+  readonly version: number;
+  readonly name: string;
+}
+
+/**
+ * Returns why this release cannot use the schema, or undefined if it can. `expected` is the number of migrations of
+ * this release. Migrations of a later release do no harm if they are named `expand_…`: the instances of this release
+ * continue to serve during an upgrade.
+ */
+export function schemaMismatch(applied: readonly AppliedMigration[], expected: number): string | undefined {
+  if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
+  const breaking = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
+  return breaking && `schema version ${breaking.version} is newer than ${expected}: this release is too old`;
+}
+
 export interface MigrateOptions {
   readonly url: string;
   readonly directory: string;
