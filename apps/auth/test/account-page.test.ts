@@ -1,16 +1,13 @@
 // The page "Your account": profile, sessions, applications and password of a user.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback } from './flows.ts';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, openBrowser, player, webRequest } from './flows.ts';
 import { password, registerUser, signInUser, userAgents } from './test-users.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  // Not the default, so that texts cannot repeat the default.
-  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' });
-});
+// ACCESS_TOKEN_TTL is not the default, so that texts with a fixed duration fail.
+const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' });
 afterAll(() => server.close());
 
 const newPassword = 'eight quiet harbours';
@@ -132,13 +129,7 @@ describe('applications', () => {
 
   test('without access ask for consent again', async () => {
     const { browser } = await registerUser(server);
-    const url = authorizeUrl(server, {
-      response_type: 'code',
-      client_id: 'demo-web',
-      redirect_uri: webCallback,
-      scope: `openid ${scopes.play}`,
-      ...pkce.challenge,
-    });
+    const url = authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}` });
     await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
     expect((await browser.open(url)).url.origin).toBe('http://localhost:4010');
     await browser.send(await openAccount(browser), { client: 'demo-web' }, 'Remove access');

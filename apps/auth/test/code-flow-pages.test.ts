@@ -4,18 +4,15 @@ import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback } from './flows.ts';
+import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
 
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 const authorize = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, {
-    response_type: 'code',
-    client_id: 'demo-web',
-    redirect_uri: webCallback,
+    ...webRequest,
     scope: `openid profile offline_access ${scopes.play}`,
     state: 'st',
-    ...pkce.challenge,
     ...params,
   });
 const exchange = async (page: Page): Promise<Record<string, unknown>> =>

@@ -41,23 +41,19 @@ const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIC
 export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
   const { pages, site, sessions, accounts, store, acceptances, audit } = options;
 
-  const showLinkExpired = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> =>
-    pages.showMessage(request, response, {
-      status: 410,
-      title: 'This invitation no longer works',
-      text: explainLink(invitation),
-      tone: 'bad',
-      links: [{ href: '/portal', text: 'Sign in to the portal' }],
-    });
+  const links = [{ href: '/portal', text: 'Go to the portal' }];
 
-  const showWrongKind = (request: Request, response: Response, invitation: Invitation): Promise<void> =>
-    pages.showMessage(request, response, {
-      status: 409,
-      title: 'This address cannot accept the invitation',
-      text: explainWrongKind(invitation),
-      tone: 'bad',
-      links: [{ href: '/portal', text: 'Go to the portal' }],
-    });
+  const showLinkExpired = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> => {
+    const title = 'This invitation no longer works';
+    const text = explainLink(invitation);
+    return pages.showMessage(request, response, { status: 410, title, text, tone: 'bad', links });
+  };
+
+  const showWrongKind = (request: Request, response: Response, invitation: Invitation): Promise<void> => {
+    const title = 'This address cannot accept the invitation';
+    const text = explainWrongKind(invitation);
+    return pages.showMessage(request, response, { status: 409, title, text, tone: 'bad', links });
+  };
 
   const show = async (
     request: Request,
