@@ -1,14 +1,14 @@
 // The page "Your account": profile, sessions, applications and password of a user.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player, webRequest } from './flows.ts';
 import { password, registerUser, signInUser, userAgents } from './test-users.ts';
 
 // ACCESS_TOKEN_TTL is not the default, so that texts with a fixed duration fail.
-const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' });
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' }));
 
 const newPassword = 'eight quiet harbours';
 const { firefox } = userAgents;
