@@ -52,8 +52,17 @@ export interface UserPagesOptions {
 
 export function createUserPages(options: UserPagesOptions) {
   const { db, config, logger, audit, cookies, interactions, facilities, scopes } = options;
-  const { accounts, socialIdentities, count, signIn, resetFailures, links, emails, findOrCreateSocialAccount } =
-    options.accountServices;
+  const {
+    accounts,
+    socialIdentities,
+    count,
+    signIn,
+    resetFailures,
+    links,
+    emails,
+    newPasswords,
+    findOrCreateSocialAccount,
+  } = options.accountServices;
   const window = 3600;
   const registrations = createUsageLimit(count, { name: 'register', limit: 200, window }, addressKey);
   const resets = createUsageLimit(count, { name: 'reset', limit: 100, window }, addressKey);
@@ -119,6 +128,7 @@ export function createUserPages(options: UserPagesOptions) {
       links,
       emails,
       resets,
+      newPasswords,
       signOutEverywhere: sessionStore.endEverything,
       resetFailures,
       audit,
@@ -148,6 +158,7 @@ export function createUserPages(options: UserPagesOptions) {
       beginSocialSignIn: social.begin,
       signIn,
       emails,
+      newPasswords,
       scopes,
       accessTokenTtl: options.accessTokenTtl,
       audit,
