@@ -1,6 +1,6 @@
-// The whole of "Bookings API access" (specification) in Chromium, with both services running: an owner invites a service
-// account, whose user creates a token, books a bay with it, and finally loses the role. The steps build on each other.
-// Every page is checked with axe at both widths, light and dark.
+// The whole of "Bookings API access" (specification) in Chromium, with both services running: an owner invites a
+// service account, whose user creates a token, books a bay with it, and finally loses the role. The steps build on each
+// other. Every page is checked with axe at both widths, light and dark.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import {

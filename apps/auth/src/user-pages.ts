@@ -1,4 +1,5 @@
-// Creates the pages outside the portal: sign-in, registration, consent, social sign-in, password reset and "your account".
+// Creates the pages outside the portal: sign-in, registration, consent, social sign-in, password reset and "your
+// account".
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type RequestHandler, Router } from 'express';

@@ -1,5 +1,5 @@
-// Specification, "Bookings API access", steps 2 and 3: a service account creates a personal access token, which yields a
-// client_id and a client_secret for client_credentials.
+// Specification, "Bookings API access", steps 2 and 3: a service account creates a personal access token, which yields
+// a client_id and a client_secret for client_credentials.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -1,3 +1,4 @@
+// Tests the responses to malformed and unusual HTTP requests on a raw connection.
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
