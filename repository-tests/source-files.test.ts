@@ -72,7 +72,9 @@ test('documents have at most 120 characters per line outside of tables and code'
 
 test('nothing cites the contract, which readers of the repository do not have', () => {
   // Migrations never change, so the comments of the first ones still do.
-  const files = [...scripts, ...pages, ...findFiles('*.{json,yml,yaml}', 'infra/**/*', 'apps/*/src/**/*.{eta,css}')];
+  const files = [...scripts, ...pages, ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}')];
+  // In "expand and contract", the word has another meaning.
   const citation = /\bcontract(,| section| \d|’s|'s)|\b(the|our|by|of) contract\b/i;
-  expect(files.filter((file) => citation.test(read(file)))).toEqual([]);
+  const thisFile = 'repository-tests/source-files.test.ts';
+  expect(files.filter((file) => file !== thisFile && citation.test(read(file)))).toEqual([]);
 });
