@@ -4,7 +4,7 @@ import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, openBrowser, player, webRequest } from './flows.ts';
+import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
 import { password, registerUser, signInUser, userAgents } from './test-users.ts';
 
 // ACCESS_TOKEN_TTL is not the default, so that texts with a fixed duration fail.
@@ -149,6 +149,50 @@ describe('the password', () => {
     expect(await isSignedIn(other.browser)).toBe(false);
     const again = await signInUser(server, username, { secret: newPassword });
     expect(again.account.title).toMatch(/^Your account/);
+  });
+
+  test('ends the grants and refresh tokens of applications when it is changed', async () => {
+    const { browser, account, username } = await registerUser(server);
+    const scope = `offline_access ${scopes.play}`;
+    const tokens = await requestToken({ grant_type: 'password', scope, username, password });
+    await change(browser, account, password, newPassword);
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+    expect(await requestToken(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test.each([
+    ['keeps the applications of this browser if the user asks for it', 'yes', 200],
+    ['ends the applications of this browser otherwise', '', 400],
+  ])('%s', async (_title, keepApplications, status) => {
+    const { browser, username } = await registerUser(server);
+    const scope = `openid offline_access ${scopes.play}`;
+    const url = authorizeUrl(server, { ...webRequest, scope, prompt: 'consent' });
+    const callback = await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
+    const web = { client_id: 'demo-web', client_secret: 'demo-web-secret' };
+    const code = { code: callback.url.searchParams.get('code') ?? '', code_verifier: pkce.verifier };
+    const redeemed = await requestToken({
+      ...web,
+      ...code,
+      grant_type: 'authorization_code',
+      redirect_uri: webCallback,
+    });
+    const native = await requestToken({
+      grant_type: 'password',
+      scope: `offline_access ${scopes.play}`,
+      username,
+      password,
+    });
+    const page = await openAccount(browser);
+    await browser.send(page, { password, newPassword, ...(keepApplications && { keepApplications }) });
+    const refreshed = await requestToken({
+      ...web,
+      grant_type: 'refresh_token',
+      refresh_token: String(redeemed.refresh_token),
+    });
+    expect(refreshed.status).toBe(status);
+    const other = await requestToken({ grant_type: 'refresh_token', refresh_token: String(native.refresh_token) });
+    expect(other.status).toBe(400);
+    expect(await isSignedIn(browser)).toBe(true);
   });
 
   test('is not changed with a wrong current password, or to one that is easy to guess', async () => {

@@ -1,4 +1,5 @@
-// Changes or sets the password of the signed-in user, and signs out all other browsers.
+// Changes or sets the password of the signed-in user. This ends every other session and, unless the user keeps them for
+// this browser, every application's access: somebody else may have known the old password.
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
@@ -6,7 +7,7 @@ import type { SignIn } from '../accounts/sign-in.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
-import { rawField } from '../html/form-body.ts';
+import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
@@ -61,7 +62,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     const text = await validateNewPassword(newPassword, [account.username, account.name ?? '', account.email ?? '']);
     if (text) return showErrors(400, { field: 'newPassword', text });
     await accounts.setPassword(account.id, await hashPassword(newPassword));
-    await sessions.end(account.id, { allExcept: uid });
+    await sessions.endEverythingElse(account.id, uid, { keepGrants: field(request, 'keepApplications') === 'yes' });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);
     response.redirect(303, '/account?done=password');

@@ -37,7 +37,9 @@ export type ShowAccount = (
 /** What the page says after a change. The key is the query parameter `done` of the redirect after the change. */
 const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
   name: 'Your name is changed.',
-  password: 'Your password is changed, and you are signed out everywhere else.',
+  password:
+    'Your password is changed, and you are signed out everywhere else. ' +
+    `An access token that an application already has works for up to ${formatDuration(accessTokenTtl)}.`,
   session: 'That browser is signed out.',
   sessions: 'You are signed out everywhere else.',
   application:
