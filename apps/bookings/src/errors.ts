@@ -95,12 +95,15 @@ export function problemOf(code: ErrorCode, contextData: Context = {}): Problem {
   return { code, description: errorCatalogue[code].description, moreInfo: '', contextData };
 }
 
+/** The text of ERR00002 for a request with `Prefer: handling=strict`. */
+const unknownField = "'{fieldName}' is not known.";
+
 /** One problem for each validation error of a request. */
 export function problemsOf(validationErrors: readonly ValidationError[], contextData: Context = {}): Problem[] {
   return validationErrors.map(({ field, kind, hint }) => {
     const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', contextData);
-    const description = problem.description.replace('{fieldName}', field);
-    return { ...problem, description, moreInfo: hint && `${field}: ${hint}` };
+    const text = kind === 'unknown' ? unknownField : problem.description;
+    return { ...problem, description: text.replace('{fieldName}', field), moreInfo: hint && `${field}: ${hint}` };
   });
 }
 

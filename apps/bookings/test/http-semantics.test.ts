@@ -85,6 +85,67 @@ test.each(['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'
   },
 );
 
+describe('Prefer: handling=strict', () => {
+  const strict = { Prefer: 'handling=strict' };
+  test('an unknown query parameter or body field is ignored without it, and ERR00002 with it', async () => {
+    expect((await system.call('GET', '/api/bookings?bayId=bay-n1-01')).status).toBe(200);
+    const search = await system.call('GET', '/api/bookings?bayId=bay-n1-01&ids[0]=a', { headers: strict });
+    expect(search.status).toBe(400);
+    expect(search.body.errors).toEqual([
+      expect.objectContaining({ code: 'ERR00002', description: "'bayId' is not known." }),
+    ]);
+    const body = { ...bookingBody(), colour: 'red' };
+    const created = await system.call('POST', '/api/bookings', { body, headers: strict });
+    expect(created.body.errors).toEqual([
+      expect.objectContaining({ code: 'ERR00002', description: "'colour' is not known." }),
+    ]);
+    expect((await system.call('GET', '/api/booking-locations/loc-north-1?x=1', { headers: strict })).status).toBe(400);
+  });
+
+  test.each(['handling=strict', 'HANDLING=Strict', 'wait=5, handling="strict"', 'handling=strict; a=b'])(
+    'Prefer: %s is strict, and Preference-Applied says so',
+    async (prefer) => {
+      const response = await system.call('GET', '/api/bookings?colour=red', { headers: { Prefer: prefer } });
+      expect(response.status).toBe(400);
+      expect(response.headers['preference-applied']).toBe('handling=strict');
+    },
+  );
+
+  test.each(['handling=lenient', 'handling', '=,;', 'respond-async'])('Prefer: %s is not strict', async (prefer) => {
+    const response = await system.call('GET', '/api/bookings?colour=red', { headers: { Prefer: prefer } });
+    expect(response.status).toBe(200);
+  });
+});
+
+describe('any JSON type', () => {
+  test.each(['application/hal+json', 'text/json', 'application/*', 'application/vnd.api+json;q=0.5', '*/*'])(
+    'satisfies Accept: %s',
+    async (accept) => {
+      const { status, headers } = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
+      expect(status).toBe(200);
+      expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    },
+  );
+
+  test.each(['application/hal+json', 'text/json', 'application/merge-patch+json; charset=utf-8'])(
+    'of a body is read as JSON: %s',
+    async (type) => {
+      const body = JSON.stringify(bookingBody());
+      const response = await system.call('POST', '/api/bookings', { body, headers: { 'Content-Type': type } });
+      expect(response.status).toBe(201);
+    },
+  );
+
+  test('a body without a content type is read as JSON', async () => {
+    const response = await fetch(`${system.url}/api/bookings`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${await system.token(['fac-north'])}` },
+      body: new Blob([JSON.stringify(bookingBody())]),
+    });
+    expect(response.status).toBe(201);
+  });
+});
+
 describe('406', () => {
   test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])('Accept: %s', async (accept) => {
     const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });

@@ -20,12 +20,14 @@ test('the same key and body get the first response again, even after the booking
   const body = bookingBody({ externalBookingId: 'ext-1' });
   const first = await post(body, 'key-1');
   expect(first.status).toBe(201);
+  expect(first.headers['idempotency-replayed']).toBeUndefined();
   const expectSameResponse = async () => {
     const repeated = await post(body, 'key-1');
     expect(repeated.status).toBe(201);
     expect(repeated.body).toEqual(first.body);
     expect(repeated.headers.location).toBe(first.headers.location);
     expect(repeated.headers.etag).toBe(first.headers.etag);
+    expect(repeated.headers['idempotency-replayed']).toBe('true');
   };
   await expectSameResponse();
   await system.call('PUT', `/api/bookings/${first.body.id}`, { body: bookingBody() });

@@ -260,11 +260,10 @@ describe('400', () => {
     ['pageSize', 'pageSize=1e2'],
     ['pageSize', 'pageSize=1001'],
     ['isActive', 'isActive=yes'],
-    ['isActive', 'isActive=TRUE'],
     ['isActive', 'isActive=true&isActive=false'],
     ['startDate', 'startDate=2030-06-15'],
     ['startDate', 'startDate=2030-06-15T16:00:00+02:00'],
-    ['endDate', 'endDate=2030-06-15T16:00:00'],
+    ['endDate', 'endDate=2030-06-15T16'],
     ['ids', 'ids='],
     ['ids', 'ids=a,,b'],
     ['bayIds', 'bayIds[]='],
@@ -321,6 +320,20 @@ describe('400', () => {
   test('a JSON body with an invalid endDate, and a JSON body that is not an object', async () => {
     expect(errorCodes(await search('', { body: { endDate: 5 } }))).toEqual(['ERR00002']);
     expect(errorCodes(await search('', { body: '[1]' }))).toEqual(['ERR00003']);
-    expect((await search('', { body: 'endDate=1', headers: { 'Content-Type': 'text/plain' } })).status).toBe(200);
+  });
+
+  test.each([
+    ['text/plain', 'endDate=1'],
+    ['application/json', '{'],
+    ['application/json', '[]'],
+    ['application/json', '5'],
+    ['multipart/form-data; boundary=x', '--x--'],
+    ['application/xml', '<endDate/>'],
+  ])('ERR00003 for a search body that cannot be read (%s, %s), even if the query has endDate', async (type, body) => {
+    for (const query of ['', '?endDate=2030-01-01T00:00:00Z']) {
+      const response = await search(query, { body, headers: { 'Content-Type': type } });
+      expect(response.status).toBe(400);
+      expect(errorCodes(response)).toEqual(['ERR00003']);
+    }
   });
 });

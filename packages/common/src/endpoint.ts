@@ -56,8 +56,10 @@ export interface Endpoint<Caller = unknown> {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   readonly body?: Schema;
   readonly bodyExample?: unknown;
-  /** `optional`: the body is read only if the query lacks one of the body's properties. Default: `required`. */
+  /** `optional`: a request needs no body, and a field of the query takes precedence. Default: `required`. */
   readonly bodyUse?: 'required' | 'optional';
+  /** The field that a body stands for if it is a JSON string instead of an object. Only for an optional body. */
+  readonly stringBodyField?: string;
   readonly success: SuccessDescription;
   /** Whether the endpoint can respond with 304. */
   readonly notModified?: boolean;

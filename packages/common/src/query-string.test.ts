@@ -1,7 +1,7 @@
 // Tests reading and writing query strings (docs/behaviour.md, "Query parameters").
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { readQueryString, writeQueryString } from './query-string.ts';
+import { findUnknownParameters, readQueryString, writeQueryString } from './query-string.ts';
 
 const properties = {
   ids: { type: 'array' },
@@ -15,18 +15,28 @@ describe('readQueryString', () => {
   test.each([
     ['repeated', 'ids=a&ids=b', ['a', 'b']],
     ['bracketed', 'ids[]=a&ids%5B%5D=b', ['a', 'b']],
-    ['comma-separated', 'ids=a,b', ['a', 'b']],
-    ['comma-separated, encoded', 'ids=a%2Cb', ['a', 'b']],
-    ['mixed', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e']],
+    ['comma-separated, which also counts as a whole', 'ids=a,b', ['a', 'b', 'a,b']],
+    ['comma-separated, encoded', 'ids=a%2Cb', ['a', 'b', 'a,b']],
+    ['indexed', 'ids[0]=a&ids%5B1%5D=b', ['a', 'b']],
+    ['mixed', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e', 'a,b']],
+    ['with spaces around an element', 'ids=a, b', ['a', 'b', 'a, b']],
     ['empty', 'ids=', ['']],
   ])('reads an array that is %s', (_form, text, ids) => expect(read(text)).toEqual({ ids }));
 
   test('converts a value that fits the type of its property and leaves any other value as it is', () => {
     expect(read('page=2&isActive=false&name=2')).toEqual({ page: 2, isActive: false, name: '2' });
-    expect(read('page=2.0&isActive=0')).toEqual({ page: '2.0', isActive: '0' });
+    expect(read('page=2.0&isActive=yes')).toEqual({ page: '2.0', isActive: 'yes' });
     expect(read('page=1&page=2&name=')).toEqual({ page: ['1', '2'], name: '' });
     expect(read(`page=${'9'.repeat(50)}`)).toEqual({ page: Number.MAX_SAFE_INTEGER });
   });
+
+  test.each(['true', 'True', 'TRUE', '1'])('reads %s as true', (text) =>
+    expect(read(`isActive=${text}`)).toEqual({ isActive: true }),
+  );
+
+  test.each(['false', 'False', '0'])('reads %s as false', (text) =>
+    expect(read(`isActive=${text}`)).toEqual({ isActive: false }),
+  );
 
   test('ignores parameters that the schema does not name, including names of the object prototype', () => {
     expect(read('colour=red&__proto__=x&toString=y&page[]=1')).toEqual({});
@@ -52,6 +62,15 @@ test('reading what was written gives the same values', () => {
       },
     ),
   );
+});
+
+test('findUnknownParameters returns the names that the schema does not name', () => {
+  expect(findUnknownParameters('ids=a&ids[]=b&ids[0]=c&name=d', properties)).toEqual([]);
+  expect(findUnknownParameters('bayId=a&name[]=b&bayId=c&toString=d', properties)).toEqual([
+    'bayId',
+    'name[]',
+    'toString',
+  ]);
 });
 
 test('without any value the query string is empty', () => {

@@ -3,11 +3,16 @@ import type { Schema } from './endpoint.ts';
 
 type Properties = Readonly<Record<string, Schema>>;
 
+/** The elements of an array in a schema without `maxItems`. */
+const defaultMaxItems = 1_000;
+/** A longer value cannot be an id. */
+const maxElementLength = 256;
+
 /**
  * Reads the parameters that `properties` names and ignores all others. An array may be repeated (`ids=a&ids=b`),
- * bracketed (`ids[]=a`) or comma-separated (`ids=a,b`). A value that cannot be converted to the type of its property
- * stays a string, and a parameter that is repeated although it is no array becomes an array. Validation then rejects
- * both.
+ * bracketed (`ids[]=a`), indexed (`ids[0]=a`) or comma-separated (`ids=a,b`). A value that cannot be converted to the
+ * type of its property stays a string, and a parameter that is repeated although it is no array becomes an array.
+ * Validation then rejects both.
  */
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -16,8 +21,7 @@ export function readQueryString(text: string, properties: Properties): Record<st
   for (const [name, schema] of Object.entries(properties)) {
     const given = parameters.getAll(name);
     if (schema.type === 'array') {
-      // A bracketed value is not split, so that a client can send an element with a comma.
-      const elements = [...given.flatMap((value) => value.split(',')), ...parameters.getAll(`${name}[]`)];
+      const elements = readArray(given, readBracketed(parameters, name), schema);
       if (elements.length > 0) values[name] = elements;
     } else if (given.length > 1) values[name] = given;
     else if (given[0] !== undefined) values[name] = convert(given[0], schema.type);
@@ -25,10 +29,41 @@ export function readQueryString(text: string, properties: Properties): Record<st
   return values;
 }
 
+/** Returns the names of the parameters that `properties` does not name. */
+export function findUnknownParameters(text: string, properties: Properties): readonly string[] {
+  const names = new Set(new URLSearchParams(text).keys());
+  return [...names].filter((name) => {
+    const array = bracketedName.exec(name)?.[1];
+    const isArray = array !== undefined && Object.hasOwn(properties, array) && properties[array]?.type === 'array';
+    return !isArray && !Object.hasOwn(properties, name);
+  });
+}
+
+/** `ids[]` is the form of jQuery and Rails, `ids[0]` that of PHP and qs. */
+const bracketedName = /^(.+)\[\d{0,9}\]$/;
+
+function readBracketed(parameters: URLSearchParams, name: string): readonly string[] {
+  return [...parameters].filter(([key]) => bracketedName.exec(key)?.[1] === name).map(([, value]) => value);
+}
+
+/**
+ * A bracketed value is not split. Another value with a comma counts in pieces and also as a whole, because an element
+ * such as the reference `ORD,7` can contain a comma.
+ */
+function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
+  const pieces = given.flatMap((value) =>
+    value.includes(',') ? value.split(',').map((piece) => piece.trim()) : [value],
+  );
+  const elements = [...pieces, ...bracketed];
+  const wholes = given.filter((value) => value.includes(',') && value.length <= maxElementLength);
+  const room = Math.max(0, Number(schema.maxItems ?? defaultMaxItems) - elements.length);
+  return [...elements, ...wholes.slice(0, room)];
+}
+
 function convert(text: string, type: unknown): unknown {
   // An integer above Number.MAX_SAFE_INTEGER is valid: as a page number it means a page past the end of the list.
   if (type === 'integer' && /^[+-]?\d{1,256}$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
-  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  if (type === 'boolean' && /^(true|false|1|0)$/i.test(text)) return /^(true|1)$/i.test(text);
   return text;
 }
 

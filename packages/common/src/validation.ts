@@ -3,7 +3,7 @@ import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 
 export interface ValidationError {
   readonly field: string;
-  readonly kind: 'missing' | 'invalid';
+  readonly kind: 'missing' | 'invalid' | 'unknown';
   /** How to correct the value; may be empty. */
   readonly hint: string;
 }

@@ -1,12 +1,13 @@
 // Reads the date-times of requests, and checks the dates of a booking (docs/behaviour.md, "Date-times").
 //
-// Requests have RFC 3339 date-times with a zone. Digits beyond milliseconds are cut off, not rounded, so that the order
-// of two date-times never changes.
+// Requests have RFC 3339 date-times. The zone may be left out, because the specification says that date-times are in UTC.
+// Seconds may be left out as well. Digits beyond milliseconds are cut off, not rounded, so that the order of two
+// date-times never changes.
 
-const dateTimePattern = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+const dateTimePattern =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
 
-export const dateTimeHint =
-  'must be a date-time with a zone, such as 2026-01-31T09:00:00.000Z (in an address, + is written %2B)';
+export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000Z (in an address, + is written %2B)';
 
 const maxLength = 256;
 
@@ -14,7 +15,7 @@ const maxLength = 256;
 export function parseDateTime(text: string): Date | undefined {
   const match = text.length <= maxLength ? dateTimePattern.exec(text) : null;
   if (!match) return undefined;
-  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHour, offsetMinute] = match;
+  const [, year, month, day, hour, minute, second = '00', fraction = '', sign, offsetHour, offsetMinute] = match;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
   if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
   const milliseconds = fraction.slice(0, 3).padEnd(3, '0');

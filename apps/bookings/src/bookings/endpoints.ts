@@ -61,7 +61,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         'Idempotency-Key': {
           description:
             'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
-            'response, and a request with the same key and another body gets 422.',
+            'response with Idempotency-Replayed: true, and a request with the same key and another body gets 422.',
           schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
           example: '6f1c2f0e-42',
         },
@@ -100,11 +100,13 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       summary: 'List or search bookings',
       description:
         "The bookings of the token's facilities that match every filter, by startDate, then id. " +
-        'Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a) or comma-separated (ids=a,b), 500 values at most.',
+        'Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a), indexed (ids[0]=a) or comma-separated (ids=a,b), ' +
+        '500 values at most.',
       query: searchQuerySchema,
       queryExamples: { bayIds: ['bay-n1-01'] },
       body: searchBodySchema,
       bodyUse: 'optional',
+      stringBodyField: 'endDate',
       success: {
         status: 200,
         description: 'A page of bookings.',

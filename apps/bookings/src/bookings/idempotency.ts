@@ -41,7 +41,8 @@ export async function findStoredResponse(
   if (stored.requestHash !== requestHash) throw apiError('ERR00422', { context });
   // The client may have lost access to the facility since then. The response must not reveal the booking.
   if (!caller.facilities.includes(stored.facilityId)) throw badRequest([problemOf('ERR00012', context)]);
-  return JSON.parse(stored.response) as EndpointResponse;
+  const first = JSON.parse(stored.response) as EndpointResponse;
+  return { ...first, headers: { ...first.headers, 'Idempotency-Replayed': 'true' } };
 }
 
 export function newResponse(request: KeyedRequest, response: EndpointResponse): NewResponse {

@@ -10,9 +10,10 @@ const externalBookingId = { ...textSchema, description: 'Reference owned by the 
 const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
 
 const updateFields = {
-  bayId: { ...textSchema, description: 'Bay to book.' },
+  // A string that cannot be an id gets ERR00012, like any other id that does not exist.
+  bayId: { type: 'string', description: 'Bay to book.' },
   userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
-  startDate: { ...dateTime, description: 'Start, with a zone; digits beyond milliseconds are cut.' },
+  startDate: { ...dateTime, description: 'Start, in UTC unless it has a zone; digits beyond milliseconds are cut.' },
   endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },
 } as const;
 
@@ -100,7 +101,7 @@ export const searchQuerySchema = {
         'With locationIds: selects bookings that start and end within startDate and endDate, and both are required. ' +
         'Without: selects bookings that overlap the interval; one date alone leaves it open at the other end.',
     },
-    endDate: { ...dateTime, description: 'See startDate. Can be sent in a JSON body instead.' },
+    endDate: { ...dateTime, description: 'See startDate. Can be sent in the body instead.' },
     ...pageQuerySchema(defaultPageSizes.bookings, `, ${defaultPageSizes.bookingsOfLocations} with locationIds`),
   },
 } as const;

@@ -6,6 +6,7 @@
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
+import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { Booking } from './booking.ts';
 import { findDateErrors, parseDateTime } from './date-times.ts';
@@ -43,7 +44,8 @@ export async function validateBooking<F extends CreateField>(
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const start = startDate === undefined ? undefined : parseDateTime(startDate);
   const end = endDate === undefined ? undefined : parseDateTime(endDate);
-  const facilityId = bayId === undefined ? undefined : await catalogue.findFacilityOfBay(facilities, bayId);
+  const facilityId =
+    bayId !== undefined && isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
   const codes: ErrorCode[] = [...findDateErrors(start, end, now)];
   if (bayId !== undefined && facilityId === undefined) codes.push('ERR00012');
   const isValid = validationErrors.length === 0 && codes.length === 0;

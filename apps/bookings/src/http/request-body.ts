@@ -1,45 +1,84 @@
-// Reads a request body that must be a JSON object in UTF-8 of at most 100 kB (docs/behaviour.md, "Status codes").
+// Reads request bodies: JSON in UTF-8 of at most 100 kB (docs/behaviour.md, "Request bodies").
 import express, { type Request, type Response } from 'express';
 import { apiError } from '../errors.ts';
 
-const readBytes = express.raw({ type: () => true, limit: 100_000 });
+const readRawBody = express.raw({ type: () => true, limit: 100_000 });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-const jsonType = /^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
-/** Whether the request announces a body. A chunked body can still turn out to be empty. */
-export function hasBody(request: Request): boolean {
-  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-}
-
-export function isJson(request: Request): boolean {
-  return jsonType.test(request.headers['content-type'] ?? '');
+/**
+ * Reads a mandatory body. A body without a content type counts as JSON. A field with an empty string counts as left out.
+ * @throws {ApiError} 400 if the body is not a JSON object, 413 if it is too large, 415 for another type or charset
+ */
+export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
+  if (hasBody(request) && !(isJson(request) && isUtf8(request))) throw apiError('ERR00415');
+  const value = parseJson(await readBytes(request, response));
+  if (!isObject(value)) throw apiError('ERR00003');
+  for (const name in value) if (value[name] === '') delete value[name];
+  return value;
 }
 
 /**
- * With `optional`, an empty body counts as `{}`: some proxies turn a request without a body into a chunked request of
- * length 0.
- * @throws {ApiError} 400 if the body is not a JSON object, 413 if it is too large, 415 for another type or charset
+ * Reads a body that a request may leave out: a JSON object, a form, or a JSON string that stands for `stringField`. An
+ * empty body counts as `{}`.
+ * @throws {ApiError} 400 for any other body, because a body must never be ignored; 413 if it is too large
  */
-export async function readJsonObject(
+export async function readOptionalBody(
   request: Request,
   response: Response,
-  { optional = false } = {},
+  stringField: string | undefined,
 ): Promise<Record<string, unknown>> {
-  if (hasBody(request) && !(isJson(request) && isUtf8(request))) throw apiError('ERR00415');
+  if (!hasBody(request)) return {};
+  const bytes = await readBytes(request, response);
+  if (bytes.length === 0) return {};
+  if (!isUtf8(request)) throw apiError('ERR00003');
+  if (formType.test(request.headers['content-type'] ?? ''))
+    return Object.fromEntries(new URLSearchParams(decode(bytes)));
+  if (!isJson(request)) throw apiError('ERR00003');
+  const value = parseJson(bytes);
+  if (typeof value === 'string' && stringField !== undefined) return { [stringField]: value };
+  if (!isObject(value)) throw apiError('ERR00003');
+  return value;
+}
+
+/** Whether the request announces a body. A chunked body can still turn out to be empty. */
+function hasBody(request: Request): boolean {
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+/** A body without a content type counts as JSON. */
+function isJson({ headers }: Request): boolean {
+  return headers['content-type'] === undefined || jsonType.test(headers['content-type']);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+async function readBytes(request: Request, response: Response): Promise<Buffer> {
   await new Promise<void>((resolve, reject) => {
-    readBytes(request, response, (error?: unknown) => (error ? reject(apiErrorOf(error)) : resolve()));
+    readRawBody(request, response, (error?: unknown) => (error ? reject(apiErrorOf(error)) : resolve()));
   });
-  const bytes: Buffer = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  if (optional && bytes.length === 0) return {};
-  let value: unknown;
+  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+}
+
+function parseJson(bytes: Buffer): unknown {
   try {
-    value = JSON.parse(utf8.decode(bytes));
+    return JSON.parse(decode(bytes));
+  } catch (cause) {
+    throw cause instanceof SyntaxError ? apiError('ERR00003', { cause }) : cause;
+  }
+}
+
+/** @throws {ApiError} 400 if the bytes are not UTF-8 */
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
   } catch (cause) {
     throw apiError('ERR00003', { cause });
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw apiError('ERR00003');
-  return value as Record<string, unknown>;
 }
 
 function isUtf8(request: Request): boolean {

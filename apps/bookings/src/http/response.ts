@@ -9,8 +9,10 @@ type Headers = Readonly<Record<string, string>>;
 
 const exposedHeaders = [
   'ETag',
+  'Idempotency-Replayed',
   'Link',
   'Location',
+  'Preference-Applied',
   'RateLimit',
   'RateLimit-Limit',
   'RateLimit-Policy',

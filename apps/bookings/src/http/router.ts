@@ -1,15 +1,22 @@
 // Routes requests to endpoints. Every request passes the same steps: authorize → rate limit → negotiate → validate →
 // handle → send.
 import type { Endpoint, EndpointRequest, Schema } from '@bay-booking/common/endpoint';
-import { readQueryString } from '@bay-booking/common/query-string';
-import { createValidator, type Formats, type Validate, type Validated } from '@bay-booking/common/validation';
+import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
+import {
+  createValidator,
+  type Formats,
+  type Validate,
+  type Validated,
+  type ValidationError,
+} from '@bay-booking/common/validation';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import type { Authorize } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { hasBody, isJson, readJsonObject } from './request-body.ts';
+import { readJsonObject, readOptionalBody } from './request-body.ts';
 import { sendResponse, sendWithoutBody } from './response.ts';
 
 export interface RouterOptions {
@@ -45,7 +52,7 @@ export function mountPath(
     Allow: allow,
     'Access-Control-Allow-Methods': allow,
     'Access-Control-Allow-Headers':
-      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate',
+      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Request-Id, traceparent, tracestate',
     'Access-Control-Max-Age': '7200',
   };
   app.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
@@ -73,11 +80,11 @@ function createHandler(
   const bodyProperties = propertiesOf(endpoint.body);
   const validateQuery = endpoint.query && compile(endpoint.query);
   const validateBody = endpoint.body && compile(endpoint.body);
-  const optional = endpoint.bodyUse === 'optional';
-  /** An optional body is only read for fields that the query lacks: `endDate` of a search may be in either. */
-  const needsBody = (request: Request, query: Readonly<Record<string, unknown>>): boolean =>
-    !optional ||
-    (hasBody(request) && isJson(request) && Object.keys(bodyProperties).some((name) => query[name] === undefined));
+  const readBody = async (request: Request, response: Response): Promise<Readonly<Record<string, unknown>>> => {
+    if (!validateBody) return {};
+    if (endpoint.bodyUse === 'optional') return readOptionalBody(request, response, endpoint.stringBodyField);
+    return readJsonObject(request, response);
+  };
 
   return async (request: Request, response: Response): Promise<void> => {
     const caller = await authorize(request.headers.authorization);
@@ -86,13 +93,19 @@ function createHandler(
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     }
     if (!acceptsJson(request)) throw apiError('ERR00406');
-    const queryInput = validateQuery ? readQueryString(queryStringOf(request.url), queryProperties) : {};
+    const queryString = queryStringOf(request.url);
+    const queryInput = validateQuery ? readQueryString(queryString, queryProperties) : {};
     const query = validateQuery ? validateQuery(queryInput) : noInput;
-    const body =
-      validateBody && needsBody(request, queryInput)
-        ? validateBody(await readJsonObject(request, response, { optional }))
-        : noInput;
+    const bodyInput = await readBody(request, response);
+    const body = validateBody
+      ? validateBody(endpoint.bodyUse === 'optional' ? withoutFields(bodyInput, queryInput) : bodyInput)
+      : noInput;
     const validationErrors = [...query.validationErrors, ...body.validationErrors];
+    if (isStrict(request.get('prefer'))) {
+      validationErrors.push(...unknownErrors(findUnknownParameters(queryString, queryProperties)));
+      validationErrors.push(...unknownErrors(Object.keys(bodyInput).filter((name) => !(name in bodyProperties))));
+      response.setHeader('Preference-Applied', 'handling=strict');
+    }
     if (validationErrors.length > 0 && !endpoint.reportsValidationErrors)
       throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
     const endpointRequest: EndpointRequest<unknown, unknown, Caller> = {
@@ -108,7 +121,22 @@ function createHandler(
   };
 }
 
+const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
+
 const noInput: Validated = { value: {}, validationErrors: [] };
+
+/** `endDate` of a search may be in the query or in the body. The query takes precedence. */
+function withoutFields(
+  body: Readonly<Record<string, unknown>>,
+  query: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(body).filter(([name]) => query[name] === undefined));
+}
+
+function unknownErrors(names: readonly string[]): readonly ValidationError[] {
+  return names.map((field) => ({ field, kind: 'unknown', hint: '' }));
+}
 
 function propertiesOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
   return (schema?.properties as Record<string, Schema> | undefined) ?? {};
@@ -123,5 +151,9 @@ function acceptsJson(request: Request): boolean {
   const { accept } = request.headers;
   // The common cases are decided without parsing the header.
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
-  return request.accepts(['application/json', 'application/json; charset=utf-8']) !== false;
+  return (
+    request.accepts(['application/json', 'application/json; charset=utf-8']) !== false ||
+    // A client that accepts another JSON type, such as application/hal+json, can read JSON.
+    accept.split(',').some((range) => anyJsonType.test(range) && !zeroQuality.test(range))
+  );
 }

@@ -1,0 +1,18 @@
+// Reads the header Prefer (RFC 7240).
+
+/**
+ * Returns the value of a preference, or undefined if the header does not contain it. Preferences that cannot be read are
+ * ignored, as section 2 of the RFC says. The first of several equal preferences counts.
+ */
+export function findPreference(header: string | undefined, name: string): string | undefined {
+  for (const part of (header ?? '').split(',')) {
+    const [, key, value = ''] = /^\s*([\w-]+)\s*(?:=\s*("[^"]*"|[^\s;"]*))?\s*(?:;.*)?$/.exec(part) ?? [];
+    if (key?.toLowerCase() === name) return value.replace(/^"|"$/g, '');
+  }
+  return undefined;
+}
+
+/** With `Prefer: handling=strict`, unknown parameters and fields are errors. */
+export function isStrict(header: string | undefined): boolean {
+  return findPreference(header, 'handling')?.toLowerCase() === 'strict';
+}
