@@ -136,6 +136,154 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/booking-locations/{id}/opening-hours": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the opening hours of a location
+         * @description A location without opening hours is always open.
+         */
+        get: operations["getOpeningHours"];
+        /**
+         * Set the opening hours of a location
+         * @description Replaces the weekly hours and the exceptions. Bookings that exist stay. A time that daylight saving skips means the instant after the gap, and a time that occurs twice gives the longer opening.
+         */
+        put: operations["setOpeningHours"];
+        post?: never;
+        /**
+         * Delete the opening hours of a location
+         * @description The location is then always open. A location without opening hours stays as it is.
+         */
+        delete: operations["deleteOpeningHours"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-closures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List closures
+         * @description The closures of the token's facilities that match every filter, by startDate, then id.
+         */
+        get: operations["listClosures"];
+        put?: never;
+        /**
+         * Close bays for some time
+         * @description Closes some bays of a facility, or all bays of a location. Bookings that exist stay.
+         */
+        post: operations["createClosure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-closures/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get one closure
+         * @description A closure of one of the token's facilities.
+         */
+        get: operations["getClosure"];
+        /**
+         * Update a closure
+         * @description Sets all fields. A field that is left out is cleared.
+         */
+        put: operations["updateClosure"];
+        post?: never;
+        /**
+         * Delete a closure
+         * @description The bays can be booked again.
+         */
+        delete: operations["deleteClosure"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-availability": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find the free times of bays
+         * @description Gaps between bookings, holds, closures and closing times, clipped to the interval, by the name of the bay. As of asOf, any interval inside a gap can be booked, and any other interval is refused.
+         */
+        get: operations["getAvailability"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-holds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hold a bay
+         * @description Keeps a bay free for the client for a short time. A hold is refused in the same cases as a booking. POST /api/bookings with holdId creates the booking and uses up the hold.
+         */
+        post: operations["createHold"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-holds/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get one hold
+         * @description A live hold of the client. A hold that has expired or was used does not exist.
+         */
+        get: operations["getHold"];
+        /**
+         * Set when a hold expires
+         * @description The seconds count from now. The hold ends 30 minutes after its creation at the latest.
+         */
+        put: operations["extendHold"];
+        post?: never;
+        /**
+         * Delete a hold
+         * @description The bay is free again.
+         */
+        delete: operations["deleteHold"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -255,6 +403,8 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
+            /** @description A hold of the client, which the booking uses up. */
+            holdId?: string;
         };
         UpdateBooking: {
             /** @description Bay to book. */
@@ -341,6 +491,446 @@ export interface components {
             pageCount: number;
             /** @description Total number of matching items. */
             total: number;
+        };
+        OpeningHours: {
+            /** @description Location ID. */
+            locationId: string;
+            /** @description The IANA time zone of the facility. */
+            timeZone: string;
+            /** @description Whether the location has no opening hours. */
+            alwaysOpen: boolean;
+            /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
+            weekly: {
+                /** @description Hours that touch or overlap count as one interval. */
+                monday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                tuesday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                wednesday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                thursday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                friday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                saturday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                sunday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+            };
+            /** @description Each replaces the hours that begin on its date. A date may occur once. */
+            exceptions: {
+                /**
+                 * Format: date
+                 * @description A date in the time zone of the facility.
+                 */
+                date: string;
+                /** @description Hours that touch or overlap count as one interval. */
+                hours: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+            }[];
+            _links: {
+                self: components["schemas"]["Link"];
+                edit: components["schemas"]["Link"];
+                delete: components["schemas"]["Link"];
+            };
+        };
+        SetOpeningHours: {
+            /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
+            weekly: {
+                /** @description Hours that touch or overlap count as one interval. */
+                monday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                tuesday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                wednesday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                thursday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                friday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                saturday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+                /** @description Hours that touch or overlap count as one interval. */
+                sunday?: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+            };
+            /** @description Each replaces the hours that begin on its date. A date may occur once. */
+            exceptions?: {
+                /**
+                 * Format: date
+                 * @description A date in the time zone of the facility.
+                 */
+                date: string;
+                /** @description Hours that touch or overlap count as one interval. */
+                hours: {
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM in the time zone of the location's facility.
+                     */
+                    opens: string;
+                    /**
+                     * Format: wall-clock-time
+                     * @description HH:MM. A time at or before opens is on the next day.
+                     */
+                    closes: string;
+                }[];
+            }[];
+            /**
+             * @description Can be left out. DELETE makes a location always open.
+             * @constant
+             */
+            alwaysOpen?: false;
+        };
+        Closure: {
+            /**
+             * Format: uuid
+             * @description Closure ID.
+             */
+            id: string;
+            /** @description The closed bays. */
+            bayIds: string[] | null;
+            /** @description The location whose bays are all closed. */
+            locationId: string | null;
+            /**
+             * Format: date-time
+             * @description Start, UTC.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, UTC.
+             */
+            endDate: string;
+            /** @description Why the bays are closed. */
+            reason: string | null;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Last modification timestamp, UTC.
+             */
+            lastUpdatedAt: string;
+            _links: {
+                self: components["schemas"]["Link"];
+                edit: components["schemas"]["Link"];
+                delete: components["schemas"]["Link"];
+                /** @description A search for the bookings in the way; left out above 500 bays. */
+                conflicts?: {
+                    /** @description HTTP method. */
+                    method: string;
+                    /**
+                     * Format: uri
+                     * @description Absolute URL.
+                     */
+                    href: string;
+                };
+            };
+        };
+        ClosureList: {
+            items: components["schemas"]["Closure"][];
+            _links: {
+                self: components["schemas"]["Link"];
+                first: components["schemas"]["Link"];
+                last: components["schemas"]["Link"];
+                next?: components["schemas"]["Link"];
+                prev?: components["schemas"]["Link"];
+            };
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        ClosureBody: {
+            /** @description The closed bays, of one facility. Null or left out if locationId is given. */
+            bayIds?: string[];
+            /** @description The location whose bays are all closed. Null or left out otherwise. */
+            locationId?: string;
+            /**
+             * Format: date-time
+             * @description Start, with a zone. It may be in the past.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, after the start.
+             */
+            endDate: string;
+            /** @description Is returned to clients whose booking is refused. */
+            reason?: string;
+        };
+        Availability: {
+            items: components["schemas"]["BayAvailability"][];
+            _links: {
+                self: components["schemas"]["Link"];
+                first: components["schemas"]["Link"];
+                last: components["schemas"]["Link"];
+                next?: components["schemas"]["Link"];
+                prev?: components["schemas"]["Link"];
+            };
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+            /**
+             * Format: date-time
+             * @description When the bays were read.
+             */
+            asOf: string;
+        };
+        BayAvailability: {
+            /** @description A bay that is not bookable has no gaps. */
+            bay: {
+                id: string;
+                name: string;
+                bookable: boolean;
+            };
+            /** @description The owning location. */
+            location: {
+                id: string;
+                name: string;
+                facilityId: string;
+                timeZone: string;
+            };
+            /** @description The gaps, in order. Any interval inside a gap can be booked. A gap does not include its end. */
+            free: {
+                /** Format: date-time */
+                startDate: string;
+                /** Format: date-time */
+                endDate: string;
+            }[];
+            /** @description Empty. */
+            _links: Record<string, never>;
+        };
+        Hold: {
+            /**
+             * Format: uuid
+             * @description Hold ID.
+             */
+            id: string;
+            /** @description ID of the bay. */
+            bayId: string;
+            /**
+             * Format: date-time
+             * @description Start, UTC.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, UTC.
+             */
+            endDate: string;
+            /**
+             * Format: date-time
+             * @description When the hold ends by itself, UTC.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+            /** @description Left out where the client gave none. */
+            correlationId?: string;
+            _links: {
+                self: components["schemas"]["Link"];
+                edit: components["schemas"]["Link"];
+                delete: components["schemas"]["Link"];
+                book: components["schemas"]["Link"];
+            };
+        };
+        CreateHold: {
+            /** @description Bay to hold. */
+            bayId: string;
+            /**
+             * Format: date-time
+             * @description Start, with a zone; digits beyond milliseconds are cut.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, not before the start and not in the past.
+             */
+            endDate: string;
+            /** @description How long to hold the bay; 300 if left out. */
+            holdSeconds?: number;
+            /** @description Groups bookings of one user session. */
+            correlationId?: string;
+        };
+        ExtendHold: {
+            /** @description Counts from now. A hold lasts 30 minutes in total at most. */
+            holdSeconds: number;
         };
         Link: {
             /** @description HTTP method. */
@@ -1107,7 +1697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
-            /** @description ERR00412: The booking was changed by somebody else: If-Match does not name its current ETag. */
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -1270,7 +1860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Errors"];
                 };
             };
-            /** @description ERR00412: The booking was changed by somebody else: If-Match does not name its current ETag. */
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -1837,6 +2427,2368 @@ export interface operations {
                 headers: {
                     /** @description A Bearer challenge (RFC 6750). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    getOpeningHours: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The response is 304 if the ETag is one of these. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Location ID.
+                 * @example loc-north-1
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hours. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "locationId": "loc-north-1",
+                     *       "timeZone": "Europe/Copenhagen",
+                     *       "alwaysOpen": false,
+                     *       "weekly": {
+                     *         "monday": [
+                     *           {
+                     *             "opens": "07:00",
+                     *             "closes": "22:00"
+                     *           }
+                     *         ],
+                     *         "friday": [
+                     *           {
+                     *             "opens": "07:00",
+                     *             "closes": "02:00"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "exceptions": [
+                     *         {
+                     *           "date": "2030-12-24",
+                     *           "hours": []
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-locations/loc-north-1/opening-hours"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-locations/loc-north-1/opening-hours"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-locations/loc-north-1/opening-hours"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpeningHours"];
+                };
+            };
+            /** @description Not modified: If-None-Match names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    setOpeningHours: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Location ID.
+                 * @example loc-north-1
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "weekly": {
+                 *         "monday": [
+                 *           {
+                 *             "opens": "07:00",
+                 *             "closes": "22:00"
+                 *           }
+                 *         ],
+                 *         "friday": [
+                 *           {
+                 *             "opens": "07:00",
+                 *             "closes": "02:00"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "exceptions": [
+                 *         {
+                 *           "date": "2030-12-24",
+                 *           "hours": []
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SetOpeningHours"];
+            };
+        };
+        responses: {
+            /** @description The hours. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "locationId": "loc-north-1",
+                     *       "timeZone": "Europe/Copenhagen",
+                     *       "alwaysOpen": false,
+                     *       "weekly": {
+                     *         "monday": [
+                     *           {
+                     *             "opens": "07:00",
+                     *             "closes": "22:00"
+                     *           }
+                     *         ],
+                     *         "friday": [
+                     *           {
+                     *             "opens": "07:00",
+                     *             "closes": "02:00"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "exceptions": [
+                     *         {
+                     *           "date": "2030-12-24",
+                     *           "hours": []
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-locations/loc-north-1/opening-hours"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-locations/loc-north-1/opening-hours"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-locations/loc-north-1/opening-hours"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpeningHours"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    deleteOpeningHours: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Location ID.
+                 * @example loc-north-1
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    listClosures: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Locations. Also finds closures of single bays there.
+                 * @example [
+                 *       "loc-north-1"
+                 *     ]
+                 */
+                locationIds?: string[];
+                /** @description Bays. Also finds closures of their locations. */
+                bayIds?: string[];
+                /** @description Selects closures that overlap the interval, with endDate. */
+                startDate?: string;
+                /** @description See startDate. One date alone leaves the interval open at the other end. */
+                endDate?: string;
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of closures. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClosureList"];
+                };
+            };
+            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    createClosure: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
+                 * @example 6f1c2f0e-42
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bayIds": [
+                 *         "bay-n1-01"
+                 *       ],
+                 *       "locationId": null,
+                 *       "startDate": "2030-05-02T06:00:00.000Z",
+                 *       "endDate": "2030-05-02T12:00:00.000Z",
+                 *       "reason": "Maintenance"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ClosureBody"];
+            };
+        };
+        responses: {
+            /** @description The closure. */
+            201: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    /** @description The address of the new resource. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *       "bayIds": [
+                     *         "bay-n1-01"
+                     *       ],
+                     *       "locationId": null,
+                     *       "startDate": "2030-05-02T06:00:00.000Z",
+                     *       "endDate": "2030-05-02T12:00:00.000Z",
+                     *       "reason": "Maintenance",
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "conflicts": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings?bayIds=bay-n1-01&startDate=2030-05-02T06%3A00%3A00.000Z&endDate=2030-05-02T12%3A00%3A00.000Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Closure"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00012: No bay found with the given id. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
+            409: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00422: The Idempotency-Key was used before with another request body. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    getClosure: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The response is 304 if the ETag is one of these. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Closure ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The closure. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *       "bayIds": [
+                     *         "bay-n1-01"
+                     *       ],
+                     *       "locationId": null,
+                     *       "startDate": "2030-05-02T06:00:00.000Z",
+                     *       "endDate": "2030-05-02T12:00:00.000Z",
+                     *       "reason": "Maintenance",
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "conflicts": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings?bayIds=bay-n1-01&startDate=2030-05-02T06%3A00%3A00.000Z&endDate=2030-05-02T12%3A00%3A00.000Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Closure"];
+                };
+            };
+            /** @description Not modified: If-None-Match names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    updateClosure: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Closure ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bayIds": [
+                 *         "bay-n1-01"
+                 *       ],
+                 *       "locationId": null,
+                 *       "startDate": "2030-05-02T06:00:00.000Z",
+                 *       "endDate": "2030-05-02T12:00:00.000Z",
+                 *       "reason": "Maintenance"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ClosureBody"];
+            };
+        };
+        responses: {
+            /** @description The closure. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *       "bayIds": [
+                     *         "bay-n1-01"
+                     *       ],
+                     *       "locationId": null,
+                     *       "startDate": "2030-05-02T06:00:00.000Z",
+                     *       "endDate": "2030-05-02T12:00:00.000Z",
+                     *       "reason": "Maintenance",
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "conflicts": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/bookings?bayIds=bay-n1-01&startDate=2030-05-02T06%3A00%3A00.000Z&endDate=2030-05-02T12%3A00%3A00.000Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Closure"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00012: No bay found with the given id. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    deleteClosure: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Closure ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    getAvailability: {
+        parameters: {
+            query: {
+                /**
+                 * @description Locations. Mandatory without bayIds. With bayIds, a bay must match both.
+                 * @example [
+                 *       "loc-north-1"
+                 *     ]
+                 */
+                locationIds?: string[];
+                /** @description Bays. Mandatory without locationIds. */
+                bayIds?: string[];
+                /**
+                 * @description Start of the interval.
+                 * @example 2030-05-01T06:00:00.000Z
+                 */
+                startDate: string;
+                /**
+                 * @description End of the interval, at most 32 × 24 hours after the start.
+                 * @example 2030-05-02T06:00:00.000Z
+                 */
+                endDate: string;
+                /** @description Leaves out shorter gaps. */
+                minMinutes?: number;
+                /** @description A hold of the client. Its time counts as free. */
+                holdId?: string;
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 200 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of bays. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "bay": {
+                     *             "id": "bay-n1-01",
+                     *             "name": "Bay 1",
+                     *             "bookable": true
+                     *           },
+                     *           "location": {
+                     *             "id": "loc-north-1",
+                     *             "name": "North Range, ground floor",
+                     *             "facilityId": "fac-north",
+                     *             "timeZone": "Europe/Copenhagen"
+                     *           },
+                     *           "free": [
+                     *             {
+                     *               "startDate": "2030-05-01T08:00:00.000Z",
+                     *               "endDate": "2030-05-01T10:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "_links": {}
+                     *         }
+                     *       ],
+                     *       "asOf": "2026-11-30T19:02:11.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-availability?bayIds=bay-n1-01&page=1&pageSize=200"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-availability?bayIds=bay-n1-01&page=1&pageSize=200"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-availability?bayIds=bay-n1-01&page=1&pageSize=200"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 200,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Availability"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    createHold: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
+                 * @example 6f1c2f0e-42
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bayId": "bay-n1-01",
+                 *       "startDate": "2030-05-01T09:00:00.000Z",
+                 *       "endDate": "2030-05-01T10:00:00.000Z",
+                 *       "holdSeconds": 300,
+                 *       "correlationId": "session-7"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateHold"];
+            };
+        };
+        responses: {
+            /** @description The hold. */
+            201: {
+                headers: {
+                    /** @description The address of the new resource. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *       "bayId": "bay-n1-01",
+                     *       "startDate": "2030-05-01T09:00:00.000Z",
+                     *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "expiresAt": "2026-04-30T18:26:07.123Z",
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "correlationId": "session-7",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "book": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/bookings"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Hold"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
+            409: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00422: The Idempotency-Key was used before with another request body. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    getHold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Hold ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hold. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *       "bayId": "bay-n1-01",
+                     *       "startDate": "2030-05-01T09:00:00.000Z",
+                     *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "expiresAt": "2026-04-30T18:26:07.123Z",
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "correlationId": "session-7",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "book": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/bookings"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Hold"];
+                };
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    extendHold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Hold ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "holdSeconds": 300
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExtendHold"];
+            };
+        };
+        responses: {
+            /** @description The hold. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *       "bayId": "bay-n1-01",
+                     *       "startDate": "2030-05-01T09:00:00.000Z",
+                     *       "endDate": "2030-05-01T10:00:00.000Z",
+                     *       "expiresAt": "2026-04-30T18:26:07.123Z",
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "correlationId": "session-7",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-holds/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *         },
+                     *         "book": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/bookings"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Hold"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    deleteHold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Hold ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {

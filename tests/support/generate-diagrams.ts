@@ -1,4 +1,4 @@
-// Writes the diagrams of docs/database.md. `npm run generate -w tests` runs this command.
+// npm run generate -w tests: writes the diagrams of docs/database.md anew.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { databasePage, drawSchemaOf, replaceDiagram } from './database-diagram.ts';

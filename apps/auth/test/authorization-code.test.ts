@@ -1,9 +1,8 @@
 // Tests the authorization code flow and refreshing (specification, "Authorization code flow", "Scopes" and "Refresh").
-import { useFixture } from '@bay-booking/testkit/fixture';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
-import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { type AuthServer, audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import {
   authorize,
   authorizeUrl,
@@ -15,7 +14,11 @@ import {
   webCallback,
 } from './flows.ts';
 
-const server = useFixture(() => startAuthServer());
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
 
 const web = basic('demo-web', 'demo-web-secret');
 const request = (more: Record<string, string> = {}) => ({

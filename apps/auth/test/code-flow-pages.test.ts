@@ -1,18 +1,24 @@
 // Specification, "Authorization code flow", step 2, and "Scopes", rule 3: the user logs in or registers, then consents.
-import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
+import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, openBrowser, pkce, player, webCallback } from './flows.ts';
 
-const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
+});
+afterAll(() => server.close());
 
 const authorize = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, {
-    ...webRequest,
+    response_type: 'code',
+    client_id: 'demo-web',
+    redirect_uri: webCallback,
     scope: `openid profile offline_access ${scopes.play}`,
     state: 'st',
+    ...pkce.challenge,
     ...params,
   });
 const exchange = async (page: Page): Promise<Record<string, unknown>> =>

@@ -1,11 +1,14 @@
 // Tests the grants password and refresh_token (specification, "Resource owner password flow" and "Refresh").
-import { useFixture } from '@bay-booking/testkit/fixture';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
-import { audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { type AuthServer, audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
-const server = useFixture(() => startAuthServer());
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
 
 const player = {
   grant_type: 'password',

@@ -1,7 +1,6 @@
 // Specification, "Bookings API access", step 1: a facility owner or authorized staff invites a service account.
-import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   accountOf,
   csrfTokenOf,
@@ -10,11 +9,16 @@ import {
   forged,
   linkTo,
   north,
+  type PortalFixture,
   password,
   startPortal,
 } from './portal-fixture.ts';
 
-const portal = useFixture(() => startPortal());
+let portal: PortalFixture;
+beforeAll(async () => {
+  portal = await startPortal();
+});
+afterAll(() => portal.close());
 
 const invite = async (email: string, { by = 'owner', role }: { by?: string; role?: string } = {}) => {
   const { browser, page } = await portal.signIn(by, north);

@@ -8,26 +8,35 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import type { JwksCache } from './auth/jwks-cache.ts';
+import { createAvailabilityEndpoints } from './availability/endpoints.ts';
+import { createRulesStore } from './availability/rules-store.ts';
+import { createAvailabilityStore } from './availability/store.ts';
 import { createFacilityLookup } from './bookings/booking-id.ts';
 import { createCompleteFlag, createCountReader } from './bookings/counts/reader.ts';
-import { dateTimeHint, isDateTime } from './bookings/date-times.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
+import { createClosureEndpoints } from './closures/endpoints.ts';
+import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import type { CachedFlag } from './database/cached-flag.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createReadRouter, type ReadRouter } from './database/replica/read-router.ts';
 import { createReplicaStore } from './database/replica/store.ts';
 import { withTimeout } from './database/with-timeout.ts';
+import { createHoldEndpoints } from './holds/endpoints.ts';
+import { createHoldStore } from './holds/store.ts';
 import { mountBasePath } from './http/base-path.ts';
 import { mountErrorHandler } from './http/error-handler.ts';
+import { formats } from './http/formats.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import { mountUndecodablePaths } from './http/undecodable-path.ts';
 import { observeJwksCache, observeListReads } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
+import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
+import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore, type PlacesStore } from './places/store.ts';
@@ -36,7 +45,8 @@ export interface AppOptions {
   readonly config: Pick<
     Config,
     'baseUrl' | 'authIssuer' | 'audience' | 'scopeBase' | 'trustProxy' | 'rateLimitPerMinute' | 'metricsPort'
-  >;
+  > &
+    Partial<Pick<Config, 'holdsPerClient'>>;
   readonly db: Database;
   /** The replica that lists are read from. A list waits at most `wait` milliseconds for it. */
   readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
@@ -59,7 +69,7 @@ export function createApp({
   const scope = `${scopeBase}/golf/bookings`;
   const servesMetrics = metricsPort === undefined;
   const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
-  const endpoints = createEndpoints({ db, readRouter, baseUrl, now });
+  const endpoints = createEndpoints({ db, readRouter, baseUrl, now, holdsPerClient: config.holdsPerClient });
 
   collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
   observeJwksCache(metrics, jwksCache);
@@ -90,7 +100,7 @@ export function createApp({
       now,
     }),
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
-    formats: { 'date-time': { test: isDateTime, hint: dateTimeHint } },
+    formats,
   });
   for (const path of ['/health/live', '/health/ready', ...(servesMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path, ['GET', 'HEAD']);
@@ -104,26 +114,40 @@ export interface EndpointOptions {
   readonly readRouter?: ReadRouter | undefined;
   readonly baseUrl: string;
   readonly now: () => Date;
+  /** 0 switches holds off. */
+  readonly holdsPerClient?: number | undefined;
 }
 
-export function createEndpoints({ db, readRouter, baseUrl, now }: EndpointOptions) {
+export function createEndpoints({ db, readRouter, baseUrl, now, holdsPerClient = 50 }: EndpointOptions) {
   const link = linksBelow(baseUrl);
   const places = createPlacesStore(db);
+  const catalogue = createCatalogue({ store: places });
+  const idempotency = createIdempotencyStore(db);
+  const rules = createRulesStore(db);
+  const bookings = createBookingStore(db);
+  const holds = createHoldStore(db);
+  const holdServices = { store: holds, bookings, idempotency, catalogue, rules, link, now, maxHolds: holdsPerClient };
   const lists = readRouter
     ? createRoutedLists(readRouter, createCompleteFlag(db))
     : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
-      store: createBookingStore(db),
-      idempotency: createIdempotencyStore(db),
+      store: bookings,
+      idempotency,
       searches: lists.searches,
       findLikelyFacilities: createFacilityLookup(),
-      catalogue: createCatalogue({ store: places }),
+      catalogue,
+      rules,
+      findHold: holds.find,
       link,
       now,
       baseUrl,
     }),
     ...createPlacesEndpoints({ store: { findLocation: places.findLocation, ...lists.places }, link }),
+    ...createOpeningHoursEndpoints({ store: createOpeningHoursStore(db), link }),
+    ...createClosureEndpoints({ store: createClosureStore(db), idempotency, link, now }),
+    ...createAvailabilityEndpoints({ store: createAvailabilityStore(db), findHold: holds.find, link }),
+    ...(holdsPerClient === 0 ? [] : createHoldEndpoints(holdServices)),
   ];
 }
 

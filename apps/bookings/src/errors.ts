@@ -30,6 +30,7 @@ export const errorCatalogue = {
   BOOK00001: { status: 400, description: 'Another booking with the same external booking id already exists.' },
   BOOK00002: { status: 400, description: 'The booking time overlaps another booking.' },
   BOOK00003: { status: 400, description: 'The bay is not available for booking.' },
+  BOOK00004: { status: 400, description: 'The client has too many holds.' },
   ERR00400: { status: 400, description: 'The request is not valid HTTP.', appliesTo: 'every endpoint' },
   ERR00401: {
     status: 401,
@@ -59,7 +60,7 @@ export const errorCatalogue = {
   },
   ERR00412: {
     status: 412,
-    description: 'The booking was changed by somebody else: If-Match does not name its current ETag.',
+    description: 'The resource was changed by somebody else: If-Match does not name its current ETag.',
   },
   ERR00413: {
     status: 413,

@@ -11,6 +11,7 @@ import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts'
 import { startCleanupJobs } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
+import { createHoldStore } from './holds/store.ts';
 import { malformedRequestResponse } from './http/malformed-request.ts';
 import { countFailedFetches } from './metrics.ts';
 
@@ -44,10 +45,12 @@ runService(async () => {
   });
   jwksCache.start();
   const idempotency = createIdempotencyStore(db);
+  const holds = createHoldStore(db);
   const compaction = createCountCompaction(db);
   const stopCleanupJobs = startCleanupJobs(
     [
       { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
+      { name: 'expired holds', intervalMilliseconds: 60_000, run: () => holds.deleteExpired() },
       // Reading a total adds up everything that is not compacted yet.
       { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
     ],

@@ -1,10 +1,13 @@
 // Tests DELETE /api/bookings/{id} (specification, "DELETE /api/bookings/{id}").
-import { useFixture } from '@bay-booking/testkit/fixture';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { createTestSystem } from './support/test-system.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-const system = useFixture(() => createTestSystem());
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(() => system.close());
 
 const create = async (fields: Record<string, unknown> = {}) =>
   await system.call('POST', '/api/bookings', { body: bookingBody(fields) });

@@ -1,16 +1,18 @@
 // Tests `npm run distribute -w apps/bookings` on a plain PostgreSQL. tests/citus.test.ts tests it on a Citus cluster.
-
 import { query } from '@bay-booking/service/database/database';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
-import { useFixture } from '@bay-booking/testkit/fixture';
-import { expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { distribution } from '../src/database/distribution.ts';
 import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 import { isDistributed } from './support/lock-waits.ts';
-import { createTestSystem } from './support/test-system.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-const system = useFixture(() => createTestSystem());
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(() => system.close());
 
 const distributedTables = [...distribution.colocated, ...distribution.independent];
 

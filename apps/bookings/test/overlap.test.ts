@@ -1,11 +1,14 @@
 // Compares the overlap rule of the API with a naive one, for any two intervals (docs/behaviour.md, "Date-times").
-import { useFixture } from '@bay-booking/testkit/fixture';
-import { expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { errorCodes } from './support/booking-requests.ts';
-import { createTestSystem } from './support/test-system.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
-const system = useFixture(() => createTestSystem());
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(() => system.close());
 
 interface Interval {
   readonly start: number;

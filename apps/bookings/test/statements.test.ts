@@ -2,6 +2,8 @@
 // (docs/decisions/0003-facility-id-in-every-key.md).
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
+import { ruleWrites } from '../src/availability/rule-changes.ts';
+import { ruleReads } from '../src/availability/rules-store.ts';
 import { compactionReads, compactionWrites } from '../src/bookings/counts/compaction.ts';
 import {
   binsStatement,
@@ -22,6 +24,8 @@ import {
   separateWrites,
   singleStatementWrites,
 } from '../src/bookings/storage/statements.ts';
+import { closureReads, closureWrites } from '../src/closures/store.ts';
+import { hoursStatements } from '../src/opening-hours/store.ts';
 import { importReads, importWrites } from '../src/places/import-store.ts';
 import { placeReads } from '../src/places/store.ts';
 
@@ -70,6 +74,9 @@ const facilityWrites = [
   ...writesOf(separateWrites, 'separateWrites'),
   ...writesOf(bayStatements, 'bayStatements'),
   ...writesOf(importWrites, 'importWrites'),
+  ...writesOf(ruleWrites, 'ruleWrites'),
+  ...writesOf({ set: hoursStatements.set }, 'hoursStatements'),
+  ...writesOf(closureWrites, 'closureWrites'),
   ...writesOf(countWrites, 'compactionWrites'),
 ];
 const serviceWideWrites = [
@@ -80,6 +87,7 @@ const reads = [...Object.values(bookingReads), findReference, findResponse, find
 const allStatements = [
   ...[...facilityWrites, ...serviceWideWrites].map(([, sql]) => sql),
   ...reads,
+  ...Object.values({ ...ruleReads, ...closureReads, ...hoursStatements }),
   ...Object.values({ ...placeReads, ...compactionReads, ...compactionWrites }),
   isCountComplete,
   importReads.facilitiesOfLocationIds,

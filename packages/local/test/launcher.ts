@@ -1,5 +1,5 @@
-// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process
-// that it starts.
+// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process that
+// it starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,8 +12,7 @@ import { processState, signal, waitForEnd } from '@bay-booking/postgres/processe
 const root = join(import.meta.dirname, '../../..');
 const READY_LIMIT_MS = 60_000;
 
-/** The data folder and the ports of one system. */
-export interface Installation {
+export interface Place {
   dataDir: string;
   authPort: number;
   bookingsPort: number;
@@ -21,7 +20,7 @@ export interface Installation {
   bookings: string;
 }
 
-export async function createInstallation(): Promise<Installation> {
+export async function makePlace(): Promise<Place> {
   const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];
   return {
     dataDir: mkdtempSync(join(tmpdir(), 'bay-booking-start-')),
@@ -43,19 +42,16 @@ export interface Launcher {
   signal(name: NodeJS.Signals): void;
 }
 
-export function launch(
-  installation: Installation,
-  options: { env?: Record<string, string>; npm?: boolean } = {},
-): Launcher {
+export function launch(place: Place, options: { env?: Record<string, string>; npm?: boolean } = {}): Launcher {
   const [command, args] = options.npm ? ['npm', ['start']] : [process.execPath, ['packages/local/start.js']];
   const { npm_lifecycle_event: _, NODE_OPTIONS: __, ...env } = process.env;
   const child = spawn(command as string, args as string[], {
     cwd: root,
     env: {
       ...env,
-      DATA_DIR: installation.dataDir,
-      AUTH_PORT: String(installation.authPort),
-      BOOKINGS_PORT: String(installation.bookingsPort),
+      DATA_DIR: place.dataDir,
+      AUTH_PORT: String(place.authPort),
+      BOOKINGS_PORT: String(place.bookingsPort),
       ...options.env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -94,7 +90,7 @@ export function launch(
 }
 
 /** The running launcher, services and PostgreSQL of a data folder, according to the pid files in it. */
-export function processesOf({ dataDir }: Installation): number[] {
+export function processesOf({ dataDir }: Place): number[] {
   const firstNumbers = (file: string) => {
     try {
       return readFileSync(join(dataDir, file), 'utf8').split('\n').map(Number.parseFloat).filter(Number.isInteger);
@@ -110,16 +106,16 @@ export function processesOf({ dataDir }: Installation): number[] {
   ];
 }
 
-export const launcherPid = (installation: Installation) => processesOf(installation)[0] as number;
+export const launcherPid = (place: Place) => processesOf(place)[0] as number;
 
 export const running = (pids: readonly number[]) => pids.filter((pid) => processState(pid) === 'running');
 
-export async function cleanUp(installation: Installation, launchers: readonly Launcher[]): Promise<void> {
+export async function cleanUp(place: Place, launchers: readonly Launcher[]): Promise<void> {
   for (const launcher of launchers) launcher.signal('SIGTERM');
   await Promise.all(launchers.map(({ ended }) => ended));
-  for (const pid of running(processesOf(installation))) {
+  for (const pid of running(processesOf(place))) {
     signal(pid, 'SIGKILL');
     await waitForEnd(pid, 5_000);
   }
-  rmSync(installation.dataDir, { recursive: true, force: true });
+  rmSync(place.dataDir, { recursive: true, force: true });
 }

@@ -1,4 +1,3 @@
-// Tests the parsers of environment variables, and that all errors are reported together.
 import { describe, expect, test } from '@jest/globals';
 import {
   baseUrl,

@@ -1,4 +1,3 @@
-// Tests how a process starts, and how it stops on a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,4 +1,3 @@
-// Tests the connection pool without a database.
 import { describe, expect, test } from '@jest/globals';
 import { Pool, type PooledConnection } from '../src/database/pool.ts';
 

@@ -1,4 +1,3 @@
-// Tests how the account page names browsers by their User-Agent.
 import { expect, test } from '@jest/globals';
 import { describeBrowser } from './browser-name.ts';
 

@@ -1,4 +1,3 @@
-// Tests how pages show times, durations and waiting times.
 import { expect, test } from '@jest/globals';
 import { formatDuration, formatTime, formatWait } from './time-format.ts';
 

@@ -3,11 +3,16 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { apiError, type ErrorCode, unavailable } from '../errors.ts';
+import { contains } from '../availability/interval.ts';
+import type { RulesStore } from '../availability/rules-store.ts';
+import { apiError, unavailable } from '../errors.ts';
+import type { Hold } from '../holds/hold.ts';
+import type { FindHold } from '../holds/store.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { repeatUntilSettled } from './attempts.ts';
 import type { Booking } from './booking.ts';
 import { newBookingId } from './booking-id.ts';
+import { parseDateTime } from './date-times.ts';
 import { findKeyErrors, findStoredResponse, keyedRequest, newResponse } from './idempotency.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
 import { type CreateField, createFields } from './storage/columns.ts';
@@ -15,8 +20,10 @@ import type { IdempotencyStore } from './storage/idempotency-store.ts';
 import type { BookingStore } from './storage/store.ts';
 import {
   bookingError,
+  type Conflict,
   type ErrorContext,
-  findConflictCodes,
+  findConflicts,
+  findRulesVersion,
   type RequestBody,
   type RequestedBooking,
   validateBooking,
@@ -26,18 +33,28 @@ export interface CreateServices {
   readonly store: BookingStore;
   readonly idempotency: IdempotencyStore;
   readonly catalogue: Catalogue;
+  readonly rules: RulesStore;
+  readonly findHold: FindHold;
   readonly link: MakeLink;
   readonly now: () => Date;
 }
 
 export interface CreateRequest {
-  readonly body: RequestBody<CreateField>;
+  readonly body: RequestBody<CreateField> & { readonly holdId?: string };
   readonly validationErrors: readonly ValidationError[];
   readonly idempotencyKey: string | undefined;
   readonly caller: Caller;
 }
 
-export function createBookingCreator({ store, idempotency, catalogue, link, now: clock }: CreateServices) {
+export function createBookingCreator({
+  store,
+  idempotency,
+  catalogue,
+  rules,
+  findHold,
+  link,
+  now: clock,
+}: CreateServices) {
   return async (request: CreateRequest): Promise<EndpointResponse> => {
     const { body, caller, idempotencyKey } = request;
     const now = clock();
@@ -55,13 +72,16 @@ export function createBookingCreator({ store, idempotency, catalogue, link, now:
     const stored = await findStored();
     if (stored) return stored;
 
-    const requested = await validateBooking(createFields, body, validationErrors, {
+    const hold = body.holdId === undefined ? undefined : await findHold(body.holdId, caller);
+    const holdErrors = hold ? findHoldErrors(hold, body) : [];
+    const requested = await validateBooking(createFields, body, [...validationErrors, ...holdErrors], {
       catalogue,
       facilities: caller.facilities,
       now,
     });
     const { bay, fields } = requested;
-    if (!bay || !fields) throw bookingError(requested, context, await findConflicts(requested, context));
+    if (!bay || !fields)
+      throw bookingError(requested, context, await findAllConflicts(requested, context, { holdId: hold?.id }));
 
     const booking: Booking = {
       ...fields,
@@ -72,8 +92,12 @@ export function createBookingCreator({ store, idempotency, catalogue, link, now:
       version: 1,
     };
     const response = createdResponse(booking);
-    return repeatUntilSettled(async () => {
-      const outcome = await store.create(booking, keyed && newResponse(keyed, response));
+    const newlyStored = keyed && newResponse(keyed, response);
+    return repeatUntilSettled(async (isFirstAttempt) => {
+      const rulesVersion = await findRulesVersion(requested, rules);
+      const looksUpHolds = hold !== undefined || !isFirstAttempt;
+      const creation = { rulesVersion, looksUpHolds, holdId: hold?.id, response: newlyStored };
+      const outcome = rulesVersion < 0 ? 'conflict' : await store.create(booking, creation);
       switch (outcome) {
         case 'created':
           return response;
@@ -85,9 +109,9 @@ export function createBookingCreator({ store, idempotency, catalogue, link, now:
           throw unavailable(new Error('a stored response was deleted while it was looked up'));
         }
         default: {
-          const codes = await findConflicts(requested, context);
-          if (outcome === 'external id used') codes.add('BOOK00001');
-          if (codes.size > 0) throw bookingError(requested, context, codes);
+          const isExternalIdUsed = outcome === 'external id used';
+          const conflicts = await findAllConflicts(requested, context, { holdId: hold?.id, isExternalIdUsed });
+          if (conflicts.length > 0) throw bookingError(requested, context, conflicts);
           return undefined;
         }
       }
@@ -99,15 +123,23 @@ export function createBookingCreator({ store, idempotency, catalogue, link, now:
     return { status, body, headers: { ...headers, Location: link('GET', bookingPath(booking)).href } };
   }
 
-  async function findConflicts(
+  async function findAllConflicts(
     requested: RequestedBooking<CreateField>,
     { externalBookingId }: ErrorContext,
-  ): Promise<Set<ErrorCode>> {
-    const codes = new Set<ErrorCode>();
-    // External ids are unique over all facilities. A token that names none of them must not learn which ids exist.
-    const mayKnow = requested.bay !== undefined && externalBookingId !== '';
-    if (mayKnow && (await store.isExternalIdUsed(externalBookingId))) codes.add('BOOK00001');
-    for (const code of await findConflictCodes(requested, store)) codes.add(code);
-    return codes;
+    { holdId, isExternalIdUsed = false }: { readonly holdId: string | undefined; readonly isExternalIdUsed?: boolean },
+  ): Promise<readonly Conflict[]> {
+    const isUsed = isExternalIdUsed || (externalBookingId !== '' && (await store.isExternalIdUsed(externalBookingId)));
+    const conflicts = await findConflicts(requested, { store, rules }, { holdId });
+    return isUsed ? [{ code: 'BOOK00001', moreInfo: '' }, ...conflicts] : conflicts;
   }
+}
+
+/** A hold that has ended or belongs to another client was not found, and is no error: the bay may still be free. */
+function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: RequestBody<CreateField>): ValidationError[] {
+  const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
+  if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
+  const [start, end] = [startDate, endDate].map((text) => (text ? parseDateTime(text)?.getTime() : undefined));
+  if (start === undefined || end === undefined || end < start) return [];
+  const held = { start: Date.parse(hold.startDate), end: Date.parse(hold.endDate) };
+  return contains(held, { start, end }) ? [] : invalid('the hold does not contain the interval of the booking');
 }

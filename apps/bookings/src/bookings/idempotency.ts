@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { apiError, badRequest, problemOf } from '../errors.ts';
-import type { IdempotencyStore, KeyedRequest, NewResponse } from './storage/idempotency-store.ts';
-import type { ErrorContext } from './validation.ts';
+import { apiError, badRequest, problemOf, unavailable } from '../errors.ts';
+import type { IdempotencyStore, KeyedRequest, NewResponse, StoreResponseOutcome } from './storage/idempotency-store.ts';
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
@@ -34,7 +33,11 @@ export function keyedRequest(key: string, caller: Caller, body: object | undefin
 export async function findStoredResponse(
   { id, requestHash }: KeyedRequest,
   store: Pick<IdempotencyStore, 'find'>,
-  { caller, context, now }: { readonly caller: Caller; readonly context: ErrorContext; readonly now: Date },
+  {
+    caller,
+    context,
+    now,
+  }: { readonly caller: Caller; readonly context: Readonly<Record<string, unknown>>; readonly now: Date },
 ): Promise<EndpointResponse | undefined> {
   const stored = await store.find(id, now);
   if (!stored) return undefined;
@@ -51,4 +54,42 @@ export function newResponse(request: KeyedRequest, response: EndpointResponse): 
 
 function hash(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url');
+}
+
+export interface KeyedCreation {
+  readonly idempotencyKey: string | undefined;
+  readonly caller: Caller;
+  /** The valid fields of the body. */
+  readonly body: object;
+  readonly validationErrors: readonly ValidationError[];
+  readonly now: Date;
+}
+
+/**
+ * Creates a closure or a hold, or returns the stored response to the same request. `create` gets the validation errors,
+ * with those of the key, and returns its response or the reason why the key prevents it.
+ */
+export async function createOnce(
+  { idempotencyKey, caller, body, validationErrors, now }: KeyedCreation,
+  store: Pick<IdempotencyStore, 'find'>,
+  create: (
+    keyed: KeyedRequest | undefined,
+    validationErrors: readonly ValidationError[],
+  ) => Promise<EndpointResponse | Exclude<StoreResponseOutcome, 'stored'>>,
+): Promise<EndpointResponse> {
+  const keyErrors = findKeyErrors(idempotencyKey);
+  const errors = [...validationErrors, ...keyErrors];
+  const keyed =
+    idempotencyKey === undefined || keyErrors.length > 0
+      ? undefined
+      : keyedRequest(idempotencyKey, caller, errors.length === 0 ? body : undefined);
+  const findStored = async () => keyed && findStoredResponse(keyed, store, { caller, context: {}, now });
+  const stored = await findStored();
+  if (stored) return stored;
+  const result = await create(keyed, errors);
+  if (typeof result === 'object') return result;
+  if (result === 'key in progress') throw apiError('ERR00409', { headers: { 'Retry-After': '1' } });
+  const first = await findStored();
+  if (first) return first;
+  throw unavailable(new Error('a stored response was deleted while it was looked up'));
 }

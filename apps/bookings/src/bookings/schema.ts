@@ -20,7 +20,12 @@ const updateFields = {
 export const createBookingSchema = {
   type: 'object',
   required: ['bayId', 'userAlias', 'startDate', 'endDate'],
-  properties: { externalBookingId, correlationId, ...updateFields },
+  properties: {
+    externalBookingId,
+    correlationId,
+    ...updateFields,
+    holdId: { ...textSchema, description: 'A hold of the client, which the booking uses up.' },
+  },
 } as const;
 
 export const updateBookingSchema = {

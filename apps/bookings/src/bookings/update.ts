@@ -6,20 +6,31 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
+import type { RulesStore } from '../availability/rules-store.ts';
 import { tagsToMatch } from '../http/etag.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import { repeatUntilSettled } from './attempts.ts';
+import type { Booking } from './booking.ts';
 import { isBookingId } from './booking-id.ts';
 import { createBookingFinder, type FinderServices } from './find.ts';
 import { checkIfMatch } from './if-match.ts';
 import { bookingResponse } from './resource.ts';
 import { type UpdateField, updateFields } from './storage/columns.ts';
 import type { BookingStore } from './storage/store.ts';
-import { bookingError, findConflictCodes, type RequestBody, validateBooking } from './validation.ts';
+import {
+  bookingError,
+  type Conflict,
+  findConflicts,
+  findRulesVersion,
+  type RequestBody,
+  type RequestedBooking,
+  validateBooking,
+} from './validation.ts';
 
 export interface UpdateServices extends FinderServices {
   readonly store: BookingStore;
   readonly catalogue: Catalogue;
+  readonly rules: RulesStore;
   readonly link: MakeLink;
   readonly now: () => Date;
 }
@@ -33,7 +44,7 @@ export interface UpdateRequest {
 }
 
 export function createBookingUpdater(services: UpdateServices) {
-  const { store, catalogue, link, findLikelyFacilities } = services;
+  const { store, catalogue, rules, link, findLikelyFacilities } = services;
   const find = createBookingFinder(services);
 
   return async ({ id, caller, ifMatch, body, validationErrors }: UpdateRequest): Promise<EndpointResponse> => {
@@ -45,24 +56,42 @@ export function createBookingUpdater(services: UpdateServices) {
 
     // In the common case one statement is enough: the id shows the facility, and the new bay belongs to it too.
     if (bay && fields && isBookingId(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
-      const outcome = await store.update({ facilityId: bay.facilityId, id }, fields, etags, now);
+      const rulesVersion = await findRulesVersion(requested, rules);
+      const key = { facilityId: bay.facilityId, id };
+      const outcome = await store.update({ key, change: fields, etags, at: now, rulesVersion });
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
     }
 
     return repeatUntilSettled(async () => {
       const booking = await find(id, caller);
       const context = { externalBookingId: booking.externalBookingId ?? '' };
-      if (!bay || !fields) throw bookingError(requested, context, await findConflictCodes(requested, store, id));
+      const findAllConflicts = () =>
+        findConflicts(
+          requested,
+          { store, rules },
+          { bookingId: id, ignoresHoursAndClosures: keepsBayAndTimes(booking, requested) },
+        );
+      if (!bay || !fields) throw bookingError(requested, context, await findAllConflicts());
       checkIfMatch(etags, booking);
+      const rulesVersion = await findRulesVersion(requested, rules);
+      const update = { change: fields, etags, at: now, rulesVersion };
       const outcome =
         bay.facilityId === booking.facilityId
-          ? await store.update(booking, fields, etags, now)
-          : await store.move(booking, bay.facilityId, fields, etags, now);
+          ? await store.update({ ...update, key: booking, oldBayId: booking.bayId })
+          : await store.move(booking, { ...update, facilityId: bay.facilityId });
       if (typeof outcome === 'object') return bookingResponse(200, outcome, link);
-      const codes = new Set(await findConflictCodes(requested, store, id));
-      if (outcome === 'overlap') codes.add('BOOK00002');
-      if (codes.size > 0) throw bookingError(requested, context, codes);
+      const conflicts = await findAllConflicts();
+      const isReported = conflicts.some(({ code }) => code === 'BOOK00002');
+      const overlap: Conflict[] = outcome === 'overlap' && !isReported ? [{ code: 'BOOK00002', moreInfo: '' }] : [];
+      if (overlap.length + conflicts.length > 0) throw bookingError(requested, context, [...overlap, ...conflicts]);
       return undefined;
     });
   };
+}
+
+function keepsBayAndTimes(
+  { bayId, startDate, endDate }: Booking,
+  { bay, interval }: Pick<RequestedBooking<UpdateField>, 'bay' | 'interval'>,
+): boolean {
+  return bay?.bayId === bayId && interval?.start.toISOString() === startDate && interval.end.toISOString() === endDate;
 }

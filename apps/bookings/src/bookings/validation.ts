@@ -1,21 +1,25 @@
 // Validates a requested booking, and explains why the database refused it.
 //
-// A response reports all errors that can be found (docs/behaviour.md, "Validation"). Most of them are found here. Only
-// the statement that writes the booking checks other bookings and the state of the bay. If it writes nothing, a query
-// finds the reasons.
+// A response reports all errors that can be found (docs/behaviour.md, "Validation"). Most of them are found here. The
+// database decides about other bookings and the state of the bay, and is asked for the reasons after it refused a
+// write.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
+import { findRefusal } from '../availability/rule.ts';
+import type { RulesStore, VersionedRules } from '../availability/rules-store.ts';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
 import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { Booking } from './booking.ts';
 import { findDateErrors, parseDateTime } from './date-times.ts';
 import { type CreateField, pick } from './storage/columns.ts';
-import type { BookingStore } from './storage/store.ts';
+import type { BookingStore, ExceptedIds } from './storage/store.ts';
 
 /** The valid fields of a request body, which can be incomplete. */
 export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
 
+/** `contextData` of an error. Only errors of bookings have one. */
+type ContextData = Readonly<Record<string, unknown>>;
 /** `contextData` of the errors of a booking. The id is "" if the booking has none. */
 export type ErrorContext = { readonly externalBookingId: string };
 
@@ -25,7 +29,7 @@ export interface RequestedBooking<F extends CreateField> {
   /** The fields as they are stored; undefined if there is a problem. */
   readonly fields: Pick<Booking, F> | undefined;
   /** The problems that were found without looking at other bookings. */
-  readonly problems: (context: ErrorContext) => readonly Problem[];
+  readonly problems: (context: ContextData) => readonly Problem[];
 }
 
 export interface ValidationOptions {
@@ -60,26 +64,64 @@ export async function validateBooking<F extends CreateField>(
   };
 }
 
-/** The 400 response with the problems of the request and with `codes`. */
-export function bookingError(
-  requested: Pick<RequestedBooking<CreateField>, 'problems'>,
-  context: ErrorContext,
-  codes: Iterable<ErrorCode>,
-): ApiError {
-  return badRequest([...requested.problems(context), ...[...codes].map((code) => problemOf(code, context))]);
+/** An error code of a bay, or of a booking that exists, with its `moreInfo`. */
+export interface Conflict {
+  readonly code: ErrorCode;
+  readonly moreInfo: string;
 }
 
-/** The error codes of the bay and its bookings. An update passes the id of its booking as `exceptId`. */
-export async function findConflictCodes(
-  { bay, interval }: Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>,
-  store: Pick<BookingStore, 'findConflicts'>,
-  exceptId?: string,
-): Promise<readonly ErrorCode[]> {
+/** The 400 response with the problems of the request and with `conflicts`. */
+export function bookingError(
+  requested: Pick<RequestedBooking<CreateField>, 'problems'>,
+  context: ContextData,
+  conflicts: readonly Conflict[],
+): ApiError {
+  return badRequest([
+    ...requested.problems(context),
+    ...conflicts.map(({ code, moreInfo }) => ({ ...problemOf(code, context), moreInfo })),
+  ]);
+}
+
+type BayAndInterval = Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>;
+
+/** The version of the cached rules of the bay, or -1 if they refuse the interval. */
+export async function findRulesVersion({ bay, interval }: BayAndInterval, rules: RulesStore): Promise<number> {
+  const times = interval && { start: interval.start.getTime(), end: interval.end.getTime() };
+  const found = bay && times && (await rules.find(bay, times));
+  return found && times && findRefusal(found, times) === undefined ? found.version : -1;
+}
+
+export interface ConflictSources {
+  readonly store: Pick<BookingStore, 'findConflicts'>;
+  readonly rules: RulesStore;
+}
+
+export interface ConflictOptions extends ExceptedIds {
+  /** An update that keeps the bay and the times is not checked against opening hours and closures again. */
+  readonly ignoresHoursAndClosures?: boolean;
+}
+
+/** Why the bay cannot be booked, according to the database. */
+export async function findConflicts(
+  { bay, interval }: BayAndInterval,
+  { store, rules }: ConflictSources,
+  { ignoresHoursAndClosures = false, ...excepted }: ConflictOptions = {},
+): Promise<readonly Conflict[]> {
   if (!bay) return [];
-  const conflicts = await store.findConflicts(bay, interval, exceptId);
-  if (!conflicts) return ['ERR00012'];
-  const codes: ErrorCode[] = [];
-  if (conflicts.isOverlapping) codes.push('BOOK00002');
-  if (!conflicts.bookable) codes.push('BOOK00003');
-  return codes;
+  const found = await store.findConflicts(bay, interval, excepted);
+  if (!found) return [{ code: 'ERR00012', moreInfo: '' }];
+  const conflicts: Conflict[] = [];
+  if (found.isOverlapping) conflicts.push({ code: 'BOOK00002', moreInfo: '' });
+  else if (found.heldUntil !== null) conflicts.push({ code: 'BOOK00002', moreInfo: `held until ${found.heldUntil}` });
+  const refusal = await findPresentRefusal();
+  if (refusal !== undefined) conflicts.push({ code: 'BOOK00003', moreInfo: refusal });
+  return conflicts;
+
+  async function findPresentRefusal(): Promise<string | undefined> {
+    if (!found?.bookable) return '';
+    if (!bay || !interval || ignoresHoursAndClosures) return undefined;
+    const times = { start: interval.start.getTime(), end: interval.end.getTime() };
+    const present: VersionedRules | undefined = await rules.read(bay, times.start);
+    return present && findRefusal(present, times);
+  }
 }

@@ -9,11 +9,12 @@ const byFacility = (...tables: string[]) => tables.map((table) => ({ table, colu
 export const distribution: Distribution = {
   colocated: [
     { table: 'facility', column: 'id' },
-    ...byFacility('location', 'bay', 'booking', 'booking_change', 'booking_count'),
+    ...byFacility('location', 'bay', 'booking', 'booking_change', 'booking_count', 'booking_closure', 'booking_hold'),
   ],
   independent: [
     { table: 'booking_reference', column: 'external_booking_id' },
     { table: 'idempotency_key', column: 'id' },
+    { table: 'booking_hold_client', column: 'id' },
   ],
   local: ['booking_count_state', 'import_lock', 'rate_limit', 'schema_migration'],
 };

@@ -1,4 +1,5 @@
 // Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1).
+import { createHash } from 'node:crypto';
 
 const entityTag = /(W\/)?"([^"]*)"/g;
 
@@ -17,4 +18,9 @@ export function isNotModified(ifNoneMatch: string | undefined, etag: string): bo
 export function tagsToMatch(ifMatch: string | undefined): readonly string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   return [...ifMatch.matchAll(entityTag)].filter(([, weak]) => !weak).map(([, , opaqueTag]) => opaqueTag ?? '');
+}
+
+/** A strong entity tag that is derived from the content of a response, without quotes. */
+export function contentEtag(body: object): string {
+  return createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22);
 }

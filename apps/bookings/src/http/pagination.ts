@@ -15,6 +15,8 @@ export const defaultPageSizes = {
   upcomingBookings: 10,
   locations: 500,
   bays: 1000,
+  closures: 50,
+  availability: 200,
 } as const;
 
 /** `note` adds to the description of the default, where the default depends on other parameters. */

@@ -56,8 +56,9 @@ function flatten(headers: Headers): string[] {
 /** Sends the result of an endpoint, or 304 if the client already has this version. */
 export function sendResponse(request: Request, response: Response, result: EndpointResponse): void {
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const headers = [...(isRead ? flatReadHeaders : flatWriteHeaders)];
-  for (const name in result.headers) headers.push(name, result.headers[name] as string);
+  const isStored = isRead && result.headers?.['Cache-Control'] === undefined;
+  const headers = [...(isStored ? flatReadHeaders : flatWriteHeaders)];
+  for (const name in result.headers) if (name !== 'Cache-Control') headers.push(name, result.headers[name] as string);
   const etag = result.headers?.ETag;
   if (isRead && etag !== undefined && isNotModified(request.headers['if-none-match'], etag)) {
     send(response, 304, headers);

@@ -4,8 +4,12 @@ import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import type { Caller } from '../auth/caller.ts';
+import { availabilityComponents } from '../availability/schema.ts';
 import { bookingComponents } from '../bookings/schema.ts';
+import { closureComponents } from '../closures/schema.ts';
 import { errorCatalogue } from '../errors.ts';
+import { holdComponents } from '../holds/schema.ts';
+import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
 
 export interface OpenApiOptions {
@@ -32,9 +36,21 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     tags: [
       { name: 'Bookings', description: 'Bookings of bays.' },
       { name: 'Places', description: 'Locations and their bays.' },
+      { name: 'Availability', description: 'When bays are free.' },
+      { name: 'Holds', description: 'Bays that are kept free for one client.' },
+      { name: 'Opening hours and closures', description: 'When bays can be booked.' },
     ],
     endpoints: endpoints as readonly Endpoint<never>[],
-    schemas: { ...bookingComponents, ...placeComponents, Link: linkSchema, Errors: errorEnvelopeSchema },
+    schemas: {
+      ...bookingComponents,
+      ...placeComponents,
+      ...openingHoursComponents,
+      ...closureComponents,
+      ...availabilityComponents,
+      ...holdComponents,
+      Link: linkSchema,
+      Errors: errorEnvelopeSchema,
+    },
     errorSchema: 'Errors',
     errors: errorCatalogue,
     securitySchemes: {

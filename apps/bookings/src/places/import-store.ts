@@ -23,9 +23,12 @@ on conflict (id) do update set name = excluded.name, time_zone = excluded.time_z
 select $1, r.id, r.name from jsonb_to_recordset($2::jsonb) as r(id text, name text) order by r.id
 on conflict (facility_id, id) do update set name = excluded.name`,
 
-  /** Locks bays in the same order as updates of bookings do, which prevents deadlocks. */
-  lockBays: `select id, location_id, description, kind, bookable from bay where facility_id = $1 and id = any($2)
+  /** Locks all bays in the same order as updates of bookings do, which prevents deadlocks. */
+  lockBays: `select id, location_id, description, kind, bookable from bay where facility_id = $1
 order by id for no key update`,
+
+  /** An import can change the time zone and the location of bays, and therefore when they are open. */
+  increaseRulesVersions: 'update bay set rules_version = rules_version + 1 where facility_id = $1',
 
   bays: `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
 select $1, r.id, r.location_id, r.name, r.description, r.kind, r.bookable
@@ -75,7 +78,8 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
 async function importFacility(trx: Database, { id, name, timeZone, locations, bays }: ImportedFacility): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
-  const stored = await query<StoredBay>(trx, importWrites.lockBays, [id, bays.map((bay) => bay.id)]);
+  const stored = await query<StoredBay>(trx, importWrites.lockBays, [id]);
+  await query(trx, importWrites.increaseRulesVersions, [id]);
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));
   const completed = bays.map((bay) => ({ ...newBayDefaults, ...storedById.get(bay.id), ...bay }));
   await query(trx, importWrites.bays, [id, JSON.stringify(completed)]);

@@ -19,6 +19,8 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addFormat('date-time', (text) => isDateTime(text) && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text));
 ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 ajv.addFormat('uri', URL.canParse);
+ajv.addFormat('date', /^\d{4}-\d\d-\d\d$/);
+ajv.addFormat('wall-clock-time', /^\d\d:\d\d$/);
 ajv.addSchema(document, 'openapi');
 const validators = new Map<string, ValidateFunction>();
 

@@ -41,12 +41,12 @@ export interface TestSystem {
 export interface TestSystemOptions {
   readonly now?: () => Date;
   readonly rateLimitPerMinute?: number;
+  readonly holdsPerClient?: number;
   readonly baseUrl?: string;
   readonly poolMax?: number;
   readonly issuer?: {
     readonly timeout?: number;
     readonly refreshInterval?: number;
-    readonly unknownKidInterval?: number;
     readonly slowMilliseconds?: number;
   };
   /** Uses the database and the issuer of this system, as a second instance of the service does. */
@@ -85,6 +85,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
       trustProxy: false,
       rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
       metricsPort: undefined,
+      holdsPerClient: options.holdsPerClient ?? 10_000,
     },
     db,
     jwksCache,

@@ -1,9 +1,9 @@
-// SQL that appends to booking_change, the log of the counts (see reader.ts). The statements that write bookings include
-// it.
+// SQL that appends to booking_change, the log from which the counts are built (see reader.ts).
+// The statements that write bookings include it.
 
 const columns = '(facility_id, booking_id, version, n, location_id, hour)';
 
-/** The hour in which a booking starts, as the log and the bins store it. */
+/** The hour of a start, as the log and the counts store it. */
 export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
 
 /** Counts the bookings of `source`, a table or CTE, at their location and hour. */

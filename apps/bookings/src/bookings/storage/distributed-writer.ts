@@ -25,12 +25,12 @@ interface UpdatedRow extends Booking, Bin {
 export const distributedWriter: BookingWriter = {
   needsTransaction: true,
 
-  insert: (booking) => [
-    [separateWrites.insert, insertValues(booking)],
+  insert: (booking, check) => [
+    [separateWrites.insert, insertValues(booking, check)],
     [separateWrites.countInserted, [booking.facilityId, booking.id, booking.version]],
   ],
 
-  update: (...update) => [separateWrites.update, updateValues(...update), isoTimestamps],
+  update: (update) => [separateWrites.update, updateValues(update), isoTimestamps],
   countUpdate: (updated) => {
     const { locationId, hour, oldLocationId, oldHour, version } = updated as UpdatedRow;
     if (locationId === oldLocationId && hour === oldHour) return [];

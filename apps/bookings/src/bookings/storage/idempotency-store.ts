@@ -72,7 +72,7 @@ export type StoreResponseOutcome = 'stored' | 'key used' | 'key in progress';
 export async function storeResponse(
   run: Run,
   { id, requestHash, response }: NewResponse,
-  { facilityId, createdAt }: Booking,
+  { facilityId, createdAt }: Pick<Booking, 'facilityId' | 'createdAt'>,
 ): Promise<StoreResponseOutcome> {
   const values = [id, requestHash, facilityId, response, createdAt, expiredBefore(new Date(createdAt))];
   try {

@@ -5,8 +5,8 @@ import type { BookingWriter } from './writer.ts';
 
 export const postgresWriter: BookingWriter = {
   needsTransaction: false,
-  insert: (booking) => [[singleStatementWrites.insert, insertValues(booking)]],
-  update: (...update) => [singleStatementWrites.update, updateValues(...update), isoTimestamps],
+  insert: (...insertion) => [[singleStatementWrites.insert, insertValues(...insertion)]],
+  update: (update) => [singleStatementWrites.update, updateValues(update), isoTimestamps],
   countUpdate: () => [],
   delete: (...deletion) => [singleStatementWrites.delete, deleteValues(...deletion), isoTimestamps],
   countDelete: () => [],

@@ -16,47 +16,95 @@ const etag = `(booking.version::text || '-' || ${milliseconds}::text)`;
 
 export type BookingKey = Pick<Booking, 'facilityId' | 'id'>;
 
+const requestedRange =
+  "tstzrange($3::timestamptz, $4::timestamptz, case when $3::timestamptz = $4::timestamptz then '[]' else '[)' end)";
+
 export const bookingReads = {
   find: `select ${selectList(fields)} from booking where facility_id = any($1) and id = $2::uuid`,
 
-  /** Reports why bay $2 cannot be booked from $3 to $4, apart from booking $5. No row if the bay does not exist. */
+  /**
+   * Reports why bay $2 cannot be booked from $3 to $4, apart from booking $5 and hold $6. No row if the bay does not
+   * exist.
+   */
   conflicts: `select bookable, $3::timestamptz is not null and exists (
-  select from booking where facility_id = $1 and bay_id = $2 and id is distinct from $5::uuid and ${bookedRange}
-    && tstzrange($3::timestamptz, $4::timestamptz, case when $3::timestamptz = $4::timestamptz then '[]' else '[)' end)
-) as "isOverlapping" from bay where facility_id = $1 and id = $2`,
+  select from booking where facility_id = $1 and bay_id = $2 and id is distinct from $5::uuid
+    and ${bookedRange} && ${requestedRange}
+) as "isOverlapping", (
+  select max(expires_at) from booking_hold where facility_id = $1 and bay_id = $2 and id is distinct from $6::uuid
+    and expires_at > now() and $3::timestamptz is not null and ${bookedRange} && ${requestedRange}
+) as "heldUntil" from bay where facility_id = $1 and id = $2`,
 } as const;
 
+/** What a request has checked before its statement locks the bay. */
+export interface BayCheck {
+  /** The version of the rules that permit the interval, or -1 if they refuse it (availability/rules-store.ts). */
+  readonly rulesVersion: number;
+  /** The transaction has locked the bay, and no live hold is in the way. */
+  readonly areHoldsChecked: boolean;
+}
+
+/**
+ * When PostgreSQL has waited for the lock of a bay, it compares these columns with the newest row of the bay, but reads
+ * other tables as they were before. Therefore closures and holds change a column of the bay.
+ */
+const isNotHeld = (areHoldsChecked: string): string =>
+  `(${areHoldsChecked}::boolean or held_until is null or held_until <= now())`;
+
 const insertParameter = parameters(fields, 1);
-export const insertValues = (booking: Booking): unknown[] => valuesOf(fields, booking);
+export const insertValues = (booking: Booking, { rulesVersion, areHoldsChecked }: BayCheck): unknown[] => [
+  ...valuesOf(fields, booking),
+  rulesVersion,
+  areHoldsChecked,
+];
 
 /** The facility and the bay come from the locked row of the bay. Citus needs this to run the insert on one node. */
 const insertSource = { ...insertParameter, facilityId: 'bookable_bay.facility_id', bayId: 'bookable_bay.id' };
 
-/** Inserts the booking if its bay is bookable and free. The lock of the bay makes requests for the same bay wait. */
+/**
+ * Inserts the booking if its bay is bookable, free and not held, and has the checked rules. The lock of the bay makes
+ * requests for the same bay wait.
+ */
 const insertBooking = `insert into booking (${columnList(fields)}, location_id)
   select ${fields.map((field) => insertSource[field]).join(', ')}, bookable_bay.location_id
   from (
     select facility_id, location_id, id from bay
-    where facility_id = ${insertParameter.facilityId} and id = ${insertParameter.bayId} and bookable for no key update
+    where facility_id = ${insertParameter.facilityId} and id = ${insertParameter.bayId} and bookable
+      and rules_version = $${fields.length + 1}::integer and ${isNotHeld(`$${fields.length + 2}`)}
+    for no key update
   ) bookable_bay
   on conflict on constraint booking_no_overlap do nothing
   returning facility_id, id, version, location_id, start_date`;
 
-const updateParameter = parameters(updateFields, 5);
-export const updateValues = (key: BookingKey, change: BookingChange, etags: AllowedEtags, at: Date): unknown[] => [
+const updateParameter = parameters(updateFields, 7);
+
+export interface BookingUpdate {
+  readonly key: BookingKey;
+  readonly change: BookingChange;
+  readonly etags: AllowedEtags;
+  readonly at: Date;
+  readonly check: BayCheck;
+}
+
+export const updateValues = ({ key, change, etags, at, check }: BookingUpdate): unknown[] => [
   key.facilityId,
   key.id,
   at.toISOString(),
   etags ?? null,
+  check.rulesVersion,
+  check.areHoldsChecked,
   ...valuesOf(updateFields, change),
 ];
 
+const keepsBayAndTimes =
+  `booking.bay_id = ${updateParameter.bayId} and booking.start_date = ${updateParameter.startDate}` +
+  ` and booking.end_date = ${updateParameter.endDate}`;
+
 /**
  * Locks the old and the new bay, in the order of their ids so that concurrent updates cannot deadlock, then the
- * booking, and updates it.
+ * booking, and updates it. The rules are not checked for a booking that keeps its bay and times.
  */
 const updateBooking = `locked as materialized (
-  select facility_id, id, location_id, bookable from bay where facility_id = $1
+  select facility_id, id, location_id, bookable, rules_version, held_until from bay where facility_id = $1
     and id in (${updateParameter.bayId}, (select bay_id from booking where facility_id = $1 and id = $2::uuid))
   order by id for no key update
 ), old as materialized (
@@ -67,7 +115,8 @@ const updateBooking = `locked as materialized (
     last_updated_at = greatest(booking.last_updated_at, $3::timestamptz), version = booking.version + 1
   from locked, old
   where booking.facility_id = $1 and booking.id = $2::uuid and old.id = booking.id
-    and locked.id = ${updateParameter.bayId} and locked.bookable and ($4::text[] is null or ${etag} = any($4))
+    and locked.id = ${updateParameter.bayId} and locked.bookable and ${isNotHeld('$6')}
+    and (locked.rules_version = $5::integer or (${keepsBayAndTimes})) and ($4::text[] is null or ${etag} = any($4))
   returning ${columnList(fields, 'booking.')}, booking.location_id, ${hourOf('booking.start_date')} as hour
 )`;
 
@@ -119,7 +168,17 @@ from updated cross join old`,
 } as const;
 
 export const bayStatements = {
-  lock: 'select id, bookable from bay where facility_id = $1 and id = any($2) order by id for no key update',
+  lock: `select id, bookable, rules_version as version from bay where facility_id = $1 and id = any($2)
+order by id for no key update`,
+
+  /**
+   * The holds of bay $2 that overlap the interval from $3 to $4. It follows the lock of the bay in the same transaction,
+   * so that no hold is added afterwards.
+   */
+  liveHolds: `select id from booking_hold where facility_id = $1 and bay_id = $2 and expires_at > clock_timestamp()
+  and ${bookedRange} && ${requestedRange}`,
+
+  useHold: 'delete from booking_hold where facility_id = $1 and id = $2::uuid',
 } as const;
 
 /** booking_reference makes external booking ids unique over all facilities. */

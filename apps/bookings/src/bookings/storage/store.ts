@@ -5,14 +5,14 @@
 // distributed table renames its constraints.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
-import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
+import type { AllowedEtags, Booking } from '../booking.ts';
 import { pick, updateFields } from './columns.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from './idempotency-store.ts';
-import { type BookingKey, bayStatements, bookingReads, referenceStatements } from './statements.ts';
+import { type BookingUpdate, bayStatements, bookingReads, referenceStatements } from './statements.ts';
 import { isoTimestamps } from './timestamps.ts';
 import { createWriterSelection } from './writer-selection.ts';
 
-/** The booking or its bay does not exist, the bay is not bookable or not free, or the booking has another ETag. */
+/** The booking or its bay does not exist, the bay cannot be booked or has other rules, or the booking has another ETag. */
 type Conflict = 'conflict';
 export type CreateOutcome = 'created' | 'external id used' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
 export type UpdateOutcome = Booking | 'overlap' | Conflict;
@@ -20,6 +20,36 @@ export type UpdateOutcome = Booking | 'overlap' | Conflict;
 export interface BayConflicts {
   readonly bookable: boolean;
   readonly isOverlapping: boolean;
+  /** When the last of the live holds in the way expires. */
+  readonly heldUntil: string | null;
+}
+
+export interface ExceptedIds {
+  readonly bookingId?: string | undefined;
+  readonly holdId?: string | undefined;
+}
+
+export interface Creation {
+  /** The version of the rules that permit the interval. */
+  readonly rulesVersion: number;
+  /**
+   * Whether to look up the holds of the bay, in a transaction. Otherwise every live hold of the bay is a conflict,
+   * whatever its interval. Few bays are held, so only bookings with a hold and second attempts look them up.
+   */
+  readonly looksUpHolds: boolean;
+  /** The hold that the booking uses up. */
+  readonly holdId?: string | undefined;
+  /** Is stored if the request had an Idempotency-Key. */
+  readonly response?: NewResponse | undefined;
+}
+
+export interface Update extends Omit<BookingUpdate, 'check'>, Pick<Creation, 'rulesVersion'> {
+  /** If given, the holds of the new bay are looked up. `Creation.looksUpHolds` says why. */
+  readonly oldBayId?: string | undefined;
+}
+
+export interface Move extends Pick<Update, 'change' | 'etags' | 'at' | 'rulesVersion'> {
+  readonly facilityId: string;
 }
 
 export type BookingStore = ReturnType<typeof createBookingStore>;
@@ -53,28 +83,46 @@ export function createBookingStore(db: Database) {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
       (await query<Booking>(db, bookingReads.find, [facilities, id], isoTimestamps))[0],
 
-    /** `response` is stored if the request had an Idempotency-Key. */
-    create: async (booking: Booking, response?: NewResponse): Promise<CreateOutcome> => {
+    create: async (
+      booking: Booking,
+      { rulesVersion, looksUpHolds, holdId, response }: Creation,
+    ): Promise<CreateOutcome> => {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      const needsTransaction = writer.needsTransaction || reference.length > 0 || response !== undefined;
+      const insertion = writer.insert(booking, { rulesVersion, areHoldsChecked: looksUpHolds });
+      const needsTransaction =
+        writer.needsTransaction || reference.length > 0 || response !== undefined || looksUpHolds;
       return atomically<CreateOutcome>(needsTransaction, async (run) => {
         const stored = response ? await storeResponse(run, response, booking) : 'stored';
         if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
-        const rows = await run(...reference, ...writer.insert(booking));
+        const lockOrInsert = looksUpHolds ? lockWithHolds([booking.bayId], booking) : insertion;
+        const rows = await run(...reference, ...lockOrInsert);
         if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
-        if (rows[reference.length]?.length === 0) throw new Rollback<CreateOutcome>('conflict');
+        let inserted = rows[reference.length];
+        if (looksUpHolds) {
+          const holds = rows.at(-1) as readonly HoldRow[];
+          if (areInTheWay(holds, holdId)) throw new Rollback<CreateOutcome>('conflict');
+          [inserted] = await run(...insertion, ...holds.map((hold) => useHold(facilityId, hold.id)));
+        }
+        if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
         return 'created';
       });
     },
 
     /** Updates a booking whose old and new bay belong to the same facility. */
-    update: async (key: BookingKey, change: BookingChange, etags: AllowedEtags, at: Date): Promise<UpdateOutcome> => {
+    update: async ({ rulesVersion, oldBayId, ...update }: Update): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
+      const looksUpHolds = oldBayId !== undefined;
+      const statement = writer.update({ ...update, check: { rulesVersion, areHoldsChecked: looksUpHolds } });
       try {
-        return await atomically<UpdateOutcome>(writer.needsTransaction, async (run) => {
-          const [[updated]] = await run<[Booking[]]>(writer.update(key, change, etags, at));
+        return await atomically<UpdateOutcome>(writer.needsTransaction || looksUpHolds, async (run) => {
+          if (looksUpHolds) {
+            const target = { facilityId: update.key.facilityId, ...update.change };
+            const [, holds] = await run<[object[], HoldRow[]]>(...lockWithHolds([oldBayId, target.bayId], target));
+            if (areInTheWay(holds)) throw new Rollback<UpdateOutcome>('conflict');
+          }
+          const [[updated]] = await run<[Booking[]]>(statement);
           if (!updated) return 'conflict';
           const counts = writer.countUpdate(updated);
           if (counts.length > 0) await run(...counts);
@@ -91,10 +139,7 @@ export function createBookingStore(db: Database) {
      */
     move: async (
       { facilityId: oldFacilityId, id, bayId: oldBayId, externalBookingId }: Booking,
-      facilityId: string,
-      change: BookingChange,
-      etags: AllowedEtags,
-      at: Date,
+      { facilityId, change, etags, at, rulesVersion }: Move,
     ): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
       const reference = referenceStatement(externalBookingId, referenceStatements.move, [id, facilityId]);
@@ -106,8 +151,9 @@ export function createBookingStore(db: Database) {
         .map((bay): Statement => [bayStatements.lock, bay]);
       return atomically<UpdateOutcome>(true, async (run) => {
         const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
-        const deleted = rowOfLast(await run(...reference, ...locks, deletion));
-        if (!deleted) throw new Rollback<UpdateOutcome>('conflict');
+        const rows = await run(...reference, ...locks, liveHolds({ ...change, facilityId }), deletion);
+        const deleted = rowOfLast(rows);
+        if (!deleted || areInTheWay(rows.at(-2) as readonly HoldRow[])) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
         // The column table lists the fields of an update, so a new field cannot be forgotten here.
         const moved: Booking = {
@@ -117,7 +163,10 @@ export function createBookingStore(db: Database) {
           lastUpdatedAt: now > deleted.lastUpdatedAt ? now : deleted.lastUpdatedAt,
           version: deleted.version + 1,
         };
-        const [inserted] = await run(...writer.insert(moved), ...writer.countDelete(deleted));
+        const [inserted] = await run(
+          ...writer.insert(moved, { rulesVersion, areHoldsChecked: true }),
+          ...writer.countDelete(deleted),
+        );
         if (inserted?.length === 0) throw new Rollback<UpdateOutcome>('conflict');
         return moved;
       });
@@ -137,20 +186,42 @@ export function createBookingStore(db: Database) {
       });
     },
 
-    /** Why a bay cannot be booked, apart from the booking `exceptId`. Undefined if the bay does not exist. */
+    /** Why a bay cannot be booked, apart from its rules. Undefined if the bay does not exist. */
     findConflicts: async (
       { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
       interval: { readonly start: Date; readonly end: Date } | undefined,
-      exceptId: string | undefined,
+      { bookingId, holdId }: ExceptedIds,
     ): Promise<BayConflicts | undefined> => {
       const times = [interval?.start.toISOString() ?? null, interval?.end.toISOString() ?? null];
-      const values = [facilityId, bayId, ...times, exceptId ?? null];
-      return (await query<BayConflicts>(db, bookingReads.conflicts, values))[0];
+      const values = [facilityId, bayId, ...times, bookingId ?? null, holdId ?? null];
+      return (await query<BayConflicts>(db, bookingReads.conflicts, values, isoTimestamps))[0];
     },
 
     isExternalIdUsed: async (externalBookingId: string): Promise<boolean> =>
       (await query(db, referenceStatements.find, [externalBookingId])).length > 0,
   };
+}
+
+interface HoldRow {
+  readonly id: string;
+}
+
+type BayAndTimes = Pick<Booking, 'facilityId' | 'bayId' | 'startDate' | 'endDate'>;
+
+function lockWithHolds(bayIds: readonly string[], target: BayAndTimes): readonly [Statement, Statement] {
+  return [[bayStatements.lock, [target.facilityId, bayIds]], liveHolds(target)];
+}
+
+function liveHolds({ facilityId, bayId, startDate, endDate }: BayAndTimes): Statement {
+  return [bayStatements.liveHolds, [facilityId, bayId, startDate, endDate]];
+}
+
+function areInTheWay(holds: readonly HoldRow[], ownHoldId?: string): boolean {
+  return holds.some(({ id }) => id !== ownHoldId);
+}
+
+function useHold(facilityId: string, id: string): Statement {
+  return [bayStatements.useHold, [facilityId, id]];
 }
 
 /** The booking that the last of several statements returned. */

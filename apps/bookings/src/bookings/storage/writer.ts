@@ -1,8 +1,8 @@
 // Defines how a booking and its counts are written: by one implementation for a single PostgreSQL, and by another one
 // for a distributed database.
 import type { Statement } from '@bay-booking/service/database/transaction';
-import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
-import type { BookingKey } from './statements.ts';
+import type { AllowedEtags, Booking } from '../booking.ts';
+import type { BayCheck, BookingKey, BookingUpdate } from './statements.ts';
 
 /**
  * The methods return statements, which the caller runs. `countUpdate` and `countDelete` return the statements that must
@@ -13,12 +13,13 @@ export interface BookingWriter {
   readonly needsTransaction: boolean;
 
   /**
-   * The first statement returns a row if the booking was inserted, which requires that its bay is bookable and free.
+   * The first statement returns a row if the booking was inserted, which requires that its bay is bookable and free,
+   * and that the check still applies.
    */
-  insert(booking: Booking): readonly [Statement, ...Statement[]];
+  insert(booking: Booking, check: BayCheck): readonly [Statement, ...Statement[]];
 
-  /** Returns the updated booking; no row if it or its bay does not exist, or the bay or an ETag prevents the update. */
-  update(key: BookingKey, change: BookingChange, etags: AllowedEtags, at: Date): Statement;
+  /** Returns the updated booking; no row if it or its bay does not exist, or the bay, the check or an ETag prevents it. */
+  update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];
 
   /** Returns the deleted booking; no row if it does not exist, or an ETag prevents the deletion. */

@@ -1,0 +1,50 @@
+// Intervals of time in milliseconds since 1970, and the operations on them that the rule for free bays needs.
+//
+// An interval is half-open: its end does not belong to it. If start and end are equal, the interval is an instant,
+// which belongs to itself.
+
+export interface Interval {
+  readonly start: number;
+  readonly end: number;
+}
+
+export function isInstant({ start, end }: Interval): boolean {
+  return start === end;
+}
+
+export function doOverlap(a: Interval, b: Interval): boolean {
+  return includesStartOf(a, b) || includesStartOf(b, a);
+}
+
+/** Whether every moment of `inner` belongs to `outer`. */
+export function contains(outer: Interval, inner: Interval): boolean {
+  return includesStartOf(outer, inner) && inner.end <= outer.end;
+}
+
+function includesStartOf(interval: Interval, { start }: Interval): boolean {
+  return interval.start <= start && (start < interval.end || (isInstant(interval) && start === interval.start));
+}
+
+/** Sorts intervals and joins those that touch or overlap. */
+export function join(intervals: readonly Interval[]): Interval[] {
+  const joined: { start: number; end: number }[] = [];
+  for (const { start, end } of intervals.toSorted((a, b) => a.start - b.start)) {
+    const last = joined.at(-1);
+    if (last && start <= last.end) last.end = Math.max(last.end, end);
+    else joined.push({ start, end });
+  }
+  return joined;
+}
+
+/** The parts of `interval` that belong to none of `others`. An instant splits a part; the second one begins 1 ms later. */
+export function subtract(interval: Interval, others: readonly Interval[]): Interval[] {
+  const parts: Interval[] = [];
+  let start = interval.start;
+  for (const other of others.toSorted((a, b) => a.start - b.start || a.end - b.end)) {
+    if (other.start >= interval.end) break;
+    if (other.start > start) parts.push({ start, end: other.start });
+    start = Math.max(start, isInstant(other) ? other.end + 1 : other.end);
+  }
+  if (start < interval.end) parts.push({ start, end: interval.end });
+  return parts;
+}

@@ -1,0 +1,96 @@
+// Reads and caches the rules of bays: opening hours and closures, with the version of the rules.
+//
+// The statement that writes a booking compares the version with the row of the bay, which it has locked. Rules that are
+// out of date therefore never let a booking pass, and a refusal is always based on rules that were just read.
+import { type Queryable, query } from '@bay-booking/service/database/database';
+import { LRUCache } from 'lru-cache';
+import type { OpeningHours } from '../opening-hours/hours.ts';
+import { alwaysOpen, createSchedule, type Schedule } from '../opening-hours/schedule.ts';
+import type { Interval } from './interval.ts';
+import type { BayRules, Closure } from './rule.ts';
+
+export interface Bay {
+  readonly facilityId: string;
+  readonly bayId: string;
+}
+
+export interface VersionedRules extends BayRules {
+  readonly version: number;
+  /** Closures that end before this moment are left out. */
+  readonly since: number;
+}
+
+interface Row {
+  readonly bookable: boolean;
+  readonly version: number;
+  readonly timeZone: string;
+  readonly hours: OpeningHours | null;
+  readonly closures: readonly Closure[] | null;
+}
+
+const day = 86_400_000;
+const maxBays = 20_000;
+const maxSchedules = 2_000;
+
+export const milliseconds = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
+
+export const ruleReads = {
+  /** A single statement, so that the version fits the rules. $3: closures that end before it are left out. */
+  rules: `select bay.bookable, bay.rules_version as version, facility.time_zone as "timeZone",
+  location.opening_hours as hours, (
+    select json_agg(json_build_object('start', ${milliseconds('start_date')}, 'end', ${milliseconds('end_date')},
+      'reason', reason) order by start_date, id)
+    from booking_closure where facility_id = $1 and end_date > $3::timestamptz
+      and (location_id = bay.location_id or bay.id = any(bay_ids))
+  ) as closures
+from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
+join facility on facility.id = bay.facility_id
+where bay.facility_id = $1 and bay.id = $2`,
+} as const;
+
+export type RulesStore = ReturnType<typeof createRulesStore>;
+
+export function createRulesStore(db: Queryable) {
+  const cache = new LRUCache<string, VersionedRules>({ max: maxBays });
+  const schedules = createScheduleCache();
+  const keyOf = ({ facilityId, bayId }: Bay): string => JSON.stringify([facilityId, bayId]);
+
+  /** The present rules of the bay for intervals that start at `start` or later. Undefined if the bay does not exist. */
+  async function read(bay: Bay, start: number): Promise<VersionedRules | undefined> {
+    const since = Math.min(start, Date.now() - day);
+    const [row] = await query<Row>(db, ruleReads.rules, [bay.facilityId, bay.bayId, new Date(since).toISOString()]);
+    if (!row) return undefined;
+    const { bookable, version, timeZone, hours, closures } = row;
+    const rules = { bookable, version, since, schedule: schedules.get(hours, timeZone), closures: closures ?? [] };
+    cache.set(keyOf(bay), rules);
+    return rules;
+  }
+
+  return {
+    read,
+
+    /** Rules that can be out of date. */
+    find: async (bay: Bay, { start }: Interval): Promise<VersionedRules | undefined> => {
+      const cached = cache.get(keyOf(bay));
+      return cached && cached.since <= start ? cached : read(bay, start);
+    },
+  };
+}
+
+export interface ScheduleCache {
+  get(hours: OpeningHours | null, timeZone: string): Schedule;
+}
+
+/** The bays of a location share one schedule, because a schedule converts each of its days only once. */
+export function createScheduleCache(): ScheduleCache {
+  const schedules = new LRUCache<string, Schedule>({ max: maxSchedules });
+  return {
+    get: (hours, timeZone) => {
+      if (!hours) return alwaysOpen;
+      const key = JSON.stringify([hours, timeZone]);
+      const schedule = schedules.get(key) ?? createSchedule(hours, timeZone);
+      schedules.set(key, schedule);
+      return schedule;
+    },
+  };
+}

@@ -1,0 +1,66 @@
+// JSON Schemas of closures and of the requests for them.
+import { linkSchema } from '@bay-booking/common/links';
+import { listEnvelopeSchema } from '@bay-booking/common/page';
+import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
+import { idsSchema, textSchema } from '../http/text.ts';
+
+const dateTime = { type: 'string', format: 'date-time' } as const;
+
+export const closureBodySchema = {
+  type: 'object',
+  required: ['startDate', 'endDate'],
+  properties: {
+    bayIds: idsSchema('The closed bays, of one facility. Null or left out if locationId is given.'),
+    locationId: { ...textSchema, description: 'The location whose bays are all closed. Null or left out otherwise.' },
+    startDate: { ...dateTime, description: 'Start, with a zone. It may be in the past.' },
+    endDate: { ...dateTime, description: 'End, after the start.' },
+    reason: { ...textSchema, description: 'Is returned to clients whose booking is refused.' },
+  },
+} as const;
+
+export const closureSchema = {
+  type: 'object',
+  required: ['id', 'bayIds', 'locationId', 'startDate', 'endDate', 'reason', 'createdAt', 'lastUpdatedAt', '_links'],
+  additionalProperties: false,
+  properties: {
+    id: { type: 'string', format: 'uuid', description: 'Closure ID.' },
+    bayIds: { type: ['array', 'null'], items: { type: 'string' }, description: 'The closed bays.' },
+    locationId: { type: ['string', 'null'], description: 'The location whose bays are all closed.' },
+    startDate: { ...dateTime, description: 'Start, UTC.' },
+    endDate: { ...dateTime, description: 'End, UTC.' },
+    reason: { type: ['string', 'null'], description: 'Why the bays are closed.' },
+    createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
+    lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
+    _links: {
+      type: 'object',
+      required: ['self', 'edit', 'delete'],
+      additionalProperties: false,
+      properties: {
+        self: linkSchema,
+        edit: linkSchema,
+        delete: linkSchema,
+        conflicts: { ...linkSchema, description: 'A search for the bookings in the way; left out above 500 bays.' },
+      },
+    },
+  },
+} as const;
+
+export const closureListSchema = listEnvelopeSchema(closureSchema, maxPageSize);
+
+export const closureQuerySchema = {
+  type: 'object',
+  properties: {
+    locationIds: idsSchema('Locations. Also finds closures of single bays there.'),
+    bayIds: idsSchema('Bays. Also finds closures of their locations.'),
+    startDate: { ...dateTime, description: 'Selects closures that overlap the interval, with endDate.' },
+    endDate: { ...dateTime, description: 'See startDate. One date alone leaves the interval open at the other end.' },
+    ...pageQuerySchema(defaultPageSizes.closures),
+  },
+} as const;
+
+/** The schemas that are components of the OpenAPI document, by their name there. */
+export const closureComponents = {
+  Closure: closureSchema,
+  ClosureList: closureListSchema,
+  ClosureBody: closureBodySchema,
+} as const;

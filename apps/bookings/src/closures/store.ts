@@ -1,0 +1,150 @@
+// Reads and writes closures.
+import { offsetOf, type PageRequest } from '@bay-booking/common/page';
+import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
+import { inTransaction, type Run } from '@bay-booking/service/database/transaction';
+import { lockRules } from '../availability/rule-changes.ts';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
+import { isoTimestamps } from '../bookings/storage/timestamps.ts';
+import type { Closure, ClosureRow } from './closure.ts';
+
+const columns = `booking_closure.facility_id as "facilityId", booking_closure.id, bay_ids as "bayIds",
+  booking_closure.location_id as "locationId", start_date as "startDate", end_date as "endDate", reason,
+  created_at as "createdAt", last_updated_at as "lastUpdatedAt", coalesce(bay_ids, array(
+    select bay.id from bay where bay.facility_id = booking_closure.facility_id
+      and bay.location_id = booking_closure.location_id order by bay.name collate "C", bay.id collate "C"
+  )) as "closedBayIds"`;
+
+/** $2: locations, $3: bays, $4 and $5: the interval; null means no filter. */
+const matching = `from booking_closure where facility_id = any($1)
+  and ($2::text[] is null or location_id = any($2) or exists (
+    select from bay where bay.facility_id = booking_closure.facility_id and bay.id = any(bay_ids)
+      and bay.location_id = any($2)))
+  and ($3::text[] is null or bay_ids && $3::text[] or exists (
+    select from bay where bay.facility_id = booking_closure.facility_id and bay.id = any($3)
+      and bay.location_id = booking_closure.location_id))
+  and ($4::timestamptz is null or end_date > $4::timestamptz)
+  and ($5::timestamptz is null or start_date < $5::timestamptz or ($4::timestamptz = $5::timestamptz
+    and start_date = $5::timestamptz))`;
+
+export const closureReads = {
+  find: `select ${columns} from booking_closure where facility_id = any($1) and id = $2::uuid`,
+  list: `select ${columns} ${matching} order by start_date, id limit $6 offset $7`,
+  count: `select count(*)::int as total ${matching}`,
+  facilitiesOfBays: 'select facility_id as "facilityId", id from bay where facility_id = any($1) and id = any($2)',
+  baysOfLocation: `select id from bay where facility_id = $1 and location_id = $2
+order by name collate "C", id collate "C"`,
+  facilityOfLocation: 'select facility_id as "facilityId" from location where facility_id = any($1) and id = $2',
+} as const;
+
+export const closureWrites = {
+  insert: `insert into booking_closure (facility_id, id, bay_ids, location_id, start_date, end_date, reason, created_at,
+  last_updated_at)
+values ($1, $2::uuid, $3::text[], $4, $5::timestamptz, $6::timestamptz, $7, $8::timestamptz, $9::timestamptz)`,
+  delete: 'delete from booking_closure where facility_id = $1 and id = $2::uuid',
+} as const;
+
+export interface ClosureFilter {
+  readonly locationIds?: readonly string[] | undefined;
+  readonly bayIds?: readonly string[] | undefined;
+  readonly start?: Date | undefined;
+  readonly end?: Date | undefined;
+}
+
+export type ClosureStore = ReturnType<typeof createClosureStore>;
+
+export function createClosureStore(db: Database) {
+  async function find(facilities: readonly string[], id: string): Promise<ClosureRow | undefined> {
+    return (await query<ClosureRow>(db, closureReads.find, [facilities, id], isoTimestamps))[0];
+  }
+
+  /** The closure with its locked bays, as the transaction sees it. */
+  async function findIn(run: Run, { facilityId, id }: Closure): Promise<ClosureRow | undefined> {
+    const [[row]] = await run<[ClosureRow[]]>([closureReads.find, [[facilityId], id], isoTimestamps]);
+    return row;
+  }
+
+  return {
+    find,
+
+    list: async (facilities: readonly string[], filter: ClosureFilter, page: PageRequest) => {
+      const { locationIds, bayIds, start, end } = filter;
+      const dates = [start?.toISOString() ?? null, end?.toISOString() ?? null];
+      const where = [facilities, locationIds ?? null, bayIds ?? null, ...dates];
+      const [rows, counted] = await Promise.all([
+        query<ClosureRow>(db, closureReads.list, [...where, page.pageSize, offsetOf(page)], isoTimestamps),
+        query<{ total: number }>(db, closureReads.count, where),
+      ]);
+      return { rows, total: counted[0]?.total ?? 0 };
+    },
+
+    /** The facilities among `facilities` of bays that exist. */
+    findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
+      query<{ facilityId: string; id: string }>(db, closureReads.facilitiesOfBays, [facilities, bayIds]),
+
+    findFacilityOfLocation: async (facilities: readonly string[], id: string): Promise<string | undefined> =>
+      (await query<{ facilityId: string }>(db, closureReads.facilityOfLocation, [facilities, id]))[0]?.facilityId,
+
+    findBaysOfLocation: async (facilityId: string, locationId: string): Promise<readonly string[]> =>
+      (await query<{ id: string }>(db, closureReads.baysOfLocation, [facilityId, locationId])).map(({ id }) => id),
+
+    /** `response` is stored if the request had an Idempotency-Key. */
+    create: (closure: Closure, response: NewResponse | undefined): Promise<StoreResponseOutcome> =>
+      retryOnce(db, () =>
+        inTransaction(db, async (run) => {
+          const stored = response
+            ? await storeResponse(run, response, { facilityId: closure.facilityId, createdAt: closure.createdAt })
+            : 'stored';
+          if (stored !== 'stored') throw new Rollback(stored);
+          await run(...lockRules(targetOf(closure)), [closureWrites.insert, valuesOf(closure)]);
+          return 'stored' as const;
+        }),
+      ).catch((error: unknown) => {
+        if (error instanceof Rollback) return error.outcome;
+        throw error;
+      }),
+
+    /**
+     * Replaces the closure `old`, or deletes it. Returns false if it was changed or deleted since it was read.
+     */
+    replace: (old: Closure, replacement: Closure | undefined): Promise<boolean> =>
+      retryOnce(db, () =>
+        inTransaction(db, async (run) => {
+          for (const target of targetsOf(old, replacement)) await run(...lockRules(target));
+          const current = await findIn(run, old);
+          if (current?.lastUpdatedAt !== old.lastUpdatedAt) return false;
+          await run([closureWrites.delete, [old.facilityId, old.id]]);
+          if (replacement) await run([closureWrites.insert, valuesOf(replacement)]);
+          return true;
+        }),
+      ),
+  };
+}
+
+class Rollback extends Error {
+  readonly outcome: StoreResponseOutcome;
+  constructor(outcome: StoreResponseOutcome) {
+    super('rolled back');
+    this.outcome = outcome;
+  }
+}
+
+function targetOf({ facilityId, bayIds, locationId }: Closure) {
+  return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
+}
+
+/** One target per facility, in the order in which facilities are locked. */
+function targetsOf(old: Closure, replacement: Closure | undefined) {
+  const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);
+  return [...Map.groupBy(targets, ({ facilityId }) => facilityId)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([facilityId, group]) => ({
+      facilityId,
+      bayIds: group.flatMap(({ bayIds }) => bayIds),
+      locationIds: group.flatMap(({ locationIds }) => locationIds),
+    }));
+}
+
+function valuesOf(closure: Closure): unknown[] {
+  const { facilityId, id, bayIds, locationId, startDate, endDate, reason, createdAt, lastUpdatedAt } = closure;
+  return [facilityId, id, bayIds, locationId, startDate, endDate, reason, createdAt, lastUpdatedAt];
+}

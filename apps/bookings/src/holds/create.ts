@@ -1,0 +1,87 @@
+// POST /api/booking-holds: a hold is refused in the same cases as a booking, by the same rule.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { FromSchema } from 'json-schema-to-ts';
+import type { Caller } from '../auth/caller.ts';
+import type { RulesStore } from '../availability/rules-store.ts';
+import { repeatUntilSettled } from '../bookings/attempts.ts';
+import { newBookingId } from '../bookings/booking-id.ts';
+import { createOnce, newResponse } from '../bookings/idempotency.ts';
+import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
+import type { BookingStore } from '../bookings/storage/store.ts';
+import {
+  bookingError,
+  type Conflict,
+  findConflicts,
+  findRulesVersion,
+  validateBooking,
+} from '../bookings/validation.ts';
+import type { Catalogue } from '../places/catalogue.ts';
+import { type Hold, holdSeconds } from './hold.ts';
+import { holdPath, holdResource } from './resource.ts';
+import type { createHoldSchema } from './schema.ts';
+import type { HoldStore } from './store.ts';
+
+export interface CreateHoldServices {
+  readonly store: HoldStore;
+  readonly bookings: Pick<BookingStore, 'findConflicts'>;
+  readonly idempotency: IdempotencyStore;
+  readonly catalogue: Catalogue;
+  readonly rules: RulesStore;
+  readonly link: MakeLink;
+  readonly now: () => Date;
+  /** The maximum number of live holds of a client. */
+  readonly maxHolds: number;
+}
+
+export interface CreateHoldRequest {
+  readonly body: Partial<FromSchema<typeof createHoldSchema>>;
+  readonly validationErrors: readonly ValidationError[];
+  readonly idempotencyKey: string | undefined;
+  readonly caller: Caller;
+}
+
+export function createHoldCreator(services: CreateHoldServices) {
+  const { store, bookings, idempotency, catalogue, rules, link, now: clock, maxHolds } = services;
+
+  return ({ body, validationErrors, idempotencyKey, caller }: CreateHoldRequest): Promise<EndpointResponse> => {
+    const now = clock();
+    const request = { idempotencyKey, caller, body, validationErrors, now };
+    return createOnce(request, idempotency, async (keyed, errors) => {
+      const fields = ['bayId', 'startDate', 'endDate'] as const;
+      const options = { catalogue, facilities: caller.facilities, now };
+      const requested = await validateBooking(fields, body, errors, options);
+      const { bay, fields: valid } = requested;
+      const findAllConflicts = async (): Promise<readonly Conflict[]> => {
+        const conflicts = await findConflicts(requested, { store: bookings, rules });
+        const hasTooMany = (await store.count(caller)) >= maxHolds;
+        return hasTooMany ? [...conflicts, { code: 'BOOK00004', moreInfo: '' }] : conflicts;
+      };
+      if (!bay || !valid) throw bookingError(requested, {}, await findAllConflicts());
+
+      return repeatUntilSettled(async () => {
+        const rulesVersion = await findRulesVersion(requested, rules);
+        const createdAt = await store.now();
+        const seconds = body.holdSeconds ?? holdSeconds.default;
+        const hold: Hold = {
+          ...valid,
+          id: newBookingId(bay.facilityId, now),
+          facilityId: bay.facilityId,
+          correlationId: body.correlationId ?? null,
+          createdAt,
+          expiresAt: new Date(Date.parse(createdAt) + seconds * 1_000).toISOString(),
+        };
+        const headers = { Location: link('GET', holdPath(hold)).href };
+        const response = { status: 201, body: holdResource(hold, link), headers };
+        const creation = { caller, rulesVersion, maxHolds, response: keyed && newResponse(keyed, response) };
+        const outcome = rulesVersion < 0 ? 'conflict' : await store.create(hold, creation);
+        if (outcome === 'created') return response;
+        if (outcome === 'key used' || outcome === 'key in progress') return outcome;
+        const conflicts = await findAllConflicts();
+        if (conflicts.length > 0) throw bookingError(requested, {}, conflicts);
+        return undefined;
+      });
+    });
+  };
+}

@@ -1,0 +1,126 @@
+// Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
+import { endpointDefiner } from '@bay-booking/common/endpoint';
+import type { Caller } from '../auth/caller.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { idempotencyKeyHeader, locationHeader } from '../http/header-descriptions.ts';
+import { type CreateHoldServices, createHoldCreator } from './create.ts';
+import { type Hold, holdSeconds } from './hold.ts';
+import { holdResource } from './resource.ts';
+import { createHoldSchema, extendHoldSchema, holdSchema } from './schema.ts';
+
+const defineEndpoint = endpointDefiner<Caller>();
+const tag = 'Holds';
+
+const holdExample: Hold = {
+  facilityId: 'fac-north',
+  id: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d',
+  bayId: 'bay-n1-01',
+  startDate: '2030-05-01T09:00:00.000Z',
+  endDate: '2030-05-01T10:00:00.000Z',
+  expiresAt: '2026-04-30T18:26:07.123Z',
+  createdAt: '2026-04-30T18:21:07.123Z',
+  correlationId: 'session-7',
+};
+const params = { id: { description: 'Hold ID.', schema: { type: 'string' }, example: holdExample.id } } as const;
+
+export function createHoldEndpoints(services: CreateHoldServices) {
+  const { store, link } = services;
+  const createHold = createHoldCreator(services);
+  const example = holdResource(holdExample, link);
+  const { bayId, startDate, endDate, correlationId } = holdExample;
+
+  async function find(id: string, caller: Caller): Promise<Hold> {
+    const hold = await store.find(id, caller);
+    if (!hold) throw apiError('ERR00404');
+    return hold;
+  }
+
+  return [
+    defineEndpoint({
+      operationId: 'createHold',
+      method: 'POST',
+      path: '/api/booking-holds',
+      tag,
+      summary: 'Hold a bay',
+      description:
+        'Keeps a bay free for the client for a short time. A hold is refused in the same cases as a booking. ' +
+        'POST /api/bookings with holdId creates the booking and uses up the hold.',
+      headers: idempotencyKeyHeader,
+      body: createHoldSchema,
+      bodyExample: { bayId, startDate, endDate, holdSeconds: holdSeconds.default, correlationId },
+      success: { status: 201, description: 'The hold.', schema: holdSchema, example, headers: locationHeader },
+      errorCodes: [
+        'ERR00001',
+        'ERR00002',
+        'ERR00010',
+        'ERR00011',
+        'ERR00012',
+        'BOOK00002',
+        'BOOK00003',
+        'BOOK00004',
+        'ERR00404',
+        'ERR00409',
+        'ERR00422',
+      ],
+      reportsValidationErrors: true,
+      handle: ({ body, validationErrors, caller, header }) =>
+        createHold({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
+    }),
+    defineEndpoint({
+      operationId: 'getHold',
+      method: 'GET',
+      path: '/api/booking-holds/{id}',
+      tag,
+      summary: 'Get one hold',
+      description: 'A live hold of the client. A hold that has expired or was used does not exist.',
+      params,
+      success: { status: 200, description: 'The hold.', schema: holdSchema, example },
+      errorCodes: ['ERR00404'],
+      handle: async ({ params: { id = '' }, caller }) => ({
+        status: 200,
+        body: holdResource(await find(id, caller), link),
+      }),
+    }),
+    defineEndpoint({
+      operationId: 'extendHold',
+      method: 'PUT',
+      path: '/api/booking-holds/{id}',
+      tag,
+      summary: 'Set when a hold expires',
+      description: 'The seconds count from now. The hold ends 30 minutes after its creation at the latest.',
+      params,
+      body: extendHoldSchema,
+      bodyExample: { holdSeconds: holdSeconds.default },
+      success: { status: 200, description: 'The hold.', schema: holdSchema, example },
+      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404'],
+      reportsValidationErrors: true,
+      handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
+        const hold = await find(id, caller);
+        if (body.holdSeconds === undefined || validationErrors.length > 0)
+          throw badRequest(problemsOf(validationErrors));
+        const outcome = await store.extend(hold, body.holdSeconds, holdSeconds.maxInTotal);
+        if (outcome === 'gone') throw apiError('ERR00404');
+        if (outcome === 'too long') {
+          const hint = 'a hold lasts 30 minutes in total at most';
+          throw badRequest(problemsOf([{ field: 'holdSeconds', kind: 'invalid', hint }]));
+        }
+        return { status: 200, body: holdResource(outcome, link) };
+      },
+    }),
+    defineEndpoint({
+      operationId: 'deleteHold',
+      method: 'DELETE',
+      path: '/api/booking-holds/{id}',
+      tag,
+      summary: 'Delete a hold',
+      description: 'The bay is free again.',
+      params,
+      success: { status: 204, description: 'Deleted.' },
+      errorCodes: ['ERR00404'],
+      handle: async ({ params: { id = '' }, caller }) => {
+        if (!(await store.delete(await find(id, caller)))) throw apiError('ERR00404');
+        return { status: 204 };
+      },
+    }),
+  ];
+}

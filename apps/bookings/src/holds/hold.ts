@@ -1,0 +1,16 @@
+// Defines holds: a hold keeps a bay free for one client for a short time, for example while a customer pays.
+
+/** Times are UTC with milliseconds, in the format of responses. */
+export interface Hold {
+  readonly facilityId: string;
+  readonly id: string;
+  readonly bayId: string;
+  readonly startDate: string;
+  readonly endDate: string;
+  readonly expiresAt: string;
+  readonly createdAt: string;
+  readonly correlationId: string | null;
+}
+
+/** Seconds. */
+export const holdSeconds = { min: 30, max: 900, default: 300, maxInTotal: 1_800 } as const;

@@ -1,0 +1,185 @@
+// Reads and writes holds.
+//
+// A hold and a booking of the same bay wait for each other, because both lock the row of the bay. A new hold changes
+// bay.held_until, which the statement that writes a booking compares (bookings/storage/statements.ts).
+import { createHash } from 'node:crypto';
+import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import type { Caller } from '../auth/caller.ts';
+import { isBookingId } from '../bookings/booking-id.ts';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
+import { bayStatements, bookingReads } from '../bookings/storage/statements.ts';
+import type { BayConflicts } from '../bookings/storage/store.ts';
+import { isoTimestamps } from '../bookings/storage/timestamps.ts';
+import type { Hold } from './hold.ts';
+
+const columns = `facility_id as "facilityId", id, bay_id as "bayId", start_date as "startDate", end_date as "endDate",
+  expires_at as "expiresAt", created_at as "createdAt", correlation_id as "correlationId"`;
+const ofClient = 'client_id = $3 and subject = $4';
+
+export const holdReads = {
+  clock: 'select clock_timestamp()::timestamptz(3) as now',
+
+  find: `select ${columns} from booking_hold
+where facility_id = any($1) and id = $2::uuid and ${ofClient} and expires_at > clock_timestamp()`,
+
+  /** Counts the live holds of a client over all facilities. */
+  count: `select count(*)::int as holds from booking_hold
+where client_id = $1 and subject = $2 and expires_at > clock_timestamp()`,
+
+  /** A live hold that this transaction has locked the bay of, and the time of the database. */
+  findLocked: `select id, created_at as "createdAt", clock_timestamp()::timestamptz(3) as now from booking_hold
+where facility_id = $1 and id = $2::uuid and expires_at > clock_timestamp()`,
+
+  findExpired: 'select facility_id as "facilityId", id from booking_hold where expires_at <= now() limit $1',
+} as const;
+
+export const holdWrites = {
+  insert: `insert into booking_hold (facility_id, id, bay_id, start_date, end_date, expires_at, created_at,
+  correlation_id, client_id, subject)
+values ($1, $2::uuid, $3, $4::timestamptz, $5::timestamptz, $6::timestamptz, $7::timestamptz, $8, $9, $10)`,
+
+  extend: 'update booking_hold set expires_at = $3::timestamptz where facility_id = $1 and id = $2::uuid',
+
+  markBay: `update bay set held_until = greatest(held_until, $3::timestamptz) where facility_id = $1 and id = $2`,
+
+  delete: 'delete from booking_hold where facility_id = $1 and id = $2::uuid returning id',
+
+  deleteExpired: 'delete from booking_hold where facility_id = $1 and id = any($2::uuid[]) returning id',
+} as const;
+
+/** Locks the row of a client, so that its holds are counted by one request at a time. */
+export const lockClient = `insert into booking_hold_client (id) values ($1)
+on conflict (id) do update set id = excluded.id returning id`;
+
+export type CreateHoldOutcome = 'created' | 'conflict' | 'too many holds' | Exclude<StoreResponseOutcome, 'stored'>;
+export type ExtendOutcome = Hold | 'gone' | 'too long';
+export type FindHold = (id: string, caller: Caller) => Promise<Hold | undefined>;
+export type HoldStore = ReturnType<typeof createHoldStore>;
+
+const deleteBatch = 1_000;
+
+class Rollback extends Error {
+  readonly outcome: CreateHoldOutcome;
+  constructor(outcome: CreateHoldOutcome) {
+    super('rolled back');
+    this.outcome = outcome;
+  }
+}
+
+interface Count {
+  readonly holds: number;
+}
+
+interface LockedBay {
+  readonly bookable: boolean;
+  readonly version: number;
+}
+
+export interface HoldCreation {
+  readonly caller: Caller;
+  /** The version of the rules that permit the interval. */
+  readonly rulesVersion: number;
+  readonly maxHolds: number;
+  /** Is stored if the request had an Idempotency-Key. */
+  readonly response: NewResponse | undefined;
+}
+
+export function createHoldStore(db: Database) {
+  const find: FindHold = async (id, { facilities, clientId, subject }) =>
+    isBookingId(id)
+      ? (await query<Hold>(db, holdReads.find, [facilities, id, clientId, subject], isoTimestamps))[0]
+      : undefined;
+
+  return {
+    /** A live hold of the caller. */
+    find,
+
+    /** The clock of the database decides when holds end. */
+    now: async (): Promise<string> => {
+      const [row] = await query<{ now: string }>(db, holdReads.clock, [], isoTimestamps);
+      if (!row) throw new Error('the database returned no time');
+      return row.now;
+    },
+
+    count: async ({ clientId, subject }: Caller): Promise<number> =>
+      (await query<{ holds: number }>(db, holdReads.count, [clientId, subject]))[0]?.holds ?? 0,
+
+    /** Locks in the order of all writes: idempotency key, client, bay. */
+    create: (hold: Hold, { caller, rulesVersion, maxHolds, response }: HoldCreation): Promise<CreateHoldOutcome> =>
+      retryOnce(db, () =>
+        inTransaction(db, async (run) => {
+          const { facilityId, bayId, startDate, endDate } = hold;
+          const { clientId, subject } = caller;
+          const stored = response ? await storeResponse(run, response, hold) : 'stored';
+          if (stored !== 'stored') throw new Rollback(stored);
+          const [, [counted], [bay], [conflicts]] = await run<[object[], Count[], LockedBay[], BayConflicts[]]>(
+            [lockClient, [clientKey(caller)]],
+            [holdReads.count, [clientId, subject]],
+            [bayStatements.lock, [facilityId, [bayId]]],
+            [bookingReads.conflicts, [facilityId, bayId, startDate, endDate, null, null]],
+          );
+          if (!counted || counted.holds >= maxHolds) throw new Rollback('too many holds');
+          if (!bay?.bookable || bay.version !== rulesVersion) throw new Rollback('conflict');
+          if (!conflicts || conflicts.isOverlapping || conflicts.heldUntil !== null) throw new Rollback('conflict');
+          await run(
+            [holdWrites.insert, [...valuesOf(hold), clientId, subject]],
+            [holdWrites.markBay, [facilityId, bayId, hold.expiresAt]],
+          );
+          return 'created' as const;
+        }),
+      ).catch((error: unknown) => {
+        if (error instanceof Rollback) return error.outcome;
+        throw error;
+      }),
+
+    /** The hold then expires `seconds` from now, unless that is more than `maxSeconds` after its creation. */
+    extend: (hold: Hold, seconds: number, maxSeconds: number): Promise<ExtendOutcome> =>
+      retryOnce(db, () =>
+        inTransaction(db, async (run): Promise<ExtendOutcome> => {
+          const { facilityId, id, bayId } = hold;
+          const rows = await run(
+            [bayStatements.lock, [facilityId, [bayId]]],
+            [holdReads.findLocked, [facilityId, id], isoTimestamps],
+          );
+          const [found] = (rows[1] ?? []) as { createdAt: string; now: string }[];
+          if (!found) return 'gone';
+          const expiry = Date.parse(found.now) + seconds * 1_000;
+          if (expiry > Date.parse(found.createdAt) + maxSeconds * 1_000) return 'too long';
+          const expiresAt = new Date(expiry).toISOString();
+          await run(
+            [holdWrites.extend, [facilityId, id, expiresAt]],
+            [holdWrites.markBay, [facilityId, bayId, expiresAt]],
+          );
+          return { ...hold, expiresAt };
+        }),
+      ),
+
+    /** Returns false if the hold does not exist. */
+    delete: async ({ facilityId, id }: Hold): Promise<boolean> =>
+      (await query(db, holdWrites.delete, [facilityId, id])).length > 0,
+
+    /** Deletes expired holds in batches. A hold that has expired cannot be extended. Returns their number. */
+    deleteExpired: async (): Promise<number> => {
+      let deleted = 0;
+      for (;;) {
+        const expired = await query<{ facilityId: string; id: string }>(db, holdReads.findExpired, [deleteBatch]);
+        for (const [facilityId, holds] of Map.groupBy(expired, (hold) => hold.facilityId)) {
+          const ids = holds.map(({ id }) => id);
+          deleted += (await query(db, holdWrites.deleteExpired, [facilityId, ids])).length;
+        }
+        if (expired.length < deleteBatch) return deleted;
+      }
+    },
+  };
+}
+
+function clientKey({ clientId, subject }: Caller): string {
+  return createHash('sha256')
+    .update(JSON.stringify([clientId, subject]))
+    .digest('base64url');
+}
+
+function valuesOf({ facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId }: Hold): unknown[] {
+  return [facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId];
+}

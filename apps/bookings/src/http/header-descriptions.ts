@@ -1,0 +1,27 @@
+// Describes the headers that several endpoints share, for the OpenAPI document.
+
+const string = { type: 'string' } as const;
+
+export const idempotencyKeyHeader = {
+  'Idempotency-Key': {
+    description:
+      'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
+      'response, and a request with the same key and another body gets 422.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+    example: '6f1c2f0e-42',
+  },
+} as const;
+
+export const ifMatchHeader = {
+  'If-Match': { description: 'The request fails with 412 unless the ETag is one of these.', schema: string },
+} as const;
+
+export const ifNoneMatchHeader = {
+  'If-None-Match': { description: 'The response is 304 if the ETag is one of these.', schema: string },
+} as const;
+
+export const etagHeader = { ETag: { description: 'The version of the resource (RFC 9110).', schema: string } } as const;
+export const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
+export const locationHeader = {
+  Location: { description: 'The address of the new resource.', schema: string },
+} as const;

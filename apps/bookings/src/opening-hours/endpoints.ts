@@ -1,0 +1,142 @@
+// Describes and handles the endpoints for the opening hours of a location (docs/behaviour.md, "Opening hours and
+// closures").
+import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { Caller } from '../auth/caller.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { contentEtag, tagsToMatch } from '../http/etag.ts';
+import { etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/header-descriptions.ts';
+import { isText, textSchema } from '../http/text.ts';
+import { type OpeningHours, weekdays } from './hours.ts';
+import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
+import type { HoursRow, OpeningHoursStore } from './store.ts';
+
+const defineEndpoint = endpointDefiner<Caller>();
+const path = '/api/booking-locations/{id}/opening-hours';
+const tag = 'Opening hours and closures';
+const params = { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } } as const;
+
+export interface OpeningHoursServices {
+  readonly store: OpeningHoursStore;
+  readonly link: MakeLink;
+}
+
+export const hoursExample: OpeningHours = {
+  weekly: {
+    monday: [{ opens: '07:00', closes: '22:00' }],
+    friday: [{ opens: '07:00', closes: '02:00' }],
+  },
+  exceptions: [{ date: '2030-12-24', hours: [] }],
+};
+
+export function createOpeningHoursEndpoints({ store, link }: OpeningHoursServices) {
+  const example = openingHoursResource(
+    { facilityId: 'fac-north', locationId: 'loc-north-1', timeZone: 'Europe/Copenhagen', hours: hoursExample },
+    link,
+  );
+
+  async function find(id: string, { facilities }: Caller): Promise<HoursRow> {
+    const row = isText(id) ? await store.find(facilities, id) : undefined;
+    if (!row) throw apiError('ERR00404');
+    return row;
+  }
+
+  async function set(row: HoursRow, hours: OpeningHours | null, ifMatch: string | undefined): Promise<HoursRow> {
+    const etags = tagsToMatch(ifMatch);
+    await store.set(row, hours, (current) => {
+      if (etags && !etags.includes(contentEtag(openingHoursResource(current, link)))) throw apiError('ERR00412');
+    });
+    return { ...row, hours };
+  }
+
+  function response(row: HoursRow): EndpointResponse {
+    const body = openingHoursResource(row, link);
+    return { status: 200, body, headers: { ETag: `"${contentEtag(body)}"` } };
+  }
+
+  return [
+    defineEndpoint({
+      operationId: 'getOpeningHours',
+      method: 'GET',
+      path,
+      tag,
+      summary: 'Get the opening hours of a location',
+      description: 'A location without opening hours is always open.',
+      params,
+      headers: ifNoneMatchHeader,
+      success: { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader },
+      notModified: true,
+      errorCodes: ['ERR00404'],
+      handle: async ({ params: { id = '' }, caller }) => response(await find(id, caller)),
+    }),
+    defineEndpoint({
+      operationId: 'setOpeningHours',
+      method: 'PUT',
+      path,
+      tag,
+      summary: 'Set the opening hours of a location',
+      description:
+        'Replaces the weekly hours and the exceptions. Bookings that exist stay. A time that daylight saving skips ' +
+        'means the instant after the gap, and a time that occurs twice gives the longer opening.',
+      params,
+      headers: ifMatchHeader,
+      body: setOpeningHoursSchema,
+      bodyExample: hoursExample,
+      success: { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader },
+      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404', 'ERR00412'],
+      reportsValidationErrors: true,
+      handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
+        const row = await find(id, caller);
+        const { weekly, exceptions = [] } = body as Partial<OpeningHours>;
+        const errors = [...validationErrors, ...repeatedDates(exceptions)];
+        if (!weekly || errors.length > 0) throw badRequest(problemsOf(errors));
+        return response(await set(row, knownFields({ weekly, exceptions }), header('if-match')));
+      },
+    }),
+    defineEndpoint({
+      operationId: 'deleteOpeningHours',
+      method: 'DELETE',
+      path,
+      tag,
+      summary: 'Delete the opening hours of a location',
+      description: 'The location is then always open. A location without opening hours stays as it is.',
+      params,
+      headers: ifMatchHeader,
+      success: { status: 204, description: 'Deleted.' },
+      errorCodes: ['ERR00404', 'ERR00412'],
+      handle: async ({ params: { id = '' }, caller, header }) => {
+        await set(await find(id, caller), null, header('if-match'));
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function openingHoursResource({ locationId, timeZone, hours }: HoursRow, link: MakeLink) {
+  const href = path.replace('{id}', encodeURIComponent(locationId));
+  return {
+    locationId,
+    timeZone,
+    alwaysOpen: hours === null,
+    ...(hours ? knownFields(hours) : { weekly: {}, exceptions: [] }),
+    _links: { self: link('GET', href), edit: link('PUT', href), delete: link('DELETE', href) },
+  };
+}
+
+export function repeatedDates(exceptions: OpeningHours['exceptions']): ValidationError[] {
+  const dates = new Set(exceptions.map(({ date }) => date));
+  return dates.size === exceptions.length
+    ? []
+    : [{ field: 'exceptions', kind: 'invalid', hint: 'a date may occur once' }];
+}
+
+/** Leaves out unknown fields, and gives the days and fields the same order that PostgreSQL may have changed. */
+export function knownFields({ weekly, exceptions }: OpeningHours): OpeningHours {
+  type Ranges = OpeningHours['exceptions'][number]['hours'];
+  const ranges = (hours: Ranges) => hours.map(({ opens, closes }) => ({ opens, closes }));
+  return {
+    weekly: Object.fromEntries(weekdays.flatMap((day) => (weekly[day] ? [[day, ranges(weekly[day])]] : []))),
+    exceptions: exceptions.map(({ date, hours }) => ({ date, hours: ranges(hours) })),
+  };
+}

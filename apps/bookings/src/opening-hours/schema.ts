@@ -1,0 +1,85 @@
+// JSON Schemas of opening hours.
+import { linkSchema } from '@bay-booking/common/links';
+import { weekdays } from './hours.ts';
+
+const time = { type: 'string', format: 'wall-clock-time' } as const;
+
+const hoursSchema = {
+  type: 'array',
+  maxItems: 6,
+  items: {
+    type: 'object',
+    required: ['opens', 'closes'],
+    properties: {
+      opens: { ...time, description: "HH:MM in the time zone of the location's facility." },
+      closes: { ...time, description: 'HH:MM. A time at or before opens is on the next day.' },
+    },
+  },
+  description: 'Hours that touch or overlap count as one interval.',
+} as const;
+
+type Days = { readonly [day in (typeof weekdays)[number]]: typeof hoursSchema };
+
+const weeklySchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: Object.fromEntries(weekdays.map((day) => [day, hoursSchema])) as unknown as Days,
+  description: 'The hours that begin on each weekday. A weekday that is left out is closed.',
+} as const;
+
+const exceptionsSchema = {
+  type: 'array',
+  maxItems: 400,
+  items: {
+    type: 'object',
+    required: ['date', 'hours'],
+    properties: {
+      date: { type: 'string', format: 'date', description: 'A date in the time zone of the facility.' },
+      hours: hoursSchema,
+    },
+  },
+  description: 'Each replaces the hours that begin on its date. A date may occur once.',
+} as const;
+
+/** The opening hours of a location in an import file. */
+export const importedHoursSchema = {
+  type: 'object',
+  required: ['weekly'],
+  additionalProperties: false,
+  properties: { weekly: weeklySchema, exceptions: exceptionsSchema },
+} as const;
+
+export const setOpeningHoursSchema = {
+  type: 'object',
+  required: ['weekly'],
+  properties: {
+    weekly: weeklySchema,
+    exceptions: exceptionsSchema,
+    alwaysOpen: { const: false, description: 'Can be left out. DELETE makes a location always open.' },
+  },
+} as const;
+
+export const openingHoursSchema = {
+  type: 'object',
+  required: ['locationId', 'timeZone', 'alwaysOpen', 'weekly', 'exceptions', '_links'],
+  additionalProperties: false,
+  properties: {
+    locationId: { type: 'string', description: 'Location ID.' },
+    timeZone: { type: 'string', description: 'The IANA time zone of the facility.' },
+    alwaysOpen: { type: 'boolean', description: 'Whether the location has no opening hours.' },
+    weekly: weeklySchema,
+    exceptions: exceptionsSchema,
+    _links: {
+      type: 'object',
+      required: ['self', 'edit', 'delete'],
+      additionalProperties: false,
+      properties: { self: linkSchema, edit: linkSchema, delete: linkSchema },
+    },
+  },
+} as const;
+
+/** The schemas that are components of the OpenAPI document, by their name there. */
+export const openingHoursComponents = {
+  OpeningHours: openingHoursSchema,
+  SetOpeningHours: setOpeningHoursSchema,
+} as const;

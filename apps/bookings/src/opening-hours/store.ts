@@ -1,0 +1,43 @@
+// Reads and writes the opening hours of locations.
+import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import { lockRules } from '../availability/rule-changes.ts';
+import type { OpeningHours } from './hours.ts';
+
+export interface HoursRow {
+  readonly facilityId: string;
+  readonly locationId: string;
+  readonly timeZone: string;
+  readonly hours: OpeningHours | null;
+}
+
+export const hoursStatements = {
+  find: `select location.facility_id as "facilityId", location.id as "locationId", facility.time_zone as "timeZone",
+  location.opening_hours as hours
+from location join facility on facility.id = location.facility_id
+where location.facility_id = any($1) and location.id = $2`,
+
+  set: 'update location set opening_hours = $3::jsonb where facility_id = $1 and id = $2',
+} as const;
+
+export type OpeningHoursStore = ReturnType<typeof createOpeningHoursStore>;
+
+export function createOpeningHoursStore(db: Database) {
+  return {
+    find: async (facilities: readonly string[], id: string): Promise<HoursRow | undefined> =>
+      (await query<HoursRow>(db, hoursStatements.find, [facilities, id]))[0],
+
+    /** `hours` are null for a location that is always open. `check` can throw, and nothing is changed then. */
+    set: ({ facilityId, locationId }: HoursRow, hours: OpeningHours | null, check: (current: HoursRow) => void) =>
+      retryOnce(db, () =>
+        inTransaction(db, async (run) => {
+          const rows = await run(...lockRules({ facilityId, locationIds: [locationId], bayIds: [] }), [
+            hoursStatements.find,
+            [[facilityId], locationId],
+          ]);
+          check(rows.at(-1)?.[0] as HoursRow);
+          await run([hoursStatements.set, [facilityId, locationId, hours && JSON.stringify(hours)]]);
+        }),
+      ),
+  };
+}

@@ -1,0 +1,192 @@
+// Tests holds: their endpoints, what they block, and bookings that use them up.
+import { query } from '@bay-booking/service/database/database';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createHoldStore } from '../src/holds/store.ts';
+import { type BookingBody, bookingBody, errorCodes } from './support/booking-requests.ts';
+import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
+
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterEach(closeExtraSystems);
+afterAll(() => system.close());
+
+type Headers = Record<string, string>;
+const holdBody = ({ bayId, startDate, endDate }: BookingBody, fields: object = {}) => ({
+  bayId,
+  startDate,
+  endDate,
+  ...fields,
+});
+const hold = (body: object, options: { token?: string; headers?: Headers } = {}) =>
+  system.call('POST', '/api/booking-holds', { body, ...options });
+const book = (body: object, options: { token?: string; headers?: Headers } = {}) =>
+  system.call('POST', '/api/bookings', { body, ...options });
+const otherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other' });
+const expire = (id: string) =>
+  query(system.db, "update booking_hold set expires_at = now() - interval '1 s' where id = $1::uuid", [id]);
+const seconds = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
+
+describe('a hold', () => {
+  test('is created, read, extended and deleted', async () => {
+    const body = holdBody(bookingBody(), { correlationId: 'session-1' });
+    const created = await hold(body);
+    expect(created.status).toBe(201);
+    expect(created.body).toMatchObject(body);
+    expect(seconds(created.body.createdAt, created.body.expiresAt)).toBe(300);
+    expect(created.body._links.book).toEqual({ method: 'POST', href: 'https://bookings.example/api/bookings' });
+    expect(created.headers.etag).toBeUndefined();
+    const path = new URL(created.headers.location as string).pathname;
+    expect((await system.call('GET', path)).body).toEqual(created.body);
+    const extended = await system.call('PUT', path, { body: { holdSeconds: 900 } });
+    expect(extended.status).toBe(200);
+    expect(seconds(created.body.createdAt, extended.body.expiresAt)).toBeGreaterThanOrEqual(900);
+    expect(seconds(created.body.createdAt, extended.body.expiresAt)).toBeLessThan(910);
+    expect((await system.call('DELETE', path)).status).toBe(204);
+    for (const [method, body] of [['GET'], ['PUT', { holdSeconds: 60 }], ['DELETE']] as const)
+      expect((await system.call(method, path, { body })).status).toBe(404);
+  });
+
+  test('expires 30 minutes after its creation at the latest', async () => {
+    const { body } = await hold(holdBody(bookingBody()));
+    const created = "update booking_hold set created_at = created_at - interval '20 minutes' where id = $1::uuid";
+    await query(system.db, created, [body.id]);
+    const extend = (holdSeconds: number) =>
+      system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });
+    const refused = await extend(900);
+    expect([refused.status, errorCodes(refused)]).toEqual([400, ['ERR00002']]);
+    expect((await extend(500)).status).toBe(200);
+  });
+
+  test.each([
+    ['holdSeconds below 30', { holdSeconds: 29 }, ['ERR00002']],
+    ['holdSeconds above 900', { holdSeconds: 901 }, ['ERR00002']],
+    ['no bay', { bayId: null }, ['ERR00001']],
+    ['an unknown bay', { bayId: 'bay-e1-01' }, ['ERR00012']],
+    ['a bay that is not bookable', { bayId: 'bay-n1-99' }, ['BOOK00003']],
+    ['a time in the past', { startDate: '2020-01-01T00:00:00Z', endDate: '2020-01-01T01:00:00Z' }, ['ERR00011']],
+  ])('is refused for %s', async (_title, fields, codes) => {
+    const response = await hold(holdBody(bookingBody(), fields));
+    expect([response.status, errorCodes(response)]).toEqual([400, codes]);
+    expect(response.body.errors[0].contextData).toEqual({});
+  });
+
+  test('of another client or subject does not exist', async () => {
+    const { body } = await hold(holdBody(bookingBody()));
+    for (const token of [await otherClient(), await system.token(['fac-north'], { sub: 'somebody' })]) {
+      expect((await system.call('GET', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
+      expect((await system.call('DELETE', `/api/booking-holds/${body.id}`, { token })).status).toBe(404);
+    }
+  });
+
+  test('has a limit of live holds for each client', async () => {
+    const limited = await createExtraSystem({ sharing: system, holdsPerClient: 2, poolMax: 20 });
+    const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
+    const create = () =>
+      limited.call('POST', '/api/booking-holds', { body: holdBody(bookingBody({ bayId: 'bay-n2-01' })), token });
+    const responses = await Promise.all(Array.from({ length: 16 }, create));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(2);
+    const refused = responses.filter(({ status }) => status === 400);
+    expect(refused.map(errorCodes)).toEqual(Array.from({ length: 14 }, () => ['BOOK00004']));
+    await query(system.db, "update booking_hold set expires_at = now() where client_id = 'limited'");
+    expect((await create()).status).toBe(201);
+  });
+
+  test('does not exist with HOLDS_PER_CLIENT=0', async () => {
+    const off = await createExtraSystem({ sharing: system, holdsPerClient: 0 });
+    expect((await off.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
+  });
+
+  test('with an Idempotency-Key, the same request returns the same hold', async () => {
+    const body = holdBody(bookingBody());
+    const headers = { 'Idempotency-Key': 'hold-1' };
+    const [first, second] = [await hold(body, { headers }), await hold(body, { headers })];
+    expect([second.status, second.body]).toEqual([201, first.body]);
+  });
+});
+
+describe('a live hold', () => {
+  test('blocks holds, bookings without its id, and updates whose interval overlaps', async () => {
+    const body = bookingBody({ bayId: 'bay-n1-02' });
+    const { body: held } = await hold(holdBody(body));
+    const moreInfo = `held until ${held.expiresAt}`;
+    for (const response of [
+      await hold(holdBody(body)),
+      await book(body),
+      await book(body, { token: await otherClient() }),
+    ])
+      expect(response.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
+    const other = await book(bookingBody({ bayId: 'bay-n1-02' }));
+    expect(other.status).toBe(201);
+    const moved = await system.call('PUT', `/api/bookings/${other.body.id}`, { body });
+    expect(moved.body.errors).toMatchObject([{ code: 'BOOK00002', moreInfo }]);
+    const elsewhere = await book(bookingBody({ bayId: 'bay-s1-01' }));
+    expect((await system.call('PUT', `/api/bookings/${elsewhere.body.id}`, { body })).status).toBe(400);
+    const { endDate } = body;
+    expect((await book({ ...body, startDate: endDate, endDate })).status).toBe(201);
+    await expire(held.id);
+    expect((await system.call('PUT', `/api/bookings/${other.body.id}`, { body })).status).toBe(200);
+  });
+
+  test('is used up by a booking inside it', async () => {
+    const body = bookingBody({ bayId: 'bay-n1-03' });
+    const { body: held } = await hold(holdBody(body));
+    const booked = await book({ ...body, holdId: held.id });
+    expect(booked.status).toBe(201);
+    expect(booked.body).not.toHaveProperty('holdId');
+    expect((await system.call('GET', `/api/booking-holds/${held.id}`)).status).toBe(404);
+    expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
+  });
+
+  test('for another bay, or one that does not contain the booking, returns ERR00002', async () => {
+    const body = bookingBody({ bayId: 'bay-n1-04' });
+    const { body: held } = await hold(holdBody(body));
+    expect(errorCodes(await book({ ...body, bayId: 'bay-n1-05', holdId: held.id }))).toEqual(['ERR00002']);
+    const endDate = new Date(Date.parse(body.endDate) + 1).toISOString();
+    expect(errorCodes(await book({ ...body, endDate, holdId: held.id }))).toEqual(['ERR00002']);
+  });
+
+  test('that has ended or belongs to another client causes no refusal', async () => {
+    const free = bookingBody({ bayId: 'bay-n1-06' });
+    expect((await book({ ...free, holdId: 'unknown' })).status).toBe(201);
+    const body = bookingBody({ bayId: 'bay-n1-06' });
+    const { body: held } = await hold(holdBody(body));
+    const foreign = await book({ ...body, holdId: held.id }, { token: await otherClient() });
+    expect(errorCodes(foreign)).toEqual(['BOOK00002']);
+    await expire(held.id);
+    expect((await book({ ...body, holdId: held.id })).status).toBe(201);
+  });
+});
+
+test('of 64 concurrent requests that mix holds and bookings for one time slot, one wins', async () => {
+  const crowd = await createExtraSystem({ sharing: system, poolMax: 32 });
+  for (let round = 0; round < 8; round += 1) {
+    const body = bookingBody({ bayId: 'bay-n1-07' });
+    const responses = await Promise.all(
+      Array.from({ length: 64 }, (_, index) =>
+        index % 2
+          ? crowd.call('POST', '/api/booking-holds', { body: holdBody(body) })
+          : crowd.call('POST', '/api/bookings', { body }),
+      ),
+    );
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(new Set(responses.filter(({ status }) => status !== 201).map((r) => errorCodes(r).join()))).toEqual(
+      new Set(['BOOK00002']),
+    );
+  }
+  expect(crowd.databaseErrors).toEqual([]);
+});
+
+test('a hundred thousand expired holds are deleted', async () => {
+  const insert = `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date,
+  expires_at, created_at) select 'fac-north', gen_random_uuid(), 'bay-n2-05', 'c', 's', now(), now(),
+  now() - interval '1 s', now() from generate_series(1, 100000)`;
+  await query(system.db, insert);
+  expect(await createHoldStore(system.db).deleteExpired()).toBeGreaterThanOrEqual(100_000);
+  const [row] = await query<{ n: number }>(
+    system.db,
+    'select count(*)::int as n from booking_hold where expires_at <= now()',
+  );
+  expect(row?.n).toBe(0);
+});

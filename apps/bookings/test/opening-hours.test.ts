@@ -1,0 +1,203 @@
+// Tests opening hours and closures: their endpoints, and their effect on bookings.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
+
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(() => system.close());
+
+const hoursOf = (location: string) => `/api/booking-locations/${location}/opening-hours`;
+const put = (location: string, body: object, headers: Record<string, string> = {}) =>
+  system.call('PUT', hoursOf(location), { body, headers });
+const book = (bayId: string, startDate: string, endDate: string) =>
+  system.call('POST', '/api/bookings', { body: bookingBody({ bayId, startDate, endDate }) });
+const close = (body: object, headers: Record<string, string> = {}) =>
+  system.call('POST', '/api/booking-closures', { body, headers });
+const outcome = ({ status, body }: Awaited<ReturnType<typeof book>>) =>
+  status === 201 ? 'booked' : body.errors.map((error: Record<string, string>) => `${error.code} ${error.moreInfo}`);
+
+describe('opening hours', () => {
+  const daytime = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
+
+  test('a location without opening hours is always open', async () => {
+    const { status, body, headers } = await system.call('GET', hoursOf('loc-north-1'));
+    expect(status).toBe(200);
+    expect(headers.etag).toBeDefined();
+    expect(body).toMatchObject({ locationId: 'loc-north-1', timeZone: 'Europe/Copenhagen', alwaysOpen: true });
+    expect(body).toMatchObject({ weekly: {}, exceptions: [] });
+  });
+
+  test('PUT replaces weekly hours and exceptions; DELETE makes the location always open again', async () => {
+    const exceptions = [{ date: '2040-12-24', hours: [] }];
+    const first = await put('loc-south-1', { ...daytime, exceptions });
+    expect([first.status, first.body.exceptions, first.body.alwaysOpen]).toEqual([200, exceptions, false]);
+    const second = await put('loc-south-1', { ...daytime, alwaysOpen: false, unknown: 1 });
+    expect([second.body.weekly, second.body.exceptions]).toEqual([daytime.weekly, []]);
+    expect((await system.call('GET', hoursOf('loc-south-1'))).body).toEqual(second.body);
+    expect((await system.call('DELETE', hoursOf('loc-south-1'))).status).toBe(204);
+    expect((await system.call('DELETE', hoursOf('loc-south-1'))).status).toBe(204);
+    expect((await system.call('GET', hoursOf('loc-south-1'))).body.alwaysOpen).toBe(true);
+  });
+
+  test.each([
+    ['weekly is left out', {}, 'ERR00001'],
+    ['an unknown weekday', { weekly: { someday: [] } }, 'ERR00002'],
+    ['a time that does not exist', { weekly: { monday: [{ opens: '24:00', closes: '10:00' }] } }, 'ERR00002'],
+    ['a repeated date', { weekly: {}, exceptions: [1, 2].map(() => ({ date: '2040-01-01', hours: [] })) }, 'ERR00002'],
+    ['a date that does not exist', { weekly: {}, exceptions: [{ date: '2040-02-30', hours: [] }] }, 'ERR00002'],
+    ['alwaysOpen: true', { weekly: {}, alwaysOpen: true }, 'ERR00002'],
+    [
+      'seven intervals',
+      { weekly: { monday: Array.from({ length: 7 }, () => ({ opens: '07:00', closes: '08:00' })) } },
+      'ERR00002',
+    ],
+  ])('PUT returns 400 for %s', async (_title, body, code) => {
+    const response = await put('loc-south-1', body);
+    expect([response.status, errorCodes(response)]).toEqual([400, [code]]);
+  });
+
+  test('If-Match on PUT and DELETE returns 412 when the hours have changed since', async () => {
+    const { headers } = await system.call('GET', hoursOf('loc-south-1'));
+    const ifMatch = { 'If-Match': headers.etag as string };
+    expect((await put('loc-south-1', daytime, ifMatch)).status).toBe(200);
+    expect((await put('loc-south-1', daytime, ifMatch)).status).toBe(412);
+    expect((await system.call('DELETE', hoursOf('loc-south-1'), { headers: ifMatch })).status).toBe(412);
+    const current = await system.call('GET', hoursOf('loc-south-1'));
+    const ifNoneMatch = { 'If-None-Match': current.headers.etag as string };
+    expect((await system.call('GET', hoursOf('loc-south-1'), { headers: ifNoneMatch })).status).toBe(304);
+    expect((await system.call('DELETE', hoursOf('loc-south-1'))).status).toBe(204);
+  });
+
+  test('the location of another facility returns 404', async () => {
+    expect((await system.call('GET', hoursOf('loc-east-1'))).status).toBe(404);
+    expect((await put('loc-east-1', daytime)).status).toBe(404);
+  });
+
+  test('a booking outside the hours returns BOOK00003 with moreInfo closed', async () => {
+    expect((await book('bay-n2-01', '2040-01-03T06:00:00Z', '2040-01-03T07:00:00Z')).status).toBe(201);
+    const hours = { weekly: { tuesday: [{ opens: '07:00', closes: '22:00' }] } };
+    await put('loc-north-2', hours);
+    const at = async (from: string, to: string) =>
+      outcome(await book('bay-n2-02', `2040-01-03T${from}:00Z`, `2040-01-03T${to}:00Z`));
+    expect(await at('05:59', '07:00')).toEqual(['BOOK00003 closed']);
+    expect(await at('06:00', '07:00')).toBe('booked');
+    expect(await at('20:30', '21:00')).toBe('booked');
+    expect(await at('21:00', '21:00')).toEqual(['BOOK00003 closed']);
+    await put('loc-north-2', { weekly: { tuesday: [{ opens: '22:00', closes: '02:00' }] } });
+    expect(outcome(await book('bay-n2-02', '2040-01-03T21:00:00Z', '2040-01-04T01:00:00Z'))).toBe('booked');
+    await system.call('DELETE', hoursOf('loc-north-2'));
+    expect(await at('05:00', '05:30')).toBe('booked');
+  });
+
+  test('a PUT that keeps the bay and times is not checked again against hours and closures', async () => {
+    const body = bookingBody({ bayId: 'bay-n2-03' });
+    const { body: booking } = await system.call('POST', '/api/bookings', { body });
+    await put('loc-north-2', { weekly: {} });
+    const update = (fields: object) =>
+      system.call('PUT', `/api/bookings/${booking.id}`, { body: { ...body, ...fields } });
+    expect((await update({ userAlias: 'Bob' })).status).toBe(200);
+    expect(outcome(await update({ bayId: 'bay-n2-04' }))).toEqual(['BOOK00003 closed']);
+    expect((await update({ bayId: 'bay-n1-04' })).status).toBe(200);
+    await system.call('DELETE', hoursOf('loc-north-2'));
+  });
+});
+
+describe('closures', () => {
+  const times = { startDate: '2041-05-01T08:00:00.000Z', endDate: '2041-05-01T12:00:00.000Z' };
+
+  test('are created, read, updated and deleted', async () => {
+    const created = await close({ bayIds: ['bay-n1-01'], locationId: null, ...times, reason: 'Maintenance' });
+    expect(created.status).toBe(201);
+    expect(created.body).toMatchObject({ bayIds: ['bay-n1-01'], locationId: null, reason: 'Maintenance', ...times });
+    const path = new URL(created.headers.location as string).pathname;
+    const read = await system.call('GET', path);
+    expect([read.body, read.headers.etag]).toEqual([created.body, created.headers.etag]);
+    const updated = await system.call('PUT', path, {
+      body: { locationId: 'loc-north-2', ...times },
+      headers: { 'If-Match': read.headers.etag as string },
+    });
+    expect(updated.status).toBe(200);
+    expect(updated.body).toMatchObject({ id: created.body.id, bayIds: null, locationId: 'loc-north-2', reason: null });
+    expect(updated.body._links.conflicts.href).toContain('bayIds=bay-n2-01&bayIds=bay-n2-02');
+    const stale = { headers: { 'If-Match': read.headers.etag as string } };
+    expect((await system.call('DELETE', path, stale)).status).toBe(412);
+    expect((await system.call('DELETE', path)).status).toBe(204);
+    expect((await system.call('GET', path)).status).toBe(404);
+  });
+
+  test.each([
+    ['both bayIds and locationId', { bayIds: ['bay-n1-01'], locationId: 'loc-north-1' }, ['ERR00002']],
+    ['neither', {}, ['ERR00002']],
+    ['bays of two facilities', { bayIds: ['bay-n1-01', 'bay-s1-01'] }, ['ERR00002']],
+    ['an unknown bay', { bayIds: ['bay-n1-01', 'bay-e1-01'] }, ['ERR00012']],
+    ['an unknown location', { locationId: 'loc-east-1' }, ['ERR00002']],
+    ['an end before the start', { bayIds: ['bay-n1-01'], endDate: '2041-04-01T08:00:00Z' }, ['ERR00010']],
+    ['equal dates', { bayIds: ['bay-n1-01'], endDate: times.startDate }, ['ERR00002']],
+    ['no dates', { bayIds: ['bay-n1-01'], startDate: null, endDate: null }, ['ERR00001', 'ERR00001']],
+  ])('POST returns 400 for %s', async (_title, body, codes) => {
+    const response = await close({ ...times, ...body });
+    expect([response.status, errorCodes(response)]).toEqual([400, codes]);
+  });
+
+  test('with an Idempotency-Key, the same request returns the same closure', async () => {
+    const body = { bayIds: ['bay-s1-01'], ...times };
+    const [first, second] = [
+      await close(body, { 'Idempotency-Key': 'closure-1' }),
+      await close(body, { 'Idempotency-Key': 'closure-1' }),
+    ];
+    expect(second.body).toEqual(first.body);
+    const other = await close({ ...body, reason: 'Other' }, { 'Idempotency-Key': 'closure-1' });
+    expect(other.status).toBe(422);
+    await system.call('DELETE', `/api/booking-closures/${first.body.id}`);
+  });
+
+  test('the list selects by location, bay and overlap', async () => {
+    const ofBay = (await close({ bayIds: ['bay-n1-05'], ...times })).body.id;
+    const ofLocation = (await close({ locationId: 'loc-north-1', ...times })).body.id;
+    const find = async (query: string) =>
+      (await system.call('GET', `/api/booking-closures?${query}`)).body.items.map(({ id }: { id: string }) => id);
+    expect(await find('locationIds=loc-north-1')).toEqual([ofBay, ofLocation]);
+    expect(await find('bayIds=bay-n1-06')).toEqual([ofLocation]);
+    expect(await find('bayIds=bay-n1-05,bay-s1-01')).toEqual([ofBay, ofLocation]);
+    expect(await find('startDate=2041-05-01T12:00:00Z')).toEqual([]);
+    expect(await find('endDate=2041-05-01T08:00:00Z')).toEqual([]);
+    expect(await find('startDate=2041-05-01T11:59:00Z&endDate=2041-06-01T00:00:00Z')).toEqual([ofBay, ofLocation]);
+    for (const id of [ofBay, ofLocation]) await system.call('DELETE', `/api/booking-closures/${id}`);
+  });
+
+  test('a booking in a closure returns BOOK00003 with the reason of the closure that begins first', async () => {
+    const start = '2041-06-01T10:00:00Z';
+    const first = await close({ locationId: 'loc-north-1', startDate: start, endDate: '2041-06-01T13:00:00Z' });
+    const at = async (from: string, to: string, bayId = 'bay-n1-07') =>
+      outcome(await book(bayId, `2041-06-01T${from}:00Z`, `2041-06-01T${to}:00Z`));
+    expect(await at('12:00', '14:00')).toEqual(['BOOK00003 blocked']);
+    expect(await at('09:00', '10:00')).toBe('booked');
+    expect(await at('10:00', '10:00')).toEqual(['BOOK00003 blocked']);
+    const earlier = await close({
+      bayIds: ['bay-n1-07'],
+      startDate: '2041-06-01T09:30:00Z',
+      endDate: '2041-06-01T11:00:00Z',
+      reason: 'Cable',
+    });
+    expect(await at('10:30', '12:30')).toEqual(['BOOK00003 blocked: Cable']);
+    expect(await at('09:00', '12:30')).toEqual(['BOOK00002 ', 'BOOK00003 blocked: Cable']);
+    expect(await at('13:00', '14:00')).toBe('booked');
+    expect(await at('09:00', '10:00', 'bay-n1-99')).toEqual(['BOOK00003 ']);
+    for (const { body } of [first, earlier]) await system.call('DELETE', `/api/booking-closures/${body.id}`);
+    expect(await at('12:00', '13:00')).toBe('booked');
+  });
+
+  test('conflicts finds the bookings in the way', async () => {
+    const body = bookingBody({ bayId: 'bay-s1-02' });
+    const booking = await system.call('POST', '/api/bookings', { body });
+    const { startDate, endDate } = body;
+    const closure = await close({ locationId: 'loc-south-1', startDate, endDate });
+    const url = new URL(closure.body._links.conflicts.href);
+    const found = await system.call('GET', `${url.pathname}${url.search}`);
+    expect(found.body.items.map(({ id }: { id: string }) => id)).toEqual([booking.body.id]);
+    await system.call('DELETE', `/api/booking-closures/${closure.body.id}`);
+  });
+});
