@@ -143,6 +143,34 @@ describe('the response never reveals whether the account exists', () => {
     expect(withoutDifferences(knownPage.html)).toBe(withoutDifferences(unknownPage.html));
   });
 
+  // U+0130 and U+03A3 fold differently in JavaScript and in the database.
+  test.each([
+    ['NUL', 'pl\0ayer@example.com', 'nob\0ody@example.com'],
+    ['capitals', 'PLAYER@EXAMPLE.COM', 'NOBODY@EXAMPLE.COM'],
+    ['spaces', ' player@example.com ', ' nobody@example.com '],
+    ['U+0130', 'i\u0130@example.com', 'j\u0130@example.com'],
+    ['U+03A3', 'i\u03a3@example.com', 'j\u03a3@example.com'],
+  ])('when failures are counted under one spelling and tried under another: %s', async (_title, known, unknown) => {
+    const folded = async (name: string): Promise<string> => {
+      const { rows } = await server.db.raw('select lower(?) as name', [name.replaceAll('\0', '').trim()]);
+      return String(rows[0].name);
+    };
+    if ((await folded(known)) !== username) {
+      await server.load({ accounts: [{ id: `acc-${Buffer.from(known).toString('hex')}`, username: known }] });
+    }
+    const statuses = async (name: string, network: string): Promise<unknown[]> => {
+      await fail(5, name, network);
+      const other = await folded(name);
+      return [
+        (await signInByGrant(other, 'wrong', `${network}.99`)).status,
+        (await signInByGrant(name, 'wrong', `${network}.99`)).status,
+      ];
+    };
+    await resetCounts();
+    expect(await statuses(unknown, '198.51.101')).toEqual([429, 429]);
+    expect(await statuses(known, '198.51.100')).toEqual([429, 429]);
+  });
+
   test('by the time that it takes', async () => {
     const time = async (username: string): Promise<number> => {
       await resetCounts();

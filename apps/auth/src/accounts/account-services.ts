@@ -53,7 +53,8 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     socialIdentities,
     count,
     signIn,
-    resetFailures: guard.resetFailures,
+    resetFailures: async (username: string): Promise<void> =>
+      guard.resetFailures((await accounts.lookUp(username)).name),
     mailer,
     links,
     emails,

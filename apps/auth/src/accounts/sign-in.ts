@@ -23,7 +23,7 @@ export type SignInResult =
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export interface SignInOptions {
-  readonly accounts: Pick<AccountStore, 'findByUsername'>;
+  readonly accounts: Pick<AccountStore, 'lookUp'>;
   readonly guard: SignInGuard;
   readonly audit: Audit;
 }
@@ -31,10 +31,9 @@ export interface SignInOptions {
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
     async signIn({ username, password, address }: Credentials): Promise<SignInResult> {
-      // Failures are counted under the stored user name. The database treats several spellings as the same name, and
-      // an attacker could otherwise start a new count with each spelling.
-      const account = await accounts.findByUsername(username);
-      const attempt = await guard.beginAttempt({ name: account?.username ?? username, address });
+      // The database treats several spellings as the same name. An attacker could otherwise start a new count with each.
+      const { name, account } = await accounts.lookUp(username);
+      const attempt = await guard.beginAttempt({ name, address });
       if ('retryAfter' in attempt) {
         audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
         return { refused: 'locked', retryAfter: attempt.retryAfter };

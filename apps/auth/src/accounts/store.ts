@@ -42,6 +42,9 @@ export const rolesOfNewUser: readonly string[] = ['player'];
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
 export const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
+/** Users may type spaces around their name, and a form can contain NUL characters. The database ignores case. */
+const cleanUsername = (username: string): string => withoutNul(username).trim();
+
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
 /**
@@ -81,9 +84,24 @@ export function createAccountStore({ db }: { db: Database }) {
       const [account] = await query<Account>(
         db,
         `select ${accountColumns} from account a where lower(a.username) = lower($1)`,
-        [withoutNul(username).trim()],
+        [cleanUsername(username)],
       );
       return account;
+    },
+
+    /**
+     * For a sign-in. `name` is the user name as the database compares it, also if there is no account. Failures must be
+     * counted under this name: if the count distinguished spellings that the lookup does not, it would reveal whether
+     * the account exists.
+     */
+    async lookUp(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
+      const [row] = await query<{ wanted: string } & (Account | { id: null })>(
+        db,
+        `select n.wanted, ${accountColumns} from (select lower($1) as wanted) n
+           left join account a on lower(a.username) = n.wanted`,
+        [cleanUsername(username)],
+      );
+      return { name: row?.wanted ?? '', account: row && row.id !== null ? row : undefined };
     },
 
     /** Undefined if another account has the user name. */
