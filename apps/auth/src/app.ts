@@ -5,6 +5,7 @@ import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
+import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import type { Express, RequestHandler } from 'express';
 import { createAccountServices } from './accounts/account-services.ts';
 import { createExpiredRowsStore } from './accounts/expired-rows-store.ts';
@@ -27,12 +28,15 @@ import { createConsentGrants } from './oidc/consent-grants.ts';
 import { createBrowserCookies } from './oidc/cookies.ts';
 import { servePlainTokenRequests } from './oidc/endpoints/plain-client-credentials.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
+import { rewritePushedRequests } from './oidc/endpoints/pushed-authorization.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import { createClientCredentials } from './oidc/grants/client-credentials.ts';
 import { createInteractions } from './oidc/interactions.ts';
+import { createOutboundFetch } from './oidc/outbound-fetch.ts';
 import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider } from './oidc/provider.ts';
 import { createProviderManager } from './oidc/provider-manager.ts';
+import { createReplayDetection } from './oidc/replay-detection.ts';
 import { createResourceServer } from './oidc/resource-server.ts';
 import { createScopeTable } from './oidc/scopes.ts';
 import { createProviderSessions } from './oidc/sessions.ts';
@@ -81,6 +85,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     db,
     artifacts,
     concurrentUse,
+    interactionLifetime: lifetimes.interaction,
     findClient: async (id) => {
       const client = await clients.findActive(id);
       return client && providerMetadata(client, scopes.bookings);
@@ -108,6 +113,8 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   });
   const pages = createProviderPages(userPages.site.findLayoutUser);
 
+  const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
+  const isFirstUse = createReplayDetection(artifacts);
   const limit = createRateLimit(config.rateLimitPerMinute);
   const clientCredentials = createClientCredentials({ scopes, resource, clients, audit });
   const providerManager = await createProviderManager({
@@ -125,6 +132,8 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
           adapter,
           revokeGrant: artifacts.revokeGrant,
           concurrentUse,
+          isFirstUse,
+          fetch: createOutboundFetch(outbound),
           clientCredentials,
           facilities,
           findAccount: accounts.findById,
@@ -166,6 +175,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     }),
   );
   app.use(allowEveryOrigin(publicDocumentPaths));
+  app.use(rewritePushedRequests(routes.pushed_authorization_request));
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     providerManager.handle(request, response);
@@ -180,6 +190,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       path: routes.userinfo,
       provider: providerManager.provider,
       signingKeys: providerManager.signingKeys,
+      isFirstUse,
       claimsOf: async (id) => {
         const account = await accounts.findById(id);
         return account && !account.disabledAt ? claimsOf(account) : undefined;
@@ -214,6 +225,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     close: async () => {
       providerManager.close();
       stopCleanUp();
+      outbound.close();
       await accountServices.close();
       await audit.flush();
       await db.destroy();

@@ -8,6 +8,7 @@ import {
   list,
   logLevel,
   mandatory,
+  networks,
   oneOf,
   optional,
   port,
@@ -93,6 +94,7 @@ const fields = {
   lockoutSlowDown: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), defaultSignInLimits.slowDown),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
+  outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
 };
 

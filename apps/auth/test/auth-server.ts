@@ -83,7 +83,11 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   const db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 4 });
 
   const load = async (document: ImportDocument): Promise<void> => {
-    const clientValidator = await createClientValidator({ issuer: 'http://localhost:4000', development: true });
+    const clientValidator = await createClientValidator({
+      issuer: 'http://localhost:4000',
+      development: true,
+      allowNetworks: ['127.0.0.0/8'],
+    });
     await importDocument(document, { db, scopes, clientValidator });
   };
 

@@ -26,9 +26,13 @@ describe('discovery', () => {
       const response = await get(path);
       expect(response.status).toBe(200);
       const metadata = await response.json();
+      const authenticationMethods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'];
+      const keyAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'];
       expect(metadata).toEqual({
         issuer: server.origin,
         authorization_endpoint: `${server.origin}/connect/authorize`,
+        pushed_authorization_request_endpoint: `${server.origin}/connect/par`,
+        dpop_signing_alg_values_supported: keyAlgorithms,
         token_endpoint: `${server.origin}/connect/token`,
         userinfo_endpoint: `${server.origin}/connect/userinfo`,
         jwks_uri: `${server.origin}/connect/jwks`,
@@ -49,9 +53,12 @@ describe('discovery', () => {
         subject_types_supported: ['public'],
         id_token_signing_alg_values_supported: expect.arrayContaining(['ES256', 'RS256']),
         code_challenge_methods_supported: ['S256'],
-        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
-        revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
-        introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+        token_endpoint_auth_methods_supported: authenticationMethods,
+        token_endpoint_auth_signing_alg_values_supported: keyAlgorithms,
+        revocation_endpoint_auth_methods_supported: authenticationMethods,
+        revocation_endpoint_auth_signing_alg_values_supported: keyAlgorithms,
+        introspection_endpoint_auth_methods_supported: authenticationMethods,
+        introspection_endpoint_auth_signing_alg_values_supported: keyAlgorithms,
         claims_supported: ['sub', 'name', 'preferred_username', 'email', 'email_verified', 'roles', 'auth_time', 'iss'],
         claim_types_supported: ['normal'],
         claims_parameter_supported: false,

@@ -148,12 +148,51 @@ describe('an invalid import names the path of each error and changes nothing', (
     ],
     [
       'a client requests a feature that the server does not support',
+      { clients: [{ client_id: 'c', client_secret: 's', tls_client_certificate_bound_access_tokens: true }] },
+      ['/clients/0/tls_client_certificate_bound_access_tokens: is not known'],
+    ],
+    [
+      'the address of a key set does not lead to a public address',
+      {
+        clients: ['https://10.0.0.1/jwks', 'http://192.0.2.1/jwks', 'https://user@c.example/jwks'].map(
+          (jwks_uri, index) => ({ client_id: `c${index}`, token_endpoint_auth_method: 'private_key_jwt', jwks_uri }),
+        ),
+      },
+      [
+        '/clients/0/jwks_uri: must lead to a public address',
+        '/clients/1/jwks_uri: must lead to a public address',
+        '/clients/2/jwks_uri: must not contain user information',
+      ],
+    ],
+    [
+      'metadata contradicts the profile fapi2',
       {
         clients: [
-          { client_id: 'c', client_secret: 's', dpop_bound_access_tokens: true, jwks_uri: 'https://c.example' },
+          {
+            client_id: 'c',
+            client_secret: 's',
+            profile: 'fapi2' as const,
+            pkce: 'optional' as const,
+            token_endpoint_auth_method: 'client_secret_basic',
+            require_pushed_authorization_requests: false,
+            dpop_bound_access_tokens: false,
+            id_token_signed_response_alg: 'RS256',
+            response_types: ['code', 'token'],
+            grant_types: ['authorization_code', 'implicit', 'password', 'social_access_token'],
+            redirect_uris: ['http://c.example/callback'],
+          },
         ],
       },
-      ['/clients/0/dpop_bound_access_tokens: is not known', '/clients/0/jwks_uri: is not supported'],
+      expect.arrayContaining([
+        '/clients/0/token_endpoint_auth_method: the profile fapi2 needs private_key_jwt',
+        '/clients/0/require_pushed_authorization_requests: the profile fapi2 needs true',
+        '/clients/0/dpop_bound_access_tokens: the profile fapi2 needs true',
+        '/clients/0/id_token_signed_response_alg: the profile fapi2 needs ES256',
+        '/clients/0/pkce: the profile fapi2 needs required',
+        '/clients/0/response_types: the profile fapi2 needs code',
+        '/clients/0/grant_types: the profile fapi2 needs authorization_code, refresh_token, client_credentials',
+        '/clients/0/redirect_uris: the profile fapi2 needs https addresses',
+      ]) as never,
     ],
     [
       'client metadata violates OpenID Connect',
@@ -216,7 +255,11 @@ describe('an import inserts or updates by id', () => {
 
   test('parallel imports from several hosts all succeed', async () => {
     const document = { facilities: [{ id: 'fac-two', name: 'Two' }], ...accountOf('acc-two', 'one-password') };
-    const clientValidator = await createClientValidator({ issuer: 'http://localhost:4000', development: true });
+    const clientValidator = await createClientValidator({
+      issuer: 'http://localhost:4000',
+      development: true,
+      allowNetworks: [],
+    });
     const hosts = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));
     await Promise.all(hosts.map((db) => importDocument(document, { db, scopes, clientValidator })));
     await Promise.all(hosts.map((db) => db.destroy()));

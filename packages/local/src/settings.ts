@@ -109,6 +109,7 @@ export function serviceEnvironment(
       BOOKINGS_AUDIENCE: audience,
       COOKIE_KEYS: env.COOKIE_KEYS || secrets.cookieKeys,
       KEY_ENCRYPTION_KEY: env.KEY_ENCRYPTION_KEY || secrets.keyEncryptionKey,
+      OUTBOUND_ALLOW_NETWORKS: env.OUTBOUND_ALLOW_NETWORKS || '127.0.0.0/8,::1/128',
       ...(settings.socialProvidersFile ? { SOCIAL_PROVIDERS_FILE: settings.socialProvidersFile } : {}),
       ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.auth) } : {}),
     };

@@ -1,6 +1,8 @@
 // Reads the configuration of a service from environment variables into one typed, frozen object (docs/behaviour.md, "Configuration").
 // All errors are reported together. An empty variable counts as unset.
+
 import { isIP } from 'node:net';
+import { createNetworkCheck } from './outbound/addresses.ts';
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -119,6 +121,13 @@ export const list = (value: string): readonly string[] =>
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
+
+/** Networks in CIDR notation, separated by commas. */
+export const networks = (value: string): readonly string[] => {
+  const found = list(value);
+  createNetworkCheck(found);
+  return found;
+};
 
 export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
 

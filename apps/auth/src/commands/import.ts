@@ -1,7 +1,15 @@
 // Implements `npm run import -w apps/auth -- FILE`: imports facilities, accounts and clients from a JSON file.
 //
 // FILE is `-` for standard input (docs/behaviour.md, "Import files").
-import { httpUrl, mandatory, optional, postgresUrl, readConfig, scopeBase } from '@bay-booking/service/config';
+import {
+  httpUrl,
+  mandatory,
+  networks,
+  optional,
+  postgresUrl,
+  readConfig,
+  scopeBase,
+} from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
@@ -21,6 +29,7 @@ runCommand(async () => {
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
+    allowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
   const document = readImportDocument(await readInputFile(file, directory));
@@ -36,6 +45,7 @@ runCommand(async () => {
       db,
       scopes: createScopeTable(config.scopeBase),
       clientValidator: await createClientValidator({
+        allowNetworks: config.allowNetworks,
         issuer: config.issuer,
         development: isLoopback(config.issuer) && process.env.NODE_ENV !== 'production',
       }),

@@ -60,6 +60,7 @@ const schema = {
           scope: { type: 'string', maxLength: 2000 },
           kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
           pkce: { enum: ['required', 'optional'] },
+          profile: { enum: ['fapi2'] },
           accountId: line,
           name: line,
         },

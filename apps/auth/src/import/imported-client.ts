@@ -3,6 +3,7 @@ import type { StoredClient } from '../clients/metadata.ts';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
 import type { ImportedClient } from './document.ts';
+import { withProfileSettings } from './high-security.ts';
 
 export interface ClientToStore extends StoredClient {
   readonly name: string | null;
@@ -27,11 +28,13 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
       secret,
     };
   }
-  const completed = withDefaults(metadata, { isConfidential: secret !== undefined || hasStoredSecret });
+  const completed = withDefaults(withProfileSettings(metadata), {
+    isConfidential: secret !== undefined || hasStoredSecret,
+  });
   return {
     id,
     kind: kind ?? 'standard',
-    pkce: pkce ?? (isPublic(completed) ? 'required' : 'optional'),
+    pkce: pkce ?? (isPublic(completed) || completed.profile !== undefined ? 'required' : 'optional'),
     metadata: completed,
     scope: splitScope(scope).join(' '),
     accountId: null,
@@ -61,7 +64,7 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
   };
 }
 
-const ownFields = ['client_id', 'client_secret', 'scope', 'kind', 'pkce', 'accountId', 'name'];
+const ownFields = ['client_id', 'client_secret', 'scope', 'kind', 'pkce', 'accountId', 'name', 'profile'];
 
 /**
  * Fields that are neither our own nor OpenID Connect metadata. A misspelt field that was ignored could change what
@@ -83,8 +86,8 @@ export function findClientErrors(client: ClientToStore, path: string, scopes: Sc
   }
   if (client.kind === 'personal-access-token' && client.accountId === null)
     errors.push(`${path}/accountId: is missing`);
-  for (const field of ['jwks_uri', 'sector_identifier_uri']) {
-    if (client.metadata[field] !== undefined) errors.push(`${path}/${field}: is not supported`);
+  if (client.metadata.sector_identifier_uri !== undefined) {
+    errors.push(`${path}/sector_identifier_uri: is not supported`);
   }
   return errors;
 }

@@ -8,6 +8,7 @@ import { providerMetadata } from '../oidc/client-metadata.ts';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import type { ImportDocument, ImportedAccount, ImportedClient } from './document.ts';
+import { findHighSecurityErrors } from './high-security.ts';
 import { type ClientToStore, findClientErrors, findUnknownFields, toStoredClient } from './imported-client.ts';
 import {
   findByUsernames,
@@ -42,6 +43,7 @@ export async function importDocument(
     return [
       ...findUnknownFields(imported, path, clientValidator),
       ...findClientErrors(client, path, scopes),
+      ...findHighSecurityErrors(imported, client, path, clientValidator),
       ...(await findMetadataErrors(clientValidator, client, path, scopes)),
     ];
   };

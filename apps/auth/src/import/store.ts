@@ -155,7 +155,7 @@ export async function storeClient(tx: Database, client: ClientToStore): Promise<
       [changed.inserted ? 'client.created' : 'client.changed', id, accountId],
     );
   }
-  if (metadata.token_endpoint_auth_method === 'none') {
+  if (['none', 'private_key_jwt'].includes(String(metadata.token_endpoint_auth_method))) {
     await query(tx, 'delete from client_secret where client_id = $1', [id]);
     return true;
   }

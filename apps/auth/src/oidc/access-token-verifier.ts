@@ -7,6 +7,8 @@ export interface VerifiedAccessToken {
   readonly subject: string;
   readonly scope: string;
   readonly grantId: string | undefined;
+  /** The thumbprint of the key that the token is bound to (RFC 9449 section 6.1). */
+  readonly jkt: string | undefined;
 }
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi'] as const;
@@ -28,6 +30,7 @@ export function createAccessTokenVerifier({ issuer, keys }: { issuer: string; ke
         subject: sub,
         scope: typeof scope === 'string' ? scope : '',
         grantId: typeof grantId === 'string' ? grantId : undefined,
+        jkt: (payload.cnf as { jkt?: string } | undefined)?.jkt,
       };
     } catch {
       return undefined;

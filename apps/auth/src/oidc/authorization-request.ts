@@ -7,7 +7,7 @@ import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import { rewriteTokenRequest } from './implicit-flow.ts';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
 import type { RegisteredClient } from './registered-client.ts';
-import { setEffectiveScope } from './requested-scope.ts';
+import { sentParameters, setEffectiveScope } from './requested-scope.ts';
 import { splitScope } from './scopes.ts';
 
 /** An internal parameter: the social provider that the request chose with `acr_values=idp:NAME`. */
@@ -40,11 +40,14 @@ function removeUnusedNonce(query: AuthorizationQuery): AuthorizationQuery {
   return issuesIdToken || Array.isArray(nonce) ? query : others;
 }
 
+/** Rewrites the parameters of an authorization request. Every other parameter stays unchanged. */
+export const rewriteAuthorizationQuery = (query: AuthorizationQuery): AuthorizationQuery =>
+  removeUnusedNonce(moveIdp(rewriteTokenRequest(query)));
+
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
     if (ctx.method === 'GET' && ctx.path === authorizationPath) {
-      const query = ctx.query as AuthorizationQuery;
-      ctx.query = removeUnusedNonce(moveIdp(rewriteTokenRequest(query))) as typeof ctx.query;
+      ctx.query = rewriteAuthorizationQuery(ctx.query as AuthorizationQuery) as typeof ctx.query;
     }
     return next();
   });
@@ -55,7 +58,7 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
  */
 export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
-    rejectRepeatedParameters(ctx.query);
+    rejectRepeatedParameters(sentParameters(ctx));
     setEffectiveScope(ctx, client);
     if (idp !== undefined && !isSocialProvider(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');

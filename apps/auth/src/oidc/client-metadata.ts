@@ -3,7 +3,15 @@ import type { ClientMetadata } from 'oidc-provider';
 import type { ClientKind, PkcePolicy, StoredClient } from '../clients/metadata.ts';
 
 /** The library drops members that it does not know, unless `extraClientMetadata` lists them. */
-export const ownMetadata = ['kind', 'pkce', 'allowed_scope', 'account_id', 'facility_ids', 'secret_hashes'] as const;
+export const ownMetadata = [
+  'kind',
+  'pkce',
+  'allowed_scope',
+  'account_id',
+  'facility_ids',
+  'secret_hashes',
+  'profile',
+] as const;
 
 export interface OwnMetadata {
   readonly kind: ClientKind;
@@ -14,6 +22,8 @@ export interface OwnMetadata {
   /** The current facilities of the account; the client is read from the database for every request. */
   readonly facility_ids: readonly string[] | undefined;
   readonly secret_hashes: readonly string[];
+  /** Rules that the client must follow in addition: those of the FAPI 2.0 Security Profile. */
+  readonly profile: 'fapi2' | undefined;
 }
 
 const personalAccessToken = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'] };
@@ -30,7 +40,7 @@ export function providerMetadata(
   // The library adds this grant type itself, but only after it has checked the redirect URIs, whose rules depend on it.
   const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
   const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
-  const isPublic = metadata.token_endpoint_auth_method === 'none';
+  const hasSecret = !['none', 'private_key_jwt'].includes(String(metadata.token_endpoint_auth_method));
   const own: OwnMetadata = {
     kind: client.kind,
     pkce: client.pkce,
@@ -39,6 +49,7 @@ export function providerMetadata(
     account_id: client.accountId ?? undefined,
     facility_ids: client.accountId === null ? undefined : (client.facilityIds ?? []),
     secret_hashes: client.secretHashes,
+    profile: client.metadata.profile === 'fapi2' ? 'fapi2' : undefined,
   };
   return {
     ...metadata,
@@ -47,7 +58,7 @@ export function providerMetadata(
     client_id: client.id,
     // The library requires a secret, but we compare presented secrets with hashes only (client-policy.ts). No
     // symmetric algorithm is enabled, so this constant is never used as a key.
-    ...(!isPublic && { client_secret: 'kept-as-a-hash' }),
+    ...(hasSecret && { client_secret: 'kept-as-a-hash' }),
     ...own,
   };
 }

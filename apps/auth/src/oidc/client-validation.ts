@@ -1,6 +1,7 @@
 // Validates the metadata of imported clients with oidc-provider's own client schema, under the settings of the server.
 //
 // So the running server never rejects a client that was imported.
+import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../signing-keys/signing-key.ts';
@@ -22,14 +23,19 @@ export interface ClientValidator {
   readonly findUnknown: (members: readonly string[]) => readonly string[];
   /** Returns the first error. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
+  /** Why the server may not send requests to an address of the client, or undefined. */
+  readonly addressError: (address: string) => string | undefined;
 }
 
 export interface ClientValidatorOptions {
   readonly issuer: string;
   readonly development: boolean;
+  /** OUTBOUND_ALLOW_NETWORKS: networks that the server may send requests to, besides public addresses. */
+  readonly allowNetworks: readonly string[];
 }
 
-export async function createClientValidator({ issuer, development }: ClientValidatorOptions): Promise<ClientValidator> {
+export async function createClientValidator(options: ClientValidatorOptions): Promise<ClientValidator> {
+  const { issuer, development, allowNetworks } = options;
   const provider = new Provider(issuer, {
     ...clientSettings,
     adapter: () => emptyAdapter,
@@ -41,6 +47,8 @@ export async function createClientValidator({ issuer, development }: ClientValid
 
   return {
     findUnknown: (members) => members.filter((member) => own.includes(member) || !isKnown(provider, member)),
+
+    addressError: createOutboundClient({ allowNetworks }).urlError,
 
     async validate(metadata) {
       try {

@@ -6,6 +6,7 @@ import { publishedResponseTypes } from './implicit-flow.ts';
 export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {
   const document = ctx.body as Record<string, readonly string[]>;
   const authMethods = document.token_endpoint_auth_methods_supported;
+  const assertionAlgorithms = document.token_endpoint_auth_signing_alg_values_supported;
   Object.assign(document, {
     scopes_supported: scopes,
     response_types_supported: publishedResponseTypes(document.response_types_supported ?? []),
@@ -13,6 +14,8 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readon
     // revoke.
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     // `sid` belongs to front-channel and back-channel logout, which are off.
     claims_supported: document.claims_supported?.filter((claim) => claim !== 'sid'),
   });

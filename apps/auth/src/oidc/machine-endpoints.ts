@@ -1,12 +1,21 @@
-// Adjusts the responses of the endpoints that authenticate clients: token, introspection and revocation.
+// Adjusts the responses of the endpoints that authenticate clients: pushed requests, token, introspection and revocation.
 // Their errors are always JSON, a failed client authentication is always a 401 with a challenge, and web pages of the
 // client may read the response (docs/behaviour.md, "Errors of the token endpoint" and "Cross-origin requests").
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';
 
-const endpoints: ReadonlySet<string> = new Set([routes.token, routes.introspection, routes.revocation]);
-const crossOriginEndpoints: ReadonlySet<string> = new Set([routes.token, routes.revocation]);
+const endpoints: ReadonlySet<string> = new Set([
+  routes.pushed_authorization_request,
+  routes.token,
+  routes.introspection,
+  routes.revocation,
+]);
+const crossOriginEndpoints: ReadonlySet<string> = new Set([
+  routes.pushed_authorization_request,
+  routes.token,
+  routes.revocation,
+]);
 
 export const isMachineEndpoint = (path: string): boolean => endpoints.has(path);
 
@@ -16,7 +25,7 @@ export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   // The library would return an HTML page if the client prefers HTML.
   ctx.req.headers.accept = 'application/json';
   // The library rejects requests of origins that are not allowed. If a CORS header is present, it leaves CORS to us.
-  if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After');
+  if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
 /** Runs after the library. */

@@ -3,6 +3,7 @@
 
 export const routes = {
   authorization: '/connect/authorize',
+  pushed_authorization_request: '/connect/par',
   token: '/connect/token',
   userinfo: '/connect/userinfo',
   jwks: '/connect/jwks',
@@ -20,6 +21,7 @@ export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPat
 
 /** Paths that programs request often. app.ts serves them before the routers of the pages. */
 export const machinePaths: ReadonlySet<string> = new Set([
+  routes.pushed_authorization_request,
   routes.token,
   routes.introspection,
   routes.revocation,
@@ -41,6 +43,7 @@ const documentMethods = 'GET, HEAD, OPTIONS';
 export const methodsOf: ReadonlyMap<string, string> = new Map([
   [routes.authorization, browserMethods],
   [routes.end_session, browserMethods],
+  [routes.pushed_authorization_request, formMethods],
   [routes.token, formMethods],
   [routes.introspection, formMethods],
   [routes.revocation, formMethods],

@@ -10,9 +10,11 @@ import type { RateLimit } from '../http/rate-limit.ts';
 import { createExtraTokenClaims, customizeJwt } from './access-token-claims.ts';
 import { createRequestCheck, idpParameter, rewriteAuthorizationRequests } from './authorization-request.ts';
 import { claimsOf, type ProviderAccount } from './claims.ts';
+import { checkClientAssertion } from './client-assertion.ts';
 import { applyClientPolicy } from './client-policy.ts';
 import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
+import { limitProofsWithNonce, nonceSecretOf } from './dpop.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
 import { createFacilitiesClaim, type FacilitiesClaim, selectFacilitiesBeforeConsume } from './facilities-claim.ts';
@@ -26,6 +28,7 @@ import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
+import { type IsFirstUse, registerReplayDetection } from './replay-detection.ts';
 import { checkScopesOfAuthorizationRequests } from './requested-scope.ts';
 import type { ResourceServer } from './resource-server.ts';
 import { registerResponseMiddleware } from './response-middleware.ts';
@@ -50,6 +53,8 @@ export interface ProviderDependencies {
   readonly adapter: (model: string) => Adapter;
   readonly revokeGrant: ArtifactStore['revokeGrant'];
   readonly concurrentUse: ConcurrentUse;
+  readonly isFirstUse: IsFirstUse;
+  readonly fetch: Configuration['fetch'];
   readonly clientCredentials: ClientCredentials;
   readonly facilities: FacilityStore;
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
@@ -77,6 +82,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   checkScopesOfAuthorizationRequests(provider, scopes);
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit });
+  registerReplayDetection(provider, dependencies.isFirstUse);
   if (settings.development) allowLoopbackRedirects(provider);
 
   // Grant types. grant-types.ts lists their names.
@@ -101,6 +107,9 @@ function createConfiguration(
     ...clientSettings,
     // Every granted claim is in the id_token as well as in userinfo.
     conformIdTokenClaims: false,
+    assertJwtClientAuthClaimsAndHeader: checkClientAssertion,
+    // FAPI 2.0 Security Profile section 5.3.2.1: clocks of clients may be 10 s fast.
+    clockTolerance: 10,
     // RFC 9700 section 2.1: every request must have a redirect URI, and it is compared with the registered ones.
     allowOmittingSingleRegisteredRedirectUri: false,
     cookies: { keys: [...settings.cookieKeys], long: cookie, short: cookie },
@@ -149,8 +158,10 @@ function createConfiguration(
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
       showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
+    fetch: dependencies.fetch,
     features: {
       ...features,
+      dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(keys) },
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: { enabled: true, allowedPolicy: (_ctx, client, token) => mayInspect(client, token.clientId) },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
@@ -197,6 +208,7 @@ function registerMiddleware(provider: Provider, dependencies: ProviderDependenci
     },
   });
   concurrentUse.observe(provider);
+  limitProofsWithNonce(provider);
   rewriteAuthorizationRequests(provider, routes.authorization);
   deleteImplicitCodes(provider);
 }

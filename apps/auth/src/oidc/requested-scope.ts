@@ -1,6 +1,8 @@
 // Applies the scope rules (scopes.ts) to requests of a client, before the library applies its own.
+import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { isImplicitToken } from './implicit-flow.ts';
+import type { AuthorizationQuery } from './middleware-types.ts';
 import { allowedScopes, effectiveScopes, type RegisteredClient } from './registered-client.ts';
 import { findScopeError, type ScopeTable } from './scopes.ts';
 
@@ -24,7 +26,7 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
   client.responseTypeAllowed = function responseTypeAndScopesAllowed(this: RegisteredClient, type): boolean {
     const allowed = responseTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    if (ctx?.oidc?.route !== 'authorization') return allowed;
+    if (ctx === undefined || !isAuthorizationRequest(ctx)) return allowed;
     // RFC 6749 sections 4.1.2.1 and 4.2.2.1; the library would return invalid_request.
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
     checkRequestedScopes(scopes, this, {
@@ -35,6 +37,19 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
   };
 }
 
+const isAuthorizationRequest = (ctx: KoaContextWithOIDC): boolean =>
+  ['authorization', 'pushed_authorization_request'].includes(ctx.oidc?.route);
+
+/** The parameters as the client sent them in this request: in the form of a pushed request, otherwise in the query. */
+export const sentParameters = (ctx: KoaContextWithOIDC): AuthorizationQuery =>
+  ctx.oidc.route === 'pushed_authorization_request' ? (ctx.oidc.body as AuthorizationQuery) : ctx.query;
+
+/** The requested scope. The library has stored a pushed request as an unsigned JWT. */
+function requestedScope(ctx: KoaContextWithOIDC): unknown {
+  const { PushedAuthorizationRequest: pushed } = ctx.oidc.entities;
+  return pushed?.request === undefined ? sentParameters(ctx).scope : decodeJwt(pushed.request).scope;
+}
+
 /**
  * Sets the parameter `scope` of an authorization request to the scopes that the rest of the request handling uses.
  * The library removes offline_access unless the request has `prompt=consent`. Here it is a scope like any other: it
@@ -42,6 +57,7 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
  */
 export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
   const params = ctx.oidc.params as Record<string, string | undefined>;
-  const requested = typeof ctx.query.scope === 'string' ? ctx.query.scope : undefined;
+  const scope = requestedScope(ctx);
+  const requested = typeof scope === 'string' ? scope : undefined;
   params.scope = effectiveScopes(client, requested, params.response_type === 'code').join(' ');
 }

@@ -1,4 +1,5 @@
-// Reads the access token of a userinfo request, and writes the errors of RFC 6750.
+// Reads the access token of a userinfo request, and writes the errors of RFC 6750 and RFC 9449.
+import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Request, RequestHandler, Response } from 'express';
 
 /** A request without any token has no `error` (RFC 6750 section 3.1). */
@@ -6,10 +7,19 @@ export interface BearerError {
   readonly status: 400 | 401 | 403;
   readonly error?: string;
   readonly description?: string;
+  /** The scheme of the challenge. */
+  readonly scheme?: 'Bearer' | 'DPoP';
+  /** The value of the header `DPoP-Nonce`. */
+  readonly nonce?: string | undefined;
+}
+
+export interface PresentedToken {
+  readonly scheme: 'Bearer' | 'DPoP';
+  readonly token: string;
 }
 
 /** Returns the token of the Authorization header. It may be invalid. */
-export function bearerTokenOf(request: Request): string | BearerError {
+export function presentedTokenOf(request: Request): PresentedToken | BearerError {
   if (request.query.access_token !== undefined) {
     const description = 'access tokens must not be provided via query parameter';
     return { status: 400, error: 'invalid_request', description };
@@ -17,12 +27,18 @@ export function bearerTokenOf(request: Request): string | BearerError {
   const header = request.get('authorization');
   if (header === undefined) return { status: 401 };
   const [scheme, token, ...more] = header.split(' ');
-  if (scheme?.toLowerCase() !== 'bearer' || !token || more.length > 0) {
+  const known = schemes.get(scheme?.toLowerCase() ?? '');
+  if (known === undefined || !token || more.length > 0) {
     const description = 'the authorization header must be Bearer and one token';
     return { status: 401, error: 'invalid_request', description };
   }
-  return token;
+  return { scheme: known, token };
 }
+
+const schemes: ReadonlyMap<string, 'Bearer' | 'DPoP'> = new Map([
+  ['bearer', 'Bearer'],
+  ['dpop', 'DPoP'],
+]);
 
 /** Moves the token of a form into the Authorization header. Only one of both may carry a token (RFC 6750 section 2). */
 export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
@@ -44,15 +60,20 @@ export const moveBodyTokenToHeader: RequestHandler = (request, response, next) =
 };
 
 export function sendBearerError(response: Response, issuer: string, bearerError: BearerError): void {
-  const { status, error, description } = bearerError;
+  const { status, error, description, scheme = 'Bearer', nonce } = bearerError;
+  const algorithms = `algs="${dpopAlgorithms.join(' ')}"`;
   const challenge = [
     `realm="${issuer}"`,
     ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
     ...(error === 'insufficient_scope' ? ['scope="openid"'] : []),
+    ...(scheme === 'DPoP' ? [algorithms] : []),
+    // A request without a token may choose the scheme.
+    ...(error === undefined ? [`DPoP realm="${issuer}"`, algorithms] : []),
   ];
+  if (nonce !== undefined) response.set('DPoP-Nonce', nonce);
   response
     .status(status)
-    .set('WWW-Authenticate', `Bearer ${challenge.join(', ')}`)
+    .set('WWW-Authenticate', `${scheme} ${challenge.join(', ')}`)
     .set('Cache-Control', 'no-store')
     .json({
       error: error ?? 'invalid_token',

@@ -35,7 +35,7 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
     ctx.status = 200;
     ctx.body =
       token && mayInspect(client, token.clientId) && (await isActive(token))
-        ? { active: true, token_type: 'Bearer', ...token.claims }
+        ? { active: true, token_type: token.jkt === undefined ? 'Bearer' : 'DPoP', ...token.claims }
         : { active: false };
   };
 

@@ -1,17 +1,26 @@
 // Serves userinfo for JWT access tokens with the scope openid (OpenID Connect Core section 5.3). oidc-provider serves
 // opaque tokens only. A JWT is refused as soon as its grant is revoked (docs/behaviour.md, "Codes, refresh tokens and
 // replay").
-import express, { type RequestHandler, Router } from 'express';
+import express, { type Request, type RequestHandler, Router } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
+import { createProofVerifier } from '../dpop.ts';
+import type { IsFirstUse } from '../replay-detection.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
-import { type BearerError, bearerTokenOf, moveBodyTokenToHeader, sendBearerError } from './bearer-token.ts';
+import {
+  type BearerError,
+  moveBodyTokenToHeader,
+  type PresentedToken,
+  presentedTokenOf,
+  sendBearerError,
+} from './bearer-token.ts';
 
 export interface UserinfoOptions {
   readonly path: string;
   readonly provider: () => Provider;
   readonly signingKeys: () => readonly JWK[];
+  readonly isFirstUse: IsFirstUse;
   /** Returns undefined for an account that is unknown or disabled. */
   readonly claimsOf: (accountId: string) => Promise<Record<string, unknown> | undefined>;
 }
@@ -23,10 +32,32 @@ const missingScope: BearerError = {
 };
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
-export function createUserinfo({ path, provider, signingKeys, claimsOf }: UserinfoOptions): Router {
-  const verifierFor = onePerArgument((keys: readonly JWK[]) =>
-    createAccessTokenVerifier({ issuer: provider().issuer, keys }),
-  );
+export function createUserinfo({ path, provider, signingKeys, isFirstUse, claimsOf }: UserinfoOptions): Router {
+  const verifiersFor = onePerArgument((keys: readonly JWK[]) => ({
+    verifyToken: createAccessTokenVerifier({ issuer: provider().issuer, keys }),
+    verifyProof: createProofVerifier({ keys, isFirstUse }),
+  }));
+
+  /** A bound token needs a proof, and a token without a key must be sent as Bearer (RFC 9449 section 7). */
+  const findBindingError = async (
+    request: Request,
+    presented: PresentedToken,
+    token: VerifiedAccessToken,
+  ): Promise<BearerError | undefined> => {
+    const { jkt, clientId } = token;
+    const scheme = 'DPoP';
+    if ((jkt !== undefined) !== (presented.scheme === scheme)) return { ...invalidToken, scheme };
+    if (jkt === undefined) return undefined;
+    const error = await verifiersFor(signingKeys()).verifyProof({
+      proof: request.get('DPoP'),
+      method: request.method,
+      url: provider().issuer + path,
+      accessToken: presented.token,
+      jkt,
+      clientId,
+    });
+    return error && { status: 401, ...error, scheme };
+  };
 
   const userinfoOf = async (token: VerifiedAccessToken | undefined): Promise<Record<string, unknown> | BearerError> => {
     if (!token) return invalidToken;
@@ -45,11 +76,12 @@ export function createUserinfo({ path, provider, signingKeys, claimsOf }: Userin
 
   const serve: RequestHandler = async (request, response, next) => {
     const { issuer } = provider();
-    const presented = bearerTokenOf(request);
-    if (typeof presented !== 'string') return sendBearerError(response, issuer, presented);
-    if (!looksLikeJwt(presented)) return next();
-    const verify = verifierFor(signingKeys());
-    const result = await userinfoOf(await verify(presented));
+    const presented = presentedTokenOf(request);
+    if ('status' in presented) return sendBearerError(response, issuer, presented);
+    if (!looksLikeJwt(presented.token)) return next();
+    const token = await verifiersFor(signingKeys()).verifyToken(presented.token);
+    const bindingError = token && (await findBindingError(request, presented, token));
+    const result = bindingError ?? (await userinfoOf(token));
     response.setHeader('Cache-Control', 'no-store');
     if (isBearerError(result)) sendBearerError(response, issuer, result);
     else response.json(result);
@@ -85,10 +117,10 @@ function onePerArgument<Argument extends object, Value>(create: (argument: Argum
 /** Userinfo accepts requests from any origin, without cookies (docs/behaviour.md, "Cross-origin requests"). */
 const allowAnyOrigin: RequestHandler = (request, response, next) => {
   response.setHeader('Access-Control-Allow-Origin', '*');
-  response.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate');
+  response.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate, DPoP-Nonce');
   if (request.method !== 'OPTIONS') return next();
   response.setHeader('Access-Control-Allow-Methods', 'GET, POST');
-  response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type');
+  response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, DPoP');
   response.setHeader('Access-Control-Max-Age', '3600');
   response.status(204).end();
 };

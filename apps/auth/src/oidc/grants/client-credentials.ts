@@ -3,6 +3,7 @@
 import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
+import { bindToProof } from '../dpop.ts';
 import { requestedFacilities, selectFacilities } from '../facilities-claim.ts';
 import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ResourceServer } from '../resource-server.ts';
@@ -24,6 +25,8 @@ export interface ClientCredentialsRequest {
   readonly facilities: readonly string[];
   /** The IP address that sent the request. */
   readonly address: string;
+  /** Binds the token to a key (../dpop.ts). */
+  readonly bind?: (token: InstanceType<Provider['ClientCredentials']>) => Promise<unknown>;
 }
 
 export type ClientCredentials = ReturnType<typeof createClientCredentials>;
@@ -56,6 +59,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
 
     const token = new provider.ClientCredentials({ client, scope, extra });
     token.resourceServer = new provider.ResourceServer(resource.audience, resource.info(requested));
+    await request.bind?.(token);
     const body = {
       access_token: await token.save(),
       expires_in: token.expiration,
@@ -78,7 +82,13 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
         async (ctx) => {
           const { client, params } = ctx.oidc;
           const facilities = requestedFacilities(ctx);
-          ctx.body = await issue(provider, { client, scope: params.scope, facilities, address: ctx.ip });
+          ctx.body = await issue(provider, {
+            client,
+            scope: params.scope,
+            facilities,
+            address: ctx.ip,
+            bind: (token) => bindToProof(provider, ctx, token),
+          });
         },
         ['scope'],
       );

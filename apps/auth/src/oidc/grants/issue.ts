@@ -2,6 +2,7 @@
 // offline_access, a refresh token. oidc-provider has no function for that, so this file repeats the steps of the
 // library's authorization code grant.
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
+import { bindToProof } from '../dpop.ts';
 import type { ResourceServer } from '../resource-server.ts';
 import { offlineAccess, type ScopeTable } from '../scopes.ts';
 import type { TokenLifetimes } from '../token-lifetimes.ts';
@@ -41,6 +42,7 @@ export async function issueTokens(
 
   const accessToken = new provider.AccessToken({ accountId, client, grantId: grant.jti, gty, scope: custom.join(' ') });
   accessToken.resourceServer = new provider.ResourceServer(resource.audience, resource.info(custom));
+  const jkt = await bindToProof(provider, ctx, accessToken);
   ctx.oidc.entity('AccessToken', accessToken);
   const body: Record<string, unknown> = {
     access_token: await accessToken.save(),
@@ -58,6 +60,8 @@ export async function issueTokens(
       resource: resource.audience,
       rotations: 0,
       scope,
+      // RFC 9449 section 5: the refresh token of a public client is bound to the same key.
+      ...(client.clientAuthMethod === 'none' && jkt !== undefined && { jkt }),
     });
     ctx.oidc.entity('RefreshToken', refreshToken);
     body.refresh_token = await refreshToken.save();

@@ -4,6 +4,7 @@ import type { Adapter } from 'oidc-provider';
 import type { ArtifactStore } from './artifacts.ts';
 import { type ClientOptions, createClientAdapter } from './clients.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
+import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter } from './sessions.ts';
 
@@ -11,15 +12,19 @@ export interface AdapterOptions extends ClientOptions {
   readonly db: Database;
   readonly artifacts: ArtifactStore;
   readonly concurrentUse: ConcurrentUse;
+  /** The time that a user has for sign-in and consent, in seconds. */
+  readonly interactionLifetime: number;
 }
 
 export function createAdapter(options: AdapterOptions): (model: string) => Adapter {
-  const { db, artifacts, concurrentUse, findClient } = options;
+  const { db, artifacts, concurrentUse, interactionLifetime, findClient } = options;
   return (model) => {
     const adapter = artifacts.adapterFor(model);
     switch (model) {
       case 'Client':
         return createClientAdapter({ findClient });
+      case 'PushedAuthorizationRequest':
+        return createPushedRequestAdapter({ db, adapter, interactionLifetime });
       case 'RefreshToken':
         return createRefreshTokenAdapter({ db, adapter, concurrentUse });
       case 'Session':

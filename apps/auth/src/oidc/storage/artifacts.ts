@@ -74,6 +74,16 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
   return {
     adapterFor,
 
+    /** Stores an id that must not be stored twice. Returns false if the id is already stored, even if it has expired. */
+    async insertOnce(model: string, id: string, expiresIn: number): Promise<boolean> {
+      const rows = await run(
+        `insert into oidc_artifact (model, id, payload, expires_at)
+         values ($1, $2, '{}', now() + make_interval(secs => $3)) on conflict do nothing returning 1 as done`,
+        [model, hashSecret(id), expiresIn],
+      );
+      return rows.length > 0;
+    },
+
     /** Deletes a grant with all its codes and tokens. Userinfo then refuses the JWTs of the grant, too. */
     async revokeGrant(grantId: string): Promise<void> {
       await run(`delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [

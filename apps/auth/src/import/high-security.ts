@@ -1,0 +1,70 @@
+// Completes and checks the metadata of clients that use more than a secret: keys, pushed requests, bound tokens, and
+// the profile `fapi2` (docs/behaviour.md, "High-security clients").
+import { isLoopback } from '../http/loopback.ts';
+import type { ClientValidator } from '../oidc/client-validation.ts';
+import type { ImportedClient } from './document.ts';
+import type { ClientToStore } from './imported-client.ts';
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+/** FAPI 2.0 Security Profile sections 5.3.2.1 and 5.4.1. */
+const fapi2Settings: Metadata = {
+  token_endpoint_auth_method: 'private_key_jwt',
+  require_pushed_authorization_requests: true,
+  dpop_bound_access_tokens: true,
+  id_token_signed_response_alg: 'ES256',
+};
+const fapi2ResponseTypes: readonly unknown[] = ['code'];
+const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_token', 'client_credentials'];
+
+/** Adds the settings that the profile of the client implies. Settings of the client itself stay, also wrong ones. */
+export const withProfileSettings = (metadata: Metadata): Metadata =>
+  metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
+
+export function findHighSecurityErrors(
+  imported: ImportedClient,
+  { metadata }: ClientToStore,
+  path: string,
+  { addressError }: Pick<ClientValidator, 'addressError'>,
+): string[] {
+  const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
+  if (metadata.token_endpoint_auth_method === 'private_key_jwt' && imported.client_secret !== undefined) {
+    errors.push('client_secret: a client with private_key_jwt has none');
+  }
+  errors.push(...findKeyErrors(metadata.jwks));
+  if (typeof metadata.jwks_uri === 'string') {
+    const reason = addressError(metadata.jwks_uri);
+    if (reason !== undefined) errors.push(`jwks_uri: ${reason}`);
+  }
+  return errors.map((error) => `${path}/${error}`);
+}
+
+function findContradictions(imported: ImportedClient, metadata: Metadata): string[] {
+  const contradiction = (field: string, expected: string) => `${field}: the profile fapi2 needs ${expected}`;
+  const errors = Object.entries(fapi2Settings)
+    .filter(([field, value]) => metadata[field] !== value)
+    .map(([field, value]) => contradiction(field, String(value)));
+  if (imported.pkce === 'optional') errors.push(contradiction('pkce', 'required'));
+  if (!listOf(metadata.response_types).every((type) => fapi2ResponseTypes.includes(type))) {
+    errors.push(contradiction('response_types', 'code'));
+  }
+  if (!listOf(metadata.grant_types).every((type) => fapi2GrantTypes.includes(type))) {
+    errors.push(contradiction('grant_types', fapi2GrantTypes.join(', ')));
+  }
+  const isSafe = (uri: unknown) => typeof uri === 'string' && (/^https:/i.test(uri) || isLoopback(uri));
+  if (!listOf(metadata.redirect_uris).every(isSafe)) errors.push(contradiction('redirect_uris', 'https addresses'));
+  return errors;
+}
+
+/** The library's own message names neither the key nor the reason. */
+function findKeyErrors(jwks: unknown): string[] {
+  const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
+  if (jwks !== undefined && keys.length === 0) return ['jwks: contains no key'];
+  return keys.flatMap((key, index) =>
+    typeof key === 'object' && key !== null && ('d' in key || 'k' in key)
+      ? [`jwks/keys/${index}: contains a private or symmetric key`]
+      : [],
+  );
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

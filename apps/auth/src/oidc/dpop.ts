@@ -1,0 +1,111 @@
+// Binds tokens to the key of a DPoP proof (RFC 9449), where oidc-provider does not do that itself: in our own grants,
+// and at our own userinfo endpoint.
+//
+// The library has no public function for that, so this file uses two internal modules of the library.
+// test/dpop.test.ts fails if a new version changes them.
+import { hkdfSync } from 'node:crypto';
+import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
+import { decodeJwt, type JWTPayload } from 'jose';
+import { errors, type JWK, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
+import ServerChallenge from 'oidc-provider/lib/helpers/challenge.js';
+import { checkDpopReplay, checkDpopRequired, validateDpop } from 'oidc-provider/lib/helpers/grants.js';
+import { isMachineEndpoint } from './machine-endpoints.ts';
+import type { Next } from './middleware-types.ts';
+import type { IsFirstUse } from './replay-detection.ts';
+
+/** Seconds. The library has the same limit for proofs without a nonce. */
+const maxAge = 300;
+/** Seconds. A nonce shows that a proof is new, so the clock of the client may be wrong by this much. */
+const maxAgeWithNonce = 24 * 3600;
+
+/** The secret of the nonces. All instances have the same keys, so they accept each other's nonces. */
+export function nonceSecretOf(keys: readonly JWK[]): Buffer {
+  const { d = '' } = keys.find(({ alg }) => alg === 'ES256') ?? {};
+  return Buffer.from(hkdfSync('sha256', Buffer.from(d, 'base64url'), '', 'DPoP nonces', 32));
+}
+
+interface BindableToken {
+  setThumbprint(kind: 'jkt', thumbprint: string): void;
+}
+
+/**
+ * Binds a new token to the key of the request's proof, if there is one. Returns the thumbprint of the key.
+ * @throws {errors.InvalidDpopProof | errors.UseDpopNonce | errors.InvalidGrant} also if the client must send a proof
+ */
+export async function bindToProof(provider: Provider, ctx: KoaContextWithOIDC, token: BindableToken) {
+  const proof = await validateDpop(provider, ctx);
+  checkDpopRequired(provider, ctx, proof);
+  if (!proof) return undefined;
+  await checkDpopReplay(provider, ctx, proof, ctx.oidc.client?.clientId ?? '');
+  token.setThumbprint('jkt', proof.thumbprint);
+  return proof.thumbprint;
+}
+
+const ageOf = ({ iat }: { readonly iat?: number | undefined }): number => Math.abs(Date.now() / 1000 - (iat ?? 0));
+
+/** Rejects proofs with a nonce that are older than a day. The library does not limit their age. */
+export function limitProofsWithNonce(provider: Provider): void {
+  provider.use((ctx: KoaContextWithOIDC, next: Next) => {
+    const proof = isMachineEndpoint(ctx.path) ? payloadOf(ctx.get('DPoP')) : undefined;
+    if (proof?.nonce !== undefined && ageOf(proof) > maxAgeWithNonce) {
+      throw new errors.InvalidDpopProof('DPoP proof iat is not within a day');
+    }
+    return next();
+  });
+}
+
+/** Undefined for a text that is not a JWT. The library verifies the proof later. */
+function payloadOf(proof: string): JWTPayload | undefined {
+  try {
+    return proof === '' ? undefined : decodeJwt(proof);
+  } catch {
+    return undefined;
+  }
+}
+
+export interface UserinfoProof {
+  readonly proof: string | undefined;
+  readonly method: string;
+  readonly url: string;
+  readonly accessToken: string;
+  readonly jkt: string;
+  readonly clientId: string;
+}
+
+export interface ProofError {
+  readonly error: 'invalid_dpop_proof' | 'use_dpop_nonce' | 'invalid_token';
+  readonly description: string;
+  /** The value of the header `DPoP-Nonce`. */
+  readonly nonce?: string;
+}
+
+/** Verifies the proof of a userinfo request. The returned function resolves to undefined for a valid proof. */
+export function createProofVerifier({ keys, isFirstUse }: { keys: readonly JWK[]; isFirstUse: IsFirstUse }) {
+  const nonces = new ServerChallenge(nonceSecretOf(keys), 'DPoP');
+  const invalid = (description: string): ProofError => ({ error: 'invalid_dpop_proof', description });
+  const useNonce = (description: string): ProofError => ({
+    error: 'use_dpop_nonce',
+    description,
+    nonce: nonces.nextChallenge(),
+  });
+
+  return async ({ proof, jkt, clientId, ...request }: UserinfoProof): Promise<ProofError | undefined> => {
+    if (proof === undefined) return invalid('no DPoP proof provided');
+    let verified: DpopProof;
+    try {
+      verified = verifyDpopProof(proof, request);
+    } catch (error) {
+      if (error instanceof InvalidDpopProof) return invalid(error.message);
+      throw error;
+    }
+    const { nonce, thumbprint, jti } = verified;
+    if (nonce === undefined && ageOf(verified) > maxAge) {
+      return useNonce('DPoP proof iat is not recent enough, use a DPoP nonce instead');
+    }
+    if (ageOf(verified) > maxAgeWithNonce) return invalid('DPoP proof iat is not within a day');
+    if (nonce !== undefined && !nonces.checkChallenge(nonce)) return useNonce('invalid nonce in DPoP proof');
+    if (thumbprint !== jkt) return { error: 'invalid_token', description: 'the token is bound to another key' };
+    const isNew = await isFirstUse(clientId, jti, Date.now() / 1000 + maxAge);
+    return isNew ? undefined : invalid('DPoP proof was already used');
+  };
+}

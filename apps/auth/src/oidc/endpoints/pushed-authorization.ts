@@ -1,0 +1,21 @@
+// Rewrites pushed authorization requests (RFC 9126) before oidc-provider reads them, in the same way as requests to the
+// authorization endpoint (authorization-request.ts). The library reads the body from here.
+import express, { Router } from 'express';
+import { handleRejectedBody } from '../../http/rejected-body.ts';
+import { rewriteAuthorizationQuery } from '../authorization-request.ts';
+import './body-warning.ts';
+
+export function rewritePushedRequests(path: string): Router {
+  const router = Router();
+  router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), (request, _response, next) => {
+    if (request.body) request.body = rewriteAuthorizationQuery(request.body);
+    next();
+  });
+  router.use(
+    path,
+    handleRejectedBody((_request, response, { status, error, description }) =>
+      response.status(status).json({ error, error_description: description }),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,57 @@
+// Stores pushed authorization requests (RFC 9126).
+//
+// A request must reach the sign-in page within its lifetime of 60 s, and gives one code. The user may take longer to
+// sign in, so the record outlives the request: a request that was opened in two windows is found, and refused, when the
+// second window asks for its code.
+//
+// Concurrent use: of several uses one wins, because a conditional update consumes the request.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import { hashSecret } from '../../secrets.ts';
+import { orUnavailable } from '../unavailable.ts';
+
+export interface PushedRequestOptions {
+  readonly db: Database;
+  /** Stores pushed requests like any other artifact. */
+  readonly adapter: Adapter;
+  /** The time that a user has for sign-in and consent, in seconds. */
+  readonly interactionLifetime: number;
+}
+
+interface FoundRequest {
+  readonly payload: AdapterPayload;
+  readonly isUsed: boolean;
+  /** Seconds until the record ends. */
+  readonly remaining: number;
+}
+
+export function createPushedRequestAdapter({ db, adapter, interactionLifetime }: PushedRequestOptions): Adapter {
+  const run = <Row extends object>(sql: string, values: readonly unknown[]) =>
+    orUnavailable(() => query<Row>(db, sql, values));
+
+  return {
+    ...adapter,
+    upsert: (id, payload, expiresIn) => adapter.upsert(id, payload, (expiresIn ?? 0) + interactionLifetime),
+    async find(id) {
+      const [found] = await run<FoundRequest>(
+        `select payload, consumed_at is not null as "isUsed",
+                extract(epoch from expires_at - now())::float8 as remaining
+           from oidc_artifact where model = 'PushedAuthorizationRequest' and id = $1 and expires_at > now()`,
+        [hashSecret(id)],
+      );
+      if (!found) return undefined;
+      // The clock of the database decides whether the request is still valid (artifact-row.ts explains why).
+      const isValid = found.remaining > interactionLifetime;
+      const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
+      return { ...found.payload, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
+    },
+    async consume(id) {
+      const used = await run(
+        `update oidc_artifact set consumed_at = clock_timestamp()
+          where model = 'PushedAuthorizationRequest' and id = $1 and consumed_at is null returning 1 as done`,
+        [hashSecret(id)],
+      );
+      if (used.length === 0) throw new errors.InvalidRequestUri('request_uri was already used');
+    },
+  };
+}

@@ -1,0 +1,257 @@
+// Tests clients with keys: private_key_jwt, pushed authorization requests, DPoP and the profile fapi2
+// (docs/behaviour.md, "High-security clients").
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { type AuthServer, audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { openBrowser, owner, pkce, redirectParameters, signInAndConsent } from './flows.ts';
+import { createKeyClient, type KeyClient } from './key-client.ts';
+
+let server: AuthServer;
+let client: KeyClient;
+const redirectUri = 'http://localhost:4010/fapi';
+const everyScope = scopes.all.join(' ');
+
+const fapiClient = (id: string, keys: readonly object[]) => ({
+  client_id: id,
+  profile: 'fapi2' as const,
+  grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+  response_types: ['code'],
+  redirect_uris: [redirectUri],
+  jwks: { keys },
+  scope: everyScope,
+});
+
+beforeAll(async () => {
+  server = await startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
+  client = await createKeyClient('fapi', server.origin);
+  await server.load({ clients: [fapiClient('fapi', [client.publicJwk])] });
+});
+afterAll(() => server.close());
+
+const tokenUrl = () => `${server.origin}/connect/token`;
+
+const requestParameters = {
+  response_type: 'code',
+  redirect_uri: redirectUri,
+  scope: everyScope,
+  state: 'the-state',
+  ...pkce.challenge,
+};
+
+const push = async (parameters: Record<string, string> = requestParameters, from = client) =>
+  statusAndBody(await server.post('/connect/par', { ...parameters, ...(await from.authenticate()) }));
+
+const openRequest = (requestUri: unknown, browser = openBrowser(server), clientId = client.clientId) =>
+  browser.open(
+    `${server.origin}/connect/authorize?${new URLSearchParams({ client_id: clientId, request_uri: String(requestUri) })}`,
+  );
+
+async function obtainCode(): Promise<string> {
+  const browser = openBrowser(server);
+  const { request_uri } = await push();
+  const response = redirectParameters(await signInAndConsent(browser, await openRequest(request_uri, browser), owner));
+  expect(response).toMatchObject({ state: 'the-state', iss: server.origin, scope: everyScope });
+  return String(response.code);
+}
+
+const exchange = async (form: Record<string, string>, proof?: string, from = client) =>
+  server.post(
+    '/connect/token',
+    { ...form, ...(await from.authenticate()) },
+    proof === undefined ? {} : { DPoP: proof },
+  );
+
+const exchangeCode = async (code: string, key = client) =>
+  exchange(
+    { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: pkce.verifier },
+    await key.proof(tokenUrl()),
+  );
+
+async function obtainTokens() {
+  const response = await statusAndBody(await exchangeCode(await obtainCode()));
+  expect(response).toMatchObject({ status: 200, token_type: 'DPoP', scope: everyScope });
+  return response as { access_token: string; refresh_token: string; id_token: string };
+}
+
+describe('discovery', () => {
+  test('lists the endpoint of pushed requests, the algorithms of proofs and private_key_jwt', async () => {
+    const response = await fetch(`${server.origin}/.well-known/openid-configuration`);
+    const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'];
+    expect(await response.json()).toMatchObject({
+      pushed_authorization_request_endpoint: `${server.origin}/connect/par`,
+      dpop_signing_alg_values_supported: algorithms,
+      token_endpoint_auth_signing_alg_values_supported: algorithms,
+      token_endpoint_auth_methods_supported: expect.arrayContaining(['private_key_jwt']),
+    });
+  });
+});
+
+describe('the profile fapi2', () => {
+  test('a code request gives a DPoP-bound access token, a refresh token and an id_token signed with ES256', async () => {
+    const tokens = await obtainTokens();
+    expect(decodeJwt(tokens.access_token)).toMatchObject({
+      cnf: { jkt: client.thumbprint },
+      facilities: ['fac-north'],
+      aud: audience,
+    });
+    expect(decodeProtectedHeader(tokens.id_token).alg).toBe('ES256');
+  });
+
+  test('a refresh request rotates the refresh token, and a confidential client may present a new key', async () => {
+    const { refresh_token } = await obtainTokens();
+    const otherKey = await createKeyClient('fapi', server.origin);
+    const form = { grant_type: 'refresh_token', refresh_token };
+    const refreshed = await statusAndBody(await exchange(form, await otherKey.proof(tokenUrl())));
+    expect(refreshed).toMatchObject({ status: 200, token_type: 'DPoP' });
+    expect(refreshed.refresh_token).not.toBe(refresh_token);
+    expect(decodeJwt(String(refreshed.access_token)).cnf).toEqual({ jkt: otherKey.thumbprint });
+  });
+
+  test('client_credentials gives a bound token, and needs a proof', async () => {
+    const form = { grant_type: 'client_credentials', scope: scopes.play };
+    const bound = await statusAndBody(await exchange(form, await client.proof(tokenUrl())));
+    expect(bound).toMatchObject({ status: 200, token_type: 'DPoP' });
+    expect(decodeJwt(String(bound.access_token)).cnf).toEqual({ jkt: client.thumbprint });
+    expect(await statusAndBody(await exchange(form))).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test('an authorization request that was not pushed is refused', async () => {
+    const query = new URLSearchParams({ ...requestParameters, client_id: 'fapi' });
+    const page = await fetch(`${server.origin}/connect/authorize?${query}`, { redirect: 'manual' });
+    expect(page.headers.get('location')).toContain('error=invalid_request');
+  });
+
+  test('a pushed request without PKCE is refused', async () => {
+    const { code_challenge: _, code_challenge_method: __, ...withoutPkce } = requestParameters;
+    expect(await push(withoutPkce)).toMatchObject({ status: 400, error: 'invalid_request' });
+  });
+});
+
+describe('private_key_jwt', () => {
+  const form = { grant_type: 'client_credentials', scope: scopes.play };
+  const authenticate = async (claims: Record<string, unknown>) =>
+    statusAndBody(
+      await server.post(
+        '/connect/token',
+        { ...form, ...(await client.authenticate(claims)) },
+        { DPoP: await client.proof(tokenUrl()) },
+      ),
+    );
+
+  test.each([
+    ['is the address of the endpoint', () => tokenUrl()],
+    ['is a list with the issuer', () => [server.origin]],
+    ['is another server', () => 'https://other.example'],
+  ])('an assertion whose audience %s is refused', async (_title, aud) => {
+    expect(await authenticate({ aud: aud() })).toMatchObject({ status: 401, error: 'invalid_client' });
+  });
+
+  test('an assertion is accepted once, even if many copies arrive at the same time at two instances', async () => {
+    const other = await server.startInstance();
+    const body = new URLSearchParams({ ...form, ...(await client.authenticate()) });
+    const send = async (_: unknown, index: number) => {
+      const origin = index % 2 === 0 ? server.origin : other.origin;
+      const headers = { DPoP: await client.proof(tokenUrl()) };
+      return (await fetch(`${origin}/connect/token`, { method: 'POST', body, headers })).status;
+    };
+    const statuses = await Promise.all(Array.from({ length: 12 }, send));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(11);
+  });
+
+  test.each(['PS256', 'EdDSA', 'Ed25519'])('assertions and proofs with %s are accepted', async (alg) => {
+    const other = await createKeyClient(`fapi-${alg}`, server.origin, alg);
+    await server.load({ clients: [fapiClient(other.clientId, [other.publicJwk])] });
+    expect(await statusAndBody(await exchange(form, await other.proof(tokenUrl()), other))).toMatchObject({
+      status: 200,
+      token_type: 'DPoP',
+    });
+  });
+
+  test('the keys of jwks_uri are fetched from an allowed network only', async () => {
+    const keys = createServer((_request, response) => {
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ keys: [client.publicJwk] }));
+    });
+    await new Promise<void>((resolve) => keys.listen(0, '127.0.0.1', resolve));
+    const { jwks: _, ...metadata } = fapiClient('remote', []);
+    const jwks_uri = `http://127.0.0.1:${(keys.address() as AddressInfo).port}/jwks`;
+    await server.load({ clients: [{ ...metadata, jwks_uri }] });
+    const assertion = () => client.authenticate({ iss: 'remote', sub: 'remote' });
+    const request = async (origin: string) => {
+      const body = new URLSearchParams({ ...form, ...(await assertion()), client_id: 'remote' });
+      const headers = { DPoP: await client.proof(tokenUrl()) };
+      return (await fetch(`${origin}/connect/token`, { method: 'POST', body, headers })).status;
+    };
+    expect(await request(server.origin)).toBe(200);
+    const strict = await server.startInstance({ OUTBOUND_ALLOW_NETWORKS: '' });
+    expect(await request(strict.origin)).toBe(401);
+    keys.close();
+  });
+});
+
+describe('pushed authorization requests', () => {
+  test('the response is 201 with a request_uri that is valid for 60 s', async () => {
+    expect(await push()).toEqual({
+      status: 201,
+      expires_in: 60,
+      request_uri: expect.stringMatching(/^urn:ietf:params:oauth:request_uri:/),
+    });
+  });
+
+  test('a request_uri gives one code, also when two browsers have opened it', async () => {
+    const { request_uri } = await push();
+    const [first, second] = [openBrowser(server), openBrowser(server)];
+    const pages = [await openRequest(request_uri, first), await openRequest(request_uri, second)];
+    const firstResponse = redirectParameters(await signInAndConsent(first, pages[0] as never, owner));
+    expect(firstResponse.code).toBeDefined();
+    const secondResponse = redirectParameters(await signInAndConsent(second, pages[1] as never, owner));
+    expect(secondResponse).toMatchObject({ error: 'invalid_request_uri' });
+    expect(secondResponse.code).toBeUndefined();
+  });
+
+  test('another client cannot use a request_uri', async () => {
+    const { request_uri } = await push();
+    const page = await openRequest(request_uri, openBrowser(server), 'demo-web');
+    expect(page.url.pathname).toBe('/connect/authorize');
+    expect(page.status).toBe(400);
+  });
+
+  test('a request_uri that did not reach the sign-in page within 60 s is refused', async () => {
+    const { request_uri } = await push();
+    await server.db.raw(
+      `update oidc_artifact set expires_at = expires_at - interval '61 s' where model = 'PushedAuthorizationRequest'`,
+    );
+    const page = await openRequest(request_uri);
+    expect(page.status).toBe(400);
+  });
+
+  test('every client may push, with the scope rules of the authorization endpoint', async () => {
+    const parameters = {
+      client_id: 'demo-web',
+      response_type: 'code',
+      redirect_uri: 'http://localhost:4010/callback',
+      scope: `offline_access ${scopes.play}`,
+      nonce: 'unused',
+    };
+    const secret = basic('demo-web', 'demo-web-secret');
+    const pushed = await statusAndBody(await server.post('/connect/par', parameters, secret));
+    expect(pushed).toMatchObject({ status: 201 });
+    const browser = openBrowser(server);
+    const page = await openRequest(pushed.request_uri, browser, 'demo-web');
+    expect(redirectParameters(await signInAndConsent(browser, page, owner))).toMatchObject({ scope: parameters.scope });
+    const refused = await server.post('/connect/par', { ...parameters, scope: 'unknown' }, secret);
+    expect(await statusAndBody(refused)).toMatchObject({ status: 400, error: 'invalid_scope' });
+  });
+
+  test('response_type=token and acr_values=idp:NAME work in a pushed request', async () => {
+    const parameters = { response_type: 'token', redirect_uri: 'http://localhost:4010/spa', scope: scopes.play };
+    const token = await statusAndBody(await server.post('/connect/par', { ...parameters, client_id: 'demo-spa' }));
+    const browser = openBrowser(server);
+    const page = await signInAndConsent(browser, await openRequest(token.request_uri, browser, 'demo-spa'), owner);
+    expect(redirectParameters(page)).toMatchObject({ access_token: expect.any(String), scope: scopes.play });
+    const idp = { ...parameters, client_id: 'demo-spa', acr_values: 'idp:unknown' };
+    expect(await statusAndBody(await server.post('/connect/par', idp))).toMatchObject({ error: 'invalid_request' });
+  });
+});

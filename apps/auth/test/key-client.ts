@@ -1,0 +1,49 @@
+// A client with a key: signs client assertions (RFC 7523) and DPoP proofs (RFC 9449) for the tests.
+import { createHash, randomUUID } from 'node:crypto';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+
+export interface ProofOptions {
+  readonly method?: string;
+  readonly accessToken?: string;
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+export type KeyClient = Awaited<ReturnType<typeof createKeyClient>>;
+
+export async function createKeyClient(clientId: string, issuer: string, alg = 'ES256') {
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+  // A copy, because the exported object has the prototype of another realm, which oidc-provider does not accept.
+  const publicJwk: JWK = { ...(await exportJWK(publicKey)) };
+  const now = () => Math.floor(Date.now() / 1000);
+
+  const assertion = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> =>
+    new SignJWT({ iss: clientId, sub: clientId, aud: issuer, jti: randomUUID(), exp: now() + 60, ...claims })
+      .setProtectedHeader({ alg })
+      .sign(privateKey);
+
+  return {
+    clientId,
+    publicJwk,
+    thumbprint: await calculateJwkThumbprint(publicJwk),
+    assertion,
+
+    /** The form fields that authenticate the client. */
+    authenticate: async (claims?: Readonly<Record<string, unknown>>): Promise<Record<string, string>> => ({
+      client_id: clientId,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await assertion(claims),
+    }),
+
+    proof: (url: string, { method = 'POST', accessToken, claims }: ProofOptions = {}): Promise<string> =>
+      new SignJWT({
+        jti: randomUUID(),
+        htm: method,
+        htu: url,
+        iat: now(),
+        ...(accessToken !== undefined && { ath: createHash('sha256').update(accessToken).digest('base64url') }),
+        ...claims,
+      })
+        .setProtectedHeader({ typ: 'dpop+jwt', alg, jwk: publicJwk })
+        .sign(privateKey),
+  };
+}
