@@ -1,4 +1,5 @@
-// Creates the pages outside the portal: sign-in, registration, consent, social sign-in, password reset and "your account".
+// Creates the pages outside the portal: sign-in, registration, consent, social sign-in, password reset and "your
+// account".
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type RequestHandler, Router } from 'express';
@@ -52,8 +53,17 @@ export interface UserPagesOptions {
 
 export function createUserPages(options: UserPagesOptions) {
   const { db, config, logger, audit, cookies, interactions, facilities, scopes } = options;
-  const { accounts, socialIdentities, count, signIn, resetFailures, links, emails, findOrCreateSocialAccount } =
-    options.accountServices;
+  const {
+    accounts,
+    socialIdentities,
+    count,
+    signIn,
+    resetFailures,
+    links,
+    emails,
+    newPasswords,
+    findOrCreateSocialAccount,
+  } = options.accountServices;
   const window = 3600;
   const registrations = createUsageLimit(count, { name: 'register', limit: 200, window }, addressKey);
   const resets = createUsageLimit(count, { name: 'reset', limit: 100, window }, addressKey);
@@ -93,6 +103,7 @@ export function createUserPages(options: UserPagesOptions) {
     pages,
     socialIdentities,
     findOrCreateSocialAccount,
+    sendSocialLinked: emails.sendSocialLinked,
     audit,
   });
   const { verifyNativeToken } = createNativeTokenVerifier({ providers, logger });
@@ -118,12 +129,24 @@ export function createUserPages(options: UserPagesOptions) {
       links,
       emails,
       resets,
+      newPasswords,
       signOutEverywhere: sessionStore.endEverything,
       resetFailures,
       audit,
     }),
   );
-  router.use(emailVerificationRoutes({ site, emails }));
+  router.use(
+    emailVerificationRoutes({
+      site,
+      accounts,
+      emails,
+      links,
+      socialIdentities,
+      providers,
+      signOutEverywhere: sessionStore.endEverything,
+      audit,
+    }),
+  );
   router.use(
     accountRoutes({
       site,
@@ -136,6 +159,7 @@ export function createUserPages(options: UserPagesOptions) {
       beginSocialSignIn: social.begin,
       signIn,
       emails,
+      newPasswords,
       scopes,
       accessTokenTtl: options.accessTokenTtl,
       audit,

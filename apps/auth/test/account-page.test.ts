@@ -1,17 +1,14 @@
 // The page "Your account": profile, sessions, applications and password of a user.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback } from './flows.ts';
+import { describe, expect, test } from '@jest/globals';
+import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
 import { password, registerUser, signInUser, userAgents } from './test-users.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  // Not the default, so that texts cannot repeat the default.
-  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' });
-});
-afterAll(() => server.close());
+// ACCESS_TOKEN_TTL is not the default, so that texts with a fixed duration fail.
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' }));
 
 const newPassword = 'eight quiet harbours';
 const { firefox } = userAgents;
@@ -132,13 +129,7 @@ describe('applications', () => {
 
   test('without access ask for consent again', async () => {
     const { browser } = await registerUser(server);
-    const url = authorizeUrl(server, {
-      response_type: 'code',
-      client_id: 'demo-web',
-      redirect_uri: webCallback,
-      scope: `openid ${scopes.play}`,
-      ...pkce.challenge,
-    });
+    const url = authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}` });
     await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
     expect((await browser.open(url)).url.origin).toBe('http://localhost:4010');
     await browser.send(await openAccount(browser), { client: 'demo-web' }, 'Remove access');
@@ -158,6 +149,50 @@ describe('the password', () => {
     expect(await isSignedIn(other.browser)).toBe(false);
     const again = await signInUser(server, username, { secret: newPassword });
     expect(again.account.title).toMatch(/^Your account/);
+  });
+
+  test('ends the grants and refresh tokens of applications when it is changed', async () => {
+    const { browser, account, username } = await registerUser(server);
+    const scope = `offline_access ${scopes.play}`;
+    const tokens = await requestToken({ grant_type: 'password', scope, username, password });
+    await change(browser, account, password, newPassword);
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+    expect(await requestToken(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
+  });
+
+  test.each([
+    ['keeps the applications of this browser if the user asks for it', 'yes', 200],
+    ['ends the applications of this browser otherwise', '', 400],
+  ])('%s', async (_title, keepApplications, status) => {
+    const { browser, username } = await registerUser(server);
+    const scope = `openid offline_access ${scopes.play}`;
+    const url = authorizeUrl(server, { ...webRequest, scope, prompt: 'consent' });
+    const callback = await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
+    const web = { client_id: 'demo-web', client_secret: 'demo-web-secret' };
+    const code = { code: callback.url.searchParams.get('code') ?? '', code_verifier: pkce.verifier };
+    const redeemed = await requestToken({
+      ...web,
+      ...code,
+      grant_type: 'authorization_code',
+      redirect_uri: webCallback,
+    });
+    const native = await requestToken({
+      grant_type: 'password',
+      scope: `offline_access ${scopes.play}`,
+      username,
+      password,
+    });
+    const page = await openAccount(browser);
+    await browser.send(page, { password, newPassword, ...(keepApplications && { keepApplications }) });
+    const refreshed = await requestToken({
+      ...web,
+      grant_type: 'refresh_token',
+      refresh_token: String(redeemed.refresh_token),
+    });
+    expect(refreshed.status).toBe(status);
+    const other = await requestToken({ grant_type: 'refresh_token', refresh_token: String(native.refresh_token) });
+    expect(other.status).toBe(400);
+    expect(await isSignedIn(browser)).toBe(true);
   });
 
   test('is not changed with a wrong current password, or to one that is easy to guess', async () => {

@@ -13,6 +13,14 @@ export const pkce = {
   verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
 };
 
+/** An authorization request of the client demo-web. `scope` is missing. */
+export const webRequest = {
+  response_type: 'code',
+  client_id: 'demo-web',
+  redirect_uri: webCallback,
+  ...pkce.challenge,
+};
+
 export const openBrowser = (server: AuthServer): FormBrowser => openFormBrowser([server.origin]);
 
 export const authorizeUrl = (server: AuthServer, params: Record<string, string>): string =>

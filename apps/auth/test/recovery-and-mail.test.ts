@@ -59,8 +59,47 @@ describe('a registration', () => {
     expect(mail.html).toContain(linkIn(mail.text));
     expect(mail.text).not.toContain(password);
     expect((await visitor.open(`${server.origin}/account`)).html).toContain('not confirmed');
-    expect((await browser().open(linkIn(mail.text))).status).toBe(200);
+    const reader = browser();
+    const page = await reader.open(linkIn(mail.text));
+    expect(page.status).toBe(200);
+    expect((await reader.send(page, {}, 'Confirm my address')).title).toMatch(/^Your address is confirmed/);
     expect((await visitor.open(`${server.origin}/account`)).html).not.toContain('not confirmed');
+  });
+
+  test('sends a link that only opens a page: only the button confirms the address, and only once', async () => {
+    const { visitor, username } = await register('scanned');
+    const link = linkIn((await smtp.mailTo(username)).text);
+    await fetch(link, { method: 'HEAD' });
+    const [page, otherPage] = [await browser().open(link), await browser().open(link)];
+    expect([page.status, otherPage.status]).toEqual([200, 200]);
+    expect((await visitor.open(`${server.origin}/account`)).html).toContain('not confirmed');
+    const reader = browser();
+    const form = await reader.open(link);
+    expect((await reader.send(form, {}, 'Confirm my address')).status).toBe(200);
+    expect((await reader.send(form, {}, 'Confirm my address')).status).toBe(410);
+    expect((await reader.open(link)).status).toBe(410);
+  });
+
+  test('that was not by the owner of the address is ended with “This was not me”', async () => {
+    const { visitor, username } = await register('stranger');
+    const before = await requestTokens(username, password);
+    await server.db.raw(
+      `insert into social_identity (provider, subject, account_id, email)
+       select 'google', 'stranger', id, 'mallory@example.org' from account where username = ?`,
+      [username],
+    );
+    const owner = browser();
+    const page = await owner.open(linkIn((await smtp.mailTo(username)).text));
+    expect(page.html).toContain('mallory@example.org');
+    expect((await owner.send(page, {}, 'This was not me')).title).toMatch(/^Nobody can sign in/);
+    expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+    expect(await requestTokens(username, password)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    const refresh = { client_id: 'demo-native', refresh_token: String(before.refresh_token) };
+    expect((await server.post('/connect/token', { grant_type: 'refresh_token', ...refresh })).status).toBe(400);
+    const { rows } = await server.db.raw("select 1 from social_identity where subject = 'stranger'");
+    expect(rows).toHaveLength(0);
+    await owner.send(await owner.open(await requestReset(username)), { password: 'eight quiet harbours' });
+    expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
   });
 
   test('does not let the name add a link or a header to the email', async () => {
@@ -79,7 +118,7 @@ describe('a registration', () => {
     await visitor.send(await visitor.open(`${server.origin}/account`), {}, 'Send me a new link');
     const second = await smtp.mailTo(username, ({ text }) => linkIn(text) !== first);
     expect((await browser().open(first)).status).toBe(410);
-    expect((await browser().open(linkIn(second.text))).status).toBe(200);
+    expect((await browser().open(linkIn(second.text))).title).toMatch(/^Confirm your address/);
   });
 });
 
@@ -189,6 +228,43 @@ describe('a password reset', () => {
     }
     await server.auth.settle();
     expect(smtp.mails().filter(({ to }) => to.includes(username)).length).toBeLessThanOrEqual(5);
+  });
+});
+
+describe('a password reset removes', () => {
+  const linkedAt = async (username: string, subject: string, time: string) =>
+    server.db.raw(
+      `insert into social_identity (provider, subject, account_id, created_at)
+       select 'google', ?, id, ${time} from account where username = ?`,
+      [subject, username],
+    );
+  const subjects = async (username: string): Promise<string[]> => {
+    const { rows } = await server.db.raw<{ rows: { subject: string }[] }>(
+      'select s.subject from social_identity s join account a on a.id = s.account_id where a.username = ?',
+      [username],
+    );
+    return rows.map(({ subject }) => subject);
+  };
+  const reset = async (username: string) => {
+    const visitor = browser();
+    await visitor.send(await visitor.open(await requestReset(username)), { password: 'eight quiet harbours' });
+  };
+
+  test('every social link made before the address was proven, and keeps later ones', async () => {
+    const { username } = await register('hijacked');
+    await linkedAt(username, 'attacker', 'now()');
+    const reader = browser();
+    await reader.send(await reader.open(linkIn((await smtp.mailTo(username)).text)), {}, 'Confirm my address');
+    await linkedAt(username, 'owner', 'now()');
+    await reset(username);
+    expect(await subjects(username)).toEqual(['owner']);
+  });
+
+  test('every social link if nobody has proven the address', async () => {
+    const { username } = await register('unproven');
+    await linkedAt(username, 'unproven', 'now()');
+    await reset(username);
+    expect(await subjects(username)).toEqual([]);
   });
 });
 

@@ -243,6 +243,36 @@ test('a user who cancels while linking a provider returns to the account page wi
   expect(cancelled.html).toContain('Add Google');
 });
 
+describe('linking a provider to an account', () => {
+  test('is refused before the e-mail address is confirmed', async () => {
+    const visitor = browser();
+    const form = await visitor.open(`${server.origin}/register`);
+    const newUser = { name: 'Una Unconfirmed', username: 'una@example.org', password: 'seven unusual lamps' };
+    const account = await visitor.send(form, newUser);
+    expect(account.html).toContain('Confirm your e-mail address before you add another way to sign in.');
+    expect(account.html).not.toContain('Add Google');
+    const csrf = account.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const cookie = visitor
+      .cookies()
+      .map((line) => line.split(';')[0])
+      .join('; ');
+    const headers = { cookie };
+    const response = await server.post('/account/providers/add', { csrf, provider: 'google' }, headers);
+    expect(response.status).toBe(409);
+  });
+
+  test('informs the owner of the account by mail', async () => {
+    await server.db.raw('delete from social_identity where subject = ?', [ben]);
+    const visitor = browser();
+    const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
+    const account = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/account`), owner);
+    const linked = await signInAs(visitor, await visitor.send(account, {}, 'Add Facebook'), ben);
+    expect(linked.html).toContain('You can now sign in with this provider');
+    expect(server.log.join('\n')).toContain('Facebook was added to your account');
+    await visitor.send(linked, {}, 'Remove Facebook');
+  });
+});
+
 describe('social_access_token', () => {
   const exchange = async (form: Record<string, string>) =>
     statusAndBody(

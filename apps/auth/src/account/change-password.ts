@@ -1,11 +1,13 @@
-// Changes or sets the password of the signed-in user, and signs out all other browsers.
+// Changes or sets the password of the signed-in user. This ends every other session and, unless the user keeps them for
+// this browser, every application's access: somebody else may have known the old password.
 import type { AccountEmails } from '../accounts/account-emails.ts';
-import { validateNewPassword } from '../accounts/password-policy.ts';
+import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import { rawField } from '../html/form-body.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
+import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
@@ -17,11 +19,13 @@ export interface PasswordChangeOptions {
   readonly sessions: SessionStore;
   readonly signIn: SignIn['signIn'];
   readonly emails: AccountEmails;
+  /** Limits the new passwords that are tried for one account. */
+  readonly newPasswords: UsageLimit;
   readonly audit: Audit;
 }
 
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
-  const { accounts, sessions, signIn, emails, audit } = options;
+  const { accounts, sessions, signIn, emails, newPasswords, audit } = options;
 
   /** Counts as a sign-in: failures lock the account (docs/behaviour.md, "Sign-in protection"). */
   const checkPassword = async (username: string, password: string, address: string) =>
@@ -48,11 +52,17 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
       return response.redirect(303, signInPath('/account', true));
     }
     const newPassword = rawField(request, 'newPassword');
-    const text = validateNewPassword(newPassword, [account.username, account.name ?? '', account.email ?? '']);
-    if (text) validationErrors.push({ field: 'newPassword', text });
-    if (validationErrors.length > 0) return show(request, response, signedIn, { validationErrors, status: 400 });
+    const showErrors = (status: number, ...errors: ValidationError[]) =>
+      show(request, response, signedIn, { validationErrors: errors, status });
+    const lengthError = validatePasswordLength(newPassword);
+    if (lengthError) validationErrors.push({ field: 'newPassword', text: lengthError });
+    if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
+    const wait = await newPasswords.use(account.id);
+    if (wait > 0) return showErrors(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
+    const text = await validateNewPassword(newPassword, [account.username, account.name ?? '', account.email ?? '']);
+    if (text) return showErrors(400, { field: 'newPassword', text });
     await accounts.setPassword(account.id, await hashPassword(newPassword));
-    await sessions.end(account.id, { allExcept: uid });
+    await sessions.endEverythingElse(account.id, uid, { keepGrants: field(request, 'keepApplications') === 'yes' });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);
     response.redirect(303, '/account?done=password');

@@ -1,6 +1,6 @@
 // Shows the page "Your account": profile, connected applications, sessions and ways to sign in.
 import type { Request, Response } from 'express';
-import type { SocialIdentityStore } from '../accounts/social-identity-store.ts';
+import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import type { FacilityStore, Membership } from '../facilities/store.ts';
 import { queryText } from '../html/form-body.ts';
@@ -37,7 +37,9 @@ export type ShowAccount = (
 /** What the page says after a change. The key is the query parameter `done` of the redirect after the change. */
 const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
   name: 'Your name is changed.',
-  password: 'Your password is changed, and you are signed out everywhere else.',
+  password:
+    'Your password is changed, and you are signed out everywhere else. ' +
+    `An access token that an application already has works for up to ${formatDuration(accessTokenTtl)}.`,
   session: 'That browser is signed out.',
   sessions: 'You are signed out everywhere else.',
   application:
@@ -74,6 +76,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
         ...identity,
         title: providers.get(identity.provider)?.title ?? identity.provider,
       })),
+      mayLink: mayLinkIdentities(account),
       linkable: [...providers.values()].filter(({ name }) => !linked.some(({ provider }) => provider === name)),
       isOnlyWayToSignIn: !account.passwordHash && linked.length === 1,
     };

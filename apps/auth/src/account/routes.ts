@@ -1,5 +1,6 @@
 // The routes of the page "Your account": every change that users can make to their own account.
 import { Router } from 'express';
+import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { field } from '../html/form-body.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { validateName } from '../interaction/account-fields.ts';
@@ -58,7 +59,12 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
 
   post(
     'providers/add',
-    (request, response, { account }) => {
+    (request, response, signedIn) => {
+      const { account } = signedIn;
+      if (!mayLinkIdentities(account)) {
+        const text = 'Confirm your e-mail address before you add another way to sign in.';
+        return show(request, response, signedIn, { validationErrors: [{ text }], status: 409 });
+      }
       const origin = { interactionUid: null, returnTo: null, linkAccountId: account.id };
       return options.beginSocialSignIn(request, response, field(request, 'provider'), origin);
     },

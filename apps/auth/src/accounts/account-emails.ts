@@ -2,7 +2,12 @@
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
-import { passwordChangedEmail, passwordResetEmail, verificationEmail } from '../mail/email-templates.ts';
+import {
+  passwordChangedEmail,
+  passwordResetEmail,
+  socialLinkedEmail,
+  verificationEmail,
+} from '../mail/email-templates.ts';
 import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
@@ -69,6 +74,16 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       await mailer
         .enqueue(passwordChangedEmail({ to: email, name: account.name, link }))
         .catch((err: unknown) => logger.error({ err }, 'email about a changed password was not queued'));
+    },
+
+    /** Never fails: the identity has been linked already. `provider` is the title of the provider. */
+    async sendSocialLinked(account: Account, provider: string): Promise<void> {
+      const email = emailAddressOf(account);
+      if (!email) return;
+      const link = `${issuer}/account`;
+      await mailer
+        .enqueue(socialLinkedEmail({ to: email, name: account.name, link, provider }))
+        .catch((err: unknown) => logger.error({ err }, 'email about a linked identity was not queued'));
     },
 
     /** False if the link no longer works. */

@@ -58,6 +58,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     mailer,
     links,
     emails,
+    newPasswords: createUsageLimit(count, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
 
     /** The account of a user who signed in at a social provider; a first sign-in creates it. */
     async findOrCreateSocialAccount(identity: SocialIdentity): Promise<Account> {

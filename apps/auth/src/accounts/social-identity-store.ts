@@ -45,8 +45,12 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       return { account: createdByOther, isNew: false };
     },
 
-    /** `taken`: the identity belongs to another account. */
-    async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken'> {
+    /** `taken`: the identity belongs to another account. `unconfirmed`: the account's address is not confirmed. */
+    async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken' | 'unconfirmed'> {
+      const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
+        accountId,
+      ]);
+      if (!account || !mayLinkIdentities(account)) return 'unconfirmed';
       if (await insertIdentity(db, identity, accountId)) return 'linked';
       const owner = await findAccount(db, identity);
       return owner?.id === accountId ? 'linked' : 'taken';
@@ -88,6 +92,13 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
     },
   };
 }
+
+/**
+ * Until the owner of an address has confirmed it, somebody else may have created the account in the owner's name. Such
+ * an account must not get another way to sign in.
+ */
+export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
+  emailVerified || (email === null && !username.includes('@'));
 
 async function findAccount(db: Database, { provider, subject }: SocialIdentity): Promise<Account | undefined> {
   const [account] = await query<Account>(

@@ -54,8 +54,9 @@ const nullableWithoutNul = (text: string | null): string | null => (text === nul
 export async function insertAccount(db: Database, account: NewAccount): Promise<Account | undefined> {
   const [inserted] = await query<Account>(
     db,
-    `insert into account as a (id, username, name, email, email_verified, kind, roles, password_hash)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (lower(username)) do nothing returning ${accountColumns}`,
+    `insert into account as a (id, username, name, email, email_verified, kind, roles, password_hash, email_proven_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, case when $5 then now() end)
+     on conflict (lower(username)) do nothing returning ${accountColumns}`,
     [
       account.id ?? `acc-${randomBytes(12).toString('base64url')}`,
       withoutNul(account.username),
@@ -119,17 +120,19 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /**
      * Sets a new password for a user who followed a link that was mailed to `email`, which proves that the user owns
-     * that address. If nobody had proved that before, somebody else may have created the account in the owner's name
-     * and linked their own social identities to it. Those identities are removed.
+     * that address. Until somebody proves that for the first time, somebody else may have created the account in the
+     * owner's name and linked their own social identities to it. Identities that were linked before are removed.
      */
     async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
       await query(
         db,
         `with removed as (
            delete from social_identity s using account a
-            where a.id = $1 and s.account_id = a.id and not a.email_verified and lower(a.email) = lower($3))
-         update account set password_hash = $2, updated_at = now(),
-                email = coalesce(email, $3), email_verified = email_verified or lower(coalesce(email, $3)) = lower($3)
+            where a.id = $1 and s.account_id = a.id and s.created_at < ${provenAt})
+         update account a set password_hash = $2, updated_at = now(), email = coalesce(email, $3),
+                email_verified = email_verified or lower(coalesce(email, $3)) = lower($3),
+                email_proven_at = case when lower(coalesce(email, $3)) = lower($3) then least(${provenAt}, now())
+                                       else email_proven_at end
           where id = $1`,
         [accountId, passwordHash, email],
       );
@@ -143,11 +146,32 @@ export function createAccountStore({ db }: { db: Database }) {
     async verifyEmail(accountId: string, email: string): Promise<boolean> {
       const rows = await query(
         db,
-        `update account set email_verified = true, updated_at = now()
+        `update account a set email_verified = true, email_proven_at = least(${provenAt}, now()), updated_at = now()
           where id = $1 and lower(email) = lower($2) returning id`,
+        [accountId, email],
+      );
+      return rows.length === 1;
+    },
+
+    /**
+     * For the owner of an address with which somebody else created an account: removes every way to sign in to the
+     * account. Its owner can choose a password with a mailed link. False if the address is no longer `email` or has
+     * been confirmed.
+     */
+    async disown(accountId: string, email: string): Promise<boolean> {
+      const rows = await query(
+        db,
+        `with disowned as (
+           update account set password_hash = null, updated_at = now()
+            where id = $1 and lower(email) = lower($2) and not email_verified returning id),
+         removed as (delete from social_identity s using disowned d where s.account_id = d.id)
+         select id from disowned`,
         [accountId, email],
       );
       return rows.length === 1;
     },
   };
 }
+
+/** The time at which somebody proved to own the address. Infinity if nobody has. */
+const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;

@@ -89,11 +89,14 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
   const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));
   const passwordHash = keepsPassword ? storedHash : await hashPassword(password);
   // Nobody has proved yet that they own a new address.
-  const verified = `coalesce($5, email_verified and lower(coalesce($4, email)) is not distinct from lower(email))`;
+  const sameEmail = 'lower(coalesce($4, email)) is not distinct from lower(email)';
+  const verified = `coalesce($5, email_verified and ${sameEmail})`;
   await query(
     tx,
     `update account set username = $2, name = coalesce($3, name), email = coalesce($4, email),
-            email_verified = ${verified}, kind = coalesce($6, kind), roles = coalesce($7, roles), password_hash = $8,
+            email_verified = ${verified},
+            email_proven_at = case when not ${verified} then null
+                                   when email_verified and ${sameEmail} then email_proven_at else now() end, kind = coalesce($6, kind), roles = coalesce($7, roles), password_hash = $8,
             updated_at = now()
       where id = $1 and (username, name, email, email_verified, kind, roles, password_hash) is distinct from
         ($2, coalesce($3, name), coalesce($4, email), ${verified}, coalesce($6, kind), coalesce($7, roles), $8)`,

@@ -19,6 +19,8 @@ export interface PasswordResetOptions {
   readonly links: OneTimeLinks;
   readonly emails: Pick<AccountEmails, 'sendReset' | 'sendPasswordChanged'>;
   readonly resets: UsageLimit;
+  /** Limits the new passwords that are tried for one account. */
+  readonly newPasswords: UsageLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
   /** Ends the lock-out of a user name. */
@@ -30,7 +32,7 @@ const csrfContext = 'password-reset';
 const purpose = 'reset-password';
 
 export function passwordResetRoutes(options: PasswordResetOptions): Router {
-  const { site, accounts, links, emails, resets, signOutEverywhere, resetFailures, audit } = options;
+  const { site, accounts, links, emails, resets, newPasswords, signOutEverywhere, resetFailures, audit } = options;
 
   const showRequest = (
     request: Request,
@@ -126,11 +128,12 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
         if (!account) return showLinkExpired(request, response);
         const { username } = account;
         const password = rawField(request, 'password');
-        const text = validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
-        if (text) {
-          const validationErrors = [{ field: 'password', text }];
-          return showNewPassword(request, response, { token, username, validationErrors, status: 400 });
-        }
+        const showError = (status: number, validationError: ValidationError) =>
+          showNewPassword(request, response, { token, username, validationErrors: [validationError], status });
+        const wait = await newPasswords.use(account.id);
+        if (wait > 0) return showError(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
+        const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
+        if (text) return showError(400, { field: 'password', text });
         const passwordHash = await hashPassword(password);
         // Of several requests with the same link, only one consumes it.
         const owner = await links.consume(purpose, token);

@@ -96,6 +96,27 @@ export function createSessionStore({ db }: { db: Database }) {
       );
     },
 
+    /**
+     * Like `endEverything`, but the session `uid` stays, and with `keepGrants` also the grants of that session with
+     * their codes and tokens.
+     */
+    async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
+      await query(
+        db,
+        `with kept as (
+           select a.value ->> 'grantId' as grant_id
+             from oidc_artifact s, jsonb_each(coalesce(s.payload -> 'authorizations', '{}')) a
+            where s.model = 'Session' and s.account_id = $1 and s.uid = $2 and $3),
+         sessions as (delete from browser_session where account_id = $1 and uid <> $2)
+         delete from oidc_artifact t where t.account_id = $1
+            and (t.model = 'Session' and t.uid is distinct from $2
+              or t.model = 'Grant' and not exists (select from kept k where k.grant_id = t.payload ->> 'jti')
+              or t.model in ('AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')
+                 and not exists (select from kept k where k.grant_id = t.grant_id))`,
+        [accountId, uid, keepGrants],
+      );
+    },
+
     async delete(uid: string): Promise<void> {
       await query(db, 'delete from browser_session where uid = $1', [uid]);
     },

@@ -1,7 +1,7 @@
 // The pages for signing in with a password and for registering, in every sign-in context.
 // A failed sign-in has the same response whether or not the account exists (docs/behaviour.md, "Sign-in protection").
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { validateNewPassword } from '../accounts/password-policy.ts';
+import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
 import { type Account, type AccountStore, rolesOfNewUser } from '../accounts/store.ts';
@@ -116,11 +116,14 @@ export function createSignInPages(options: SignInPagesOptions) {
       showRegister(request, response, context, { validationErrors, values, status });
     const validationErrors = validateRegistration({ ...values, password });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
+    // Counted before the password is estimated, which is expensive.
     const wait = await options.registrations.use(request.ip ?? '');
     if (wait > 0) {
       const text = retryLater(response, wait, 'Too many accounts were created from your network.');
       return showErrors(429, { text });
     }
+    const passwordError = await validateNewPassword(password, [values.name, values.username]);
+    if (passwordError) return showErrors(400, { field: 'password', text: passwordError });
     const account = await accounts.create({
       ...values,
       email: values.username,
@@ -171,7 +174,7 @@ function validateRegistration({
   if (!isEmailAddress(username)) {
     validationErrors.push({ field: 'username', text: 'Enter an e-mail address, such as name@example.com.' });
   }
-  const passwordError = validateNewPassword(password, [name, username]);
+  const passwordError = validatePasswordLength(password);
   if (passwordError) validationErrors.push({ field: 'password', text: passwordError });
   return validationErrors;
 }

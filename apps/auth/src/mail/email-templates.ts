@@ -40,7 +40,8 @@ export const verificationEmail = (recipient: RecipientOfLink): Email =>
       'Somebody created an account at Bay Booking with this address. Please confirm that the address is yours.',
     ],
     action: { text: 'Confirm my address', href: recipient.link },
-    ending: 'The link works for 24 hours. If you did not create the account, you can ignore this email.',
+    ending:
+      'The link works for 24 hours. If you did not create the account, open the link and choose “This was not me”.',
   });
 
 export const passwordResetEmail = (recipient: RecipientOfLink): Email =>
@@ -59,4 +60,14 @@ export const passwordChangedEmail = (recipient: RecipientOfLink): Email =>
     paragraphs: ['The password of your account at Bay Booking was changed, and you were signed out everywhere else.'],
     action: { text: 'It was not me: reset the password', href: recipient.link },
     ending: 'If you changed it yourself, you need not do anything.',
+  });
+
+export const socialLinkedEmail = (recipient: RecipientOfLink & { readonly provider: string }): Email =>
+  composeEmail(recipient, {
+    subject: `${recipient.provider} was added to your account`,
+    paragraphs: [
+      `A ${recipient.provider} account was added to your account at Bay Booking. It can be used to sign in from now on.`,
+    ],
+    action: { text: 'It was not me: remove it', href: recipient.link },
+    ending: 'If you added it yourself, you need not do anything.',
   });

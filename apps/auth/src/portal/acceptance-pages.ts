@@ -1,15 +1,16 @@
 // The pages behind the link of an invitation. A new user chooses a name and a password. A user with an account signs in
 // and accepts. A link that no longer works explains why, and what to do next.
 import { type Request, type Response, Router } from 'express';
-import { validateNewPassword } from '../accounts/password-policy.ts';
+import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { roleNames } from '../facilities/role-names.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
-import type { ValidationError } from '../html/validation-errors.ts';
+import { retryLater, type ValidationError } from '../html/validation-errors.ts';
 import { validateName } from '../interaction/account-fields.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { AcceptanceStore } from './acceptance-store.ts';
@@ -25,6 +26,8 @@ export interface AcceptancePagesOptions {
   readonly accounts: Pick<AccountStore, 'findById' | 'verifyEmail'>;
   readonly store: InvitationStore;
   readonly acceptances: AcceptanceStore;
+  /** Limits the new passwords that are tried for one invitation. */
+  readonly newPasswords: UsageLimit;
   readonly audit: Audit;
 }
 
@@ -39,25 +42,21 @@ const csrfContext = 'invitation';
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
 export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
-  const { pages, site, sessions, accounts, store, acceptances, audit } = options;
+  const { pages, site, sessions, accounts, store, acceptances, newPasswords, audit } = options;
 
-  const showLinkExpired = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> =>
-    pages.showMessage(request, response, {
-      status: 410,
-      title: 'This invitation no longer works',
-      text: explainLink(invitation),
-      tone: 'bad',
-      links: [{ href: '/portal', text: 'Sign in to the portal' }],
-    });
+  const links = [{ href: '/portal', text: 'Go to the portal' }];
 
-  const showWrongKind = (request: Request, response: Response, invitation: Invitation): Promise<void> =>
-    pages.showMessage(request, response, {
-      status: 409,
-      title: 'This address cannot accept the invitation',
-      text: explainWrongKind(invitation),
-      tone: 'bad',
-      links: [{ href: '/portal', text: 'Go to the portal' }],
-    });
+  const showLinkExpired = (request: Request, response: Response, invitation: Invitation | undefined): Promise<void> => {
+    const title = 'This invitation no longer works';
+    const text = explainLink(invitation);
+    return pages.showMessage(request, response, { status: 410, title, text, tone: 'bad', links });
+  };
+
+  const showWrongKind = (request: Request, response: Response, invitation: Invitation): Promise<void> => {
+    const title = 'This address cannot accept the invitation';
+    const text = explainWrongKind(invitation);
+    return pages.showMessage(request, response, { status: 409, title, text, tone: 'bad', links });
+  };
 
   const show = async (
     request: Request,
@@ -122,9 +121,15 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     const validationErrors: ValidationError[] = [];
     const nameError = validateName(name, { required: accountKindFor(invitation.role) === 'user' });
     if (nameError) validationErrors.push({ field: 'name', text: nameError });
-    const passwordError = validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
-    if (passwordError) validationErrors.push({ field: 'password', text: passwordError });
-    if (validationErrors.length > 0) return show(request, response, context, { validationErrors, name, status: 400 });
+    const lengthError = validatePasswordLength(password);
+    if (lengthError) validationErrors.push({ field: 'password', text: lengthError });
+    const showErrors = (status: number, ...errors: ValidationError[]) =>
+      show(request, response, context, { validationErrors: errors, name, status });
+    if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
+    const wait = await newPasswords.use(invitation.id);
+    if (wait > 0) return showErrors(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
+    const passwordError = await validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
+    if (passwordError) return showErrors(400, { field: 'password', text: passwordError });
 
     const passwordHash = await hashPassword(password);
     const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, passwordHash });

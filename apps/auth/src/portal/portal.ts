@@ -10,7 +10,7 @@ import type { AuthConfig } from '../config.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import type { CreateFailureCounter } from '../guard/failure-counter.ts';
 import { nameKey } from '../guard/keys.ts';
-import { createUsageLimit } from '../guard/usage-limit.ts';
+import { createUsageLimit, type UsageLimit } from '../guard/usage-limit.ts';
 import { assetRoutes } from '../html/asset.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
@@ -48,6 +48,7 @@ export interface PortalOptions {
   readonly facilities: FacilityStore;
   readonly mailer: OutboxMailer;
   readonly count: CreateFailureCounter;
+  readonly newPasswords: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
@@ -83,7 +84,18 @@ export function createPortal(options: PortalOptions): Router {
 
   const router = Router();
   router.use(assetRoutes(portalAssets));
-  router.use(acceptanceRoutes({ pages, site, sessions, accounts, store, acceptances, audit }));
+  router.use(
+    acceptanceRoutes({
+      pages,
+      site,
+      sessions,
+      accounts,
+      store,
+      acceptances,
+      newPasswords: options.newPasswords,
+      audit,
+    }),
+  );
   router.use(homeRoutes({ pages, members, showTokens: tokenPages.showTokens }));
   router.use(facilityRoutes({ pages, members, store, invitations }));
   router.use(invitationRoutes({ pages, store, invitations }));

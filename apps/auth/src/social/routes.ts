@@ -33,6 +33,8 @@ export interface SocialRoutesOptions {
   readonly pages: SignInPages;
   readonly socialIdentities: SocialIdentityStore;
   readonly findOrCreateSocialAccount: (identity: SocialIdentity) => Promise<Account>;
+  /** Informs the owner of the account about a new way to sign in. */
+  readonly sendSocialLinked: (account: Account, provider: string) => Promise<void>;
   readonly audit: Audit;
 }
 
@@ -78,18 +80,21 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     // The user may have signed out, or signed in to another account, since the flow began.
     const isSameUser = signedIn?.account.id === accountId;
     const outcome = isSameUser ? await socialIdentities.link(accountId, identity) : 'other-user';
-    if (outcome === 'linked') {
+    const title = providers.get(provider)?.title ?? provider;
+    if (isSameUser && outcome === 'linked') {
       audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
+      await options.sendSocialLinked(signedIn.account, title);
       return response.redirect(303, '/account?done=linked');
     }
-    const title = providers.get(provider)?.title ?? provider;
     return site.showMessage(request, response, {
       status: 409,
       title: `${title} was not added`,
-      text:
-        outcome === 'taken'
-          ? `That ${title} account already belongs to another Bay Booking account.`
-          : 'You are no longer signed in to the same account.',
+      text: {
+        linked: '',
+        taken: `That ${title} account already belongs to another Bay Booking account.`,
+        unconfirmed: 'Confirm your e-mail address first.',
+        'other-user': 'You are no longer signed in to the same account.',
+      }[outcome],
       tone: 'bad',
       links: [{ href: '/account', text: 'Back to your account' }],
     });

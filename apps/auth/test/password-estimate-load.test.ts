@@ -1,0 +1,78 @@
+// Tests that registrations with expensive passwords do not stop an instance.
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type AuthServer, basic, scopes, startAuthServer } from './auth-server.ts';
+
+let server: AuthServer;
+beforeAll(async () => {
+  server = await startAuthServer();
+});
+afterAll(() => server.close());
+
+/** 72 characters that the library estimates as a repeated word with many substitutions, and refuses. */
+const expensive = 'p4$$w0rd'.repeat(9);
+
+/** Opens the form of a registration, and returns a function that sends it without reading another page. */
+async function openRegistration() {
+  const browser = openFormBrowser([server.origin]);
+  const page = await browser.open(`${server.origin}/register`);
+  const cookie = browser
+    .cookies()
+    .map((line) => line.split(';')[0])
+    .join('; ');
+  const fields = Object.fromEntries(page.forms.flatMap((form) => form.fields).map(({ name, value }) => [name, value]));
+  return (form: Record<string, string>) => server.post('/register', { csrf: fields.csrf ?? '', ...form }, { cookie });
+}
+
+test('registrations are counted before the password is estimated, and refused ones count too', async () => {
+  await server.db.raw('delete from guard_count');
+  const register = await openRegistration();
+  const statuses: number[] = [];
+  for (let n = 0; n < 205; n++) {
+    const response = await register({ name: 'Eve', username: `eve${n}@example.org`, password: 'password1' });
+    statuses.push(response.status);
+  }
+  expect(statuses.slice(0, 200)).toEqual(Array(200).fill(400));
+  expect(statuses.slice(200)).toEqual(Array(5).fill(429));
+});
+
+test('a registration with another error does not estimate the password', async () => {
+  await server.db.raw('delete from guard_count');
+  const register = await openRegistration();
+  const html = await (await register({ name: '', username: 'nobody', password: 'password1' })).text();
+  expect(html).toContain('Enter an e-mail address');
+  expect(html).not.toContain('first that an attacker would try');
+});
+
+test('other requests are served while many expensive passwords are estimated', async () => {
+  await server.db.raw('delete from guard_count');
+  const register = await openRegistration();
+  await register({ name: 'Eve', username: 'eve@example.org', password: expensive });
+  let done = false;
+  const sendTen = async (sender: number): Promise<void> => {
+    for (let n = 0; n < 10; n++) {
+      await register({ name: 'Eve', username: `eve${sender}-${n}@example.org`, password: expensive });
+    }
+  };
+  const load = Promise.all(Array.from({ length: 8 }, (_, sender) => sendTen(sender))).finally(() => {
+    done = true;
+  });
+  const times: number[] = [];
+  while (!done) {
+    const started = performance.now();
+    const [health, token] = await Promise.all([
+      fetch(`${server.origin}/health/live`),
+      server.post(
+        '/connect/token',
+        { grant_type: 'client_credentials', scope: scopes.bookings },
+        basic('demo-pat-north', 'demo-pat-north-secret'),
+      ),
+    ]);
+    times.push(performance.now() - started);
+    expect([health.status, token.status]).toEqual([200, 200]);
+  }
+  await load;
+  // About 30 ms on an idle machine. Without the limits, each response waits for eight estimates of 80 ms or more.
+  const median = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] as number;
+  expect(median).toBeLessThan(1_000);
+});
