@@ -14,6 +14,9 @@ import { createAvailabilityStore } from './availability/store.ts';
 import { createFacilityLookup } from './bookings/booking-id.ts';
 import { createCompleteFlag, createCountReader } from './bookings/counts/reader.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
+import { createChangeWatcher } from './bookings/feed/change-watcher.ts';
+import { createFeedEndpoints } from './bookings/feed/endpoints.ts';
+import { createFeedStore } from './bookings/feed/store.ts';
 import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
@@ -54,6 +57,8 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly now?: () => Date;
+  /** Aborted when the process begins to stop. Requests that wait for a change then get their response. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 export function createApp({
@@ -64,12 +69,13 @@ export function createApp({
   logger,
   metrics,
   now = () => new Date(),
+  stopping,
 }: AppOptions): Express {
   const { baseUrl, authIssuer, audience, scopeBase, rateLimitPerMinute, metricsPort, trustProxy } = config;
   const scope = `${scopeBase}/golf/bookings`;
   const servesMetrics = metricsPort === undefined;
   const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
-  const endpoints = createEndpoints({ db, readRouter, baseUrl, now, holdsPerClient: config.holdsPerClient });
+  const endpoints = createEndpoints({ db, readRouter, baseUrl, now, stopping, holdsPerClient: config.holdsPerClient });
 
   collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
   observeJwksCache(metrics, jwksCache);
@@ -114,12 +120,14 @@ export interface EndpointOptions {
   readonly readRouter?: ReadRouter | undefined;
   readonly baseUrl: string;
   readonly now: () => Date;
+  readonly stopping?: AbortSignal | undefined;
   /** 0 switches holds off. */
   readonly holdsPerClient?: number | undefined;
 }
 
-export function createEndpoints({ db, readRouter, baseUrl, now, holdsPerClient = 50 }: EndpointOptions) {
+export function createEndpoints({ db, readRouter, baseUrl, now, stopping, holdsPerClient = 50 }: EndpointOptions) {
   const link = linksBelow(baseUrl);
+  const feed = createFeedStore(db);
   const places = createPlacesStore(db);
   const catalogue = createCatalogue({ store: places });
   const idempotency = createIdempotencyStore(db);
@@ -143,6 +151,7 @@ export function createEndpoints({ db, readRouter, baseUrl, now, holdsPerClient =
       now,
       baseUrl,
     }),
+    ...createFeedEndpoints({ feed, changeWatcher: createChangeWatcher({ store: feed, stopping }), link, baseUrl }),
     ...createPlacesEndpoints({ store: { findLocation: places.findLocation, ...lists.places }, link }),
     ...createOpeningHoursEndpoints({ store: createOpeningHoursStore(db), link }),
     ...createClosureEndpoints({ store: createClosureStore(db), idempotency, link, now }),

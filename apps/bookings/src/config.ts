@@ -31,6 +31,7 @@ const fields = {
   holdsPerClient: optional('HOLDS_PER_CLIENT', integer(0, 10_000), 50),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
+  changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   databaseReadUrl: optional('DATABASE_READ_URL', postgresUrl),
   databaseReadWait: optional('DATABASE_READ_WAIT', integer(0, 5_000), 50),
 } as const;

@@ -58,6 +58,10 @@ export const errorCatalogue = {
     description: 'A request with the same Idempotency-Key is still being worked on.',
     headers: retryAfter,
   },
+  ERR00410: {
+    status: 410,
+    description: 'Changes after this number are no longer available: start from the beginning.',
+  },
   ERR00412: {
     status: 412,
     description: 'The resource was changed by somebody else: If-Match does not name its current ETag.',

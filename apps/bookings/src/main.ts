@@ -7,6 +7,7 @@ import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metri
 import { createApp } from './app.ts';
 import { createJwksCache } from './auth/jwks-cache.ts';
 import { createCountCompaction } from './bookings/counts/compaction.ts';
+import { createFeedStore } from './bookings/feed/store.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
 import { startCleanupJobs } from './cleanup-job.ts';
 import { readBookingsConfig } from './config.ts';
@@ -47,16 +48,24 @@ runService(async () => {
   const idempotency = createIdempotencyStore(db);
   const holds = createHoldStore(db);
   const compaction = createCountCompaction(db);
+  const feed = createFeedStore(db);
+  const retention = config.changeRetentionDays * 86_400_000;
   const stopCleanupJobs = startCleanupJobs(
     [
       { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
       { name: 'expired holds', intervalMilliseconds: 60_000, run: () => holds.deleteExpired() },
       // Reading a total adds up everything that is not compacted yet.
       { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
+      {
+        name: 'change feed',
+        intervalMilliseconds: 60_000,
+        run: () => feed.removeExpired(new Date(Date.now() - retention)),
+      },
     ],
     logger,
   );
-  const app = createApp({ config, db, replica, jwksCache, logger, metrics });
+  const stopping = new AbortController();
+  const app = createApp({ config, db, replica, jwksCache, logger, metrics, stopping: stopping.signal });
   await serve({
     listeners: [
       {
@@ -71,6 +80,7 @@ runService(async () => {
         : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),
     ],
     logger,
+    onStop: () => stopping.abort(),
     close: async () => {
       stopCleanupJobs();
       jwksCache.close();

@@ -65,6 +65,7 @@ test('the document has the nine endpoints of the specification and exactly those
     'GET /api/bays/{id}/upcoming-bookings',
     'GET /api/booking-availability',
     'GET /api/booking-bays',
+    'GET /api/booking-changes',
     'GET /api/booking-closures',
     'GET /api/booking-closures/{id}',
     'GET /api/booking-holds/{id}',

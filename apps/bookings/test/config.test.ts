@@ -24,6 +24,7 @@ test('three variables are mandatory, and the others have defaults', () => {
     rateLimitPerMinute: 0,
     databasePoolMax: 10,
     databasePrepared: true,
+    changeRetentionDays: 30,
     databaseReadUrl: undefined,
     databaseReadWait: 50,
   });

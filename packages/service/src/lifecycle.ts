@@ -11,6 +11,8 @@ export interface Listener extends HttpServerOptions {
 export interface ServeOptions {
   readonly listeners: readonly Listener[];
   readonly logger: Logger;
+  /** Called before the servers drain, so that requests which wait can end at once. */
+  readonly onStop?: () => void;
   /** Closes the resources of the service, such as its connection pool, after the last response. */
   readonly close: () => Promise<void>;
 }
@@ -19,7 +21,7 @@ const signals = ['SIGTERM', 'SIGINT'] as const;
 const exitImmediately = (): void => process.exit(0);
 
 /** Serves until a signal arrives, or until the parent process that has opened an IPC channel is gone. */
-export async function serve({ listeners, logger, close }: ServeOptions): Promise<void> {
+export async function serve({ listeners, logger, onStop, close }: ServeOptions): Promise<void> {
   const servers: HttpServer[] = [];
   let isStopping = false;
   const stop = async (reason: string): Promise<void> => {
@@ -28,6 +30,7 @@ export async function serve({ listeners, logger, close }: ServeOptions): Promise
     logger.info({ reason }, 'stopping');
     // If `close` does not finish, the process must still end.
     setTimeout(() => process.exit(1), drainTimeout + 3_000).unref();
+    onStop?.();
     await Promise.all(servers.map((server) => server.drain()));
     await close().catch((err: unknown) => logger.error({ err }, 'closing failed'));
     logger.info('stopped');

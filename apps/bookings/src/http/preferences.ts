@@ -16,3 +16,9 @@ export function findPreference(header: string | undefined, name: string): string
 export function isStrict(header: string | undefined): boolean {
   return findPreference(header, 'handling')?.toLowerCase() === 'strict';
 }
+
+/** `Prefer: wait=N`: how many seconds the client wants to wait. Undefined without the preference, or if N is no integer. */
+export function waitSecondsOf(header: string | undefined): number | undefined {
+  const value = findPreference(header, 'wait');
+  return value !== undefined && /^\d+$/.test(value) ? Number(value) : undefined;
+}

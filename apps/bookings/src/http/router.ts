@@ -52,7 +52,8 @@ export function mountPath(
     Allow: allow,
     'Access-Control-Allow-Methods': allow,
     'Access-Control-Allow-Headers':
-      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Request-Id, traceparent, tracestate',
+      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Request-Id, traceparent, ' +
+      'tracestate',
     'Access-Control-Max-Age': '7200',
   };
   app.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {

@@ -5,6 +5,7 @@ import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import type { Caller } from '../auth/caller.ts';
 import { availabilityComponents } from '../availability/schema.ts';
+import { feedComponents } from '../bookings/feed/schema.ts';
 import { bookingComponents } from '../bookings/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { errorCatalogue } from '../errors.ts';
@@ -43,6 +44,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     endpoints: endpoints as readonly Endpoint<never>[],
     schemas: {
       ...bookingComponents,
+      ...feedComponents,
       ...placeComponents,
       ...openingHoursComponents,
       ...closureComponents,

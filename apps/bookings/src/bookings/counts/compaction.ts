@@ -1,8 +1,11 @@
-// Maintains booking_count: compaction adds the log to the bins, and a recount corrects the bins (see reader.ts).
+// Maintains booking_count and booking_feed: compaction adds the log to the bins (see reader.ts) and numbers its changes
+// (see ../feed/store.ts), and a recount corrects both.
 //
-// Both lock the row of the facility, so that only one of them changes the bins of a facility at a time. Requests that
-// write bookings do not lock this row and never wait.
+// Both lock the row of the facility, so that only one of them changes the bins and the feed of a facility at a time.
+// Requests that write bookings do not lock this row and never wait.
 import { type Database, query } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import { feedWrites, numberChanges } from '../feed/statements.ts';
 import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
@@ -22,13 +25,13 @@ group by facility_id order by count(*) desc, facility_id limit $1`,
 } as const;
 
 export const compactionWrites = {
-  /** Does nothing if another compaction or a recount of the facility is running. */
-  compact: `with locked as materialized (
-  select id from facility where id = $1 for no key update skip locked
-), removed as (
-  delete from booking_change where facility_id = $1 and (select count(*) from locked) > 0
-  returning location_id, hour, n
-)
+  /**
+   * Must follow the lock of the facility as a statement of its own. Its snapshot is then taken after the wait for the
+   * lock, and so includes the numbers that the previous owner of the lock has given.
+   */
+  compact: `with removed as (
+  delete from booking_change where facility_id = $1 returning booking_id, version, location_id, hour, n, last_state
+), ${numberChanges}
 insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, ${locationOfBin}, span, ${binOf('hour', 'span')}, sum(n) from removed cross join ${binKinds}
 group by 2, 3, 4 having sum(n) <> 0 order by 2, 3, 4
@@ -52,6 +55,9 @@ returning span`,
 
   lockFacility: 'select id from facility where id = $1 for no key update',
 
+  /** Returns no row if another compaction or a recount of the facility is running. */
+  tryLockFacility: 'select id from facility where id = $1 for no key update skip locked',
+
   setComplete: 'update booking_count_state set complete = $1 where id = 1',
 } as const;
 
@@ -62,11 +68,19 @@ export function createCountCompaction(db: Database) {
     /** Compacts the log of up to 1000 facilities, one at a time. Returns the number of facilities that had a log. */
     compact: async (): Promise<number> => {
       const facilities = await query<{ id: string }>(db, compactionReads.facilitiesWithLog, [maxFacilities]);
-      for (const { id } of facilities) await query(db, compactionWrites.compact, [id]);
+      for (const { id } of facilities) {
+        await inTransaction(db, async (run) => {
+          const [[locked]] = await run<[{ id: string }[]]>([compactionWrites.tryLockFacility, [id]]);
+          if (locked) await run([compactionWrites.compact, [id]]);
+        });
+      }
       return facilities.length;
     },
 
-    /** Corrects the bins of every facility. Can run under any load. Returns the number of bins that were wrong. */
+    /**
+     * Corrects the bins and the feed of every facility. Can run under any load. Returns the number of bins that were
+     * wrong.
+     */
     recount: async (): Promise<number> => {
       let wrongBins = 0;
       for (const { id } of await query<{ id: string }>(db, compactionReads.facilities)) {
@@ -74,6 +88,7 @@ export function createCountCompaction(db: Database) {
           await query(trx, 'set local statement_timeout = 0');
           await query(trx, 'set local lock_timeout = 0');
           await query(trx, compactionWrites.lockFacility, [id]);
+          await query(trx, feedWrites.reconcile, [id]);
           return (await query(trx, compactionWrites.recount, [id])).length;
         });
       }

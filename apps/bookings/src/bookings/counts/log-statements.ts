@@ -1,7 +1,8 @@
-// SQL that appends to booking_change, the log from which the counts are built (see reader.ts).
-// The statements that write bookings include it.
+// SQL that appends to booking_change, the log of the counts (see reader.ts) and of the change feed (see
+// ../feed/store.ts). The statements that write bookings include it.
 
 const columns = '(facility_id, booking_id, version, n, location_id, hour)';
+const deletionColumns = '(facility_id, booking_id, version, n, location_id, hour, last_state)';
 
 /** The hour of a start, as the log and the counts store it. */
 export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
@@ -10,17 +11,26 @@ export const hourOf = (column: string): string => `date_bin('1 hour', ${column},
 export const countInserted = (source: string): string => `insert into booking_change ${columns}
 select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from ${source}`;
 
-/** Counts deleted bookings. `deleted` is a CTE that includes `location_id` and `hour`. */
-export const countDeleted = (deleted: string): string => `insert into booking_change ${columns}
-  select facility_id, id, version + 1, -1, location_id, hour from ${deleted}`;
+/**
+ * Counts deleted bookings. `deleted` is a CTE that includes `location_id` and `hour`, and `lastState` is its row as JSON.
+ */
+export const countDeleted = (
+  deleted: string,
+  lastState: string,
+): string => `insert into booking_change ${deletionColumns}
+  select facility_id, id, version + 1, -1, location_id, hour, ${lastState} from ${deleted}`;
 
-/** Counts an update if it changed the location or the hour. `old` and `updated` are CTEs with one row each. */
+/**
+ * Logs an update: as 0 if the booking still starts in the same location and hour, else as -1 for the old ones and 1 for
+ * the new ones. `old` and `updated` are CTEs with one row each.
+ */
 export const countUpdated = (old: string, updated: string): string => `insert into booking_change ${columns}
   select ${updated}.facility_id, ${updated}.id, ${updated}.version, change.n,
     case when change.n < 0 then ${old}.location_id else ${updated}.location_id end,
     case when change.n < 0 then ${old}.hour else ${updated}.hour end
-  from ${updated} cross join ${old} cross join (values (-1), (1)) change (n)
-  where ${old}.location_id <> ${updated}.location_id or ${old}.hour <> ${updated}.hour`;
+  from ${updated} cross join ${old} cross join (values (-1), (0), (1)) change (n)
+  where (change.n = 0) = (${old}.location_id = ${updated}.location_id and ${old}.hour = ${updated}.hour)`;
 
 /** Appends one row. */
-export const appendChange = `insert into booking_change ${columns} values ($1, $2::uuid, $3, $4, $5, $6::timestamptz)`;
+export const appendChange = `insert into booking_change ${deletionColumns}
+values ($1, $2::uuid, $3, $4, $5, $6::timestamptz, $7::jsonb)`;

@@ -89,3 +89,17 @@ export function pick<F extends Field>(names: readonly F[], source: Readonly<Part
   for (const field of names) picked[field] = source[field] ?? null;
   return picked as Pick<Booking, F>;
 }
+
+/** `jsonb_build_object('id', booking.id, …)`: a booking as JSON, with the names of the fields as keys. */
+export function jsonObject(names: readonly Field[], from: string): string {
+  return `jsonb_build_object(${names.map((field) => `'${field}', ${from}.${table[field].column}`).join(', ')})`;
+}
+
+/** Reads what `jsonObject` has built. PostgreSQL writes times in JSON with the offset of its session. */
+export function publicFieldsFromJson(json: Readonly<Record<string, unknown>>): Pick<Booking, PublicField> {
+  const entries = publicFields.map((field) => {
+    const value = json[field] ?? null;
+    return [field, table[field].type === 'timestamptz' ? new Date(String(value)).toISOString() : value];
+  });
+  return Object.fromEntries(entries) as Pick<Booking, PublicField>;
+}

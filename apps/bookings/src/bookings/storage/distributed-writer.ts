@@ -33,7 +33,8 @@ export const distributedWriter: BookingWriter = {
   update: (update) => [separateWrites.update, updateValues(update), isoTimestamps],
   countUpdate: (updated) => {
     const { locationId, hour, oldLocationId, oldHour, version } = updated as UpdatedRow;
-    if (locationId === oldLocationId && hour === oldHour) return [];
+    if (locationId === oldLocationId && hour === oldHour)
+      return [appendChange(updated, version, 0, { locationId, hour })];
     return [
       appendChange(updated, version, -1, { locationId: oldLocationId, hour: oldHour }),
       appendChange(updated, version, 1, { locationId, hour }),
@@ -41,9 +42,17 @@ export const distributedWriter: BookingWriter = {
   },
 
   delete: (...deletion) => [separateWrites.delete, deleteValues(...deletion), isoTimestamps],
-  countDelete: (deleted) => [appendChange(deleted, deleted.version + 1, -1, deleted as DeletedRow)],
+  countDelete: (deleted) => [
+    appendChange(deleted, deleted.version + 1, -1, deleted as DeletedRow, JSON.stringify(deleted)),
+  ],
 };
 
-function appendChange({ facilityId, id }: Booking, version: number, n: 1 | -1, { locationId, hour }: Bin): Statement {
-  return [separateWrites.appendChange, [facilityId, id, version, n, locationId, hour]];
+function appendChange(
+  { facilityId, id }: Booking,
+  version: number,
+  n: 1 | 0 | -1,
+  { locationId, hour }: Bin,
+  lastState: string | null = null,
+): Statement {
+  return [separateWrites.appendChange, [facilityId, id, version, n, locationId, hour, lastState]];
 }

@@ -5,7 +5,16 @@
 // this rule.
 import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
 import { appendChange, countDeleted, countInserted, countUpdated, hourOf } from '../counts/log-statements.ts';
-import { assignments, columnList, fields, parameters, selectList, updateFields, valuesOf } from './columns.ts';
+import {
+  assignments,
+  columnList,
+  fields,
+  jsonObject,
+  parameters,
+  selectList,
+  updateFields,
+  valuesOf,
+} from './columns.ts';
 
 /** Must equal the expression of the constraint booking_no_overlap, so that its index serves searches by time. */
 export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
@@ -146,7 +155,7 @@ select ${selectList(fields, 'updated')} from updated`,
   ${deleteBooking}
   returning ${columnList(fields)}, location_id, ${hourOf('start_date')} as hour
 ), counted as (
-  ${countDeleted('deleted')}
+  ${countDeleted('deleted', jsonObject(fields, 'deleted'))}
 )
 select ${selectList(fields, 'deleted')} from deleted`,
 } as const;

@@ -1,0 +1,109 @@
+// GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data Exchange 1.0), and waits
+// for a change if the page is empty and the client prefers to wait.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import { writeQueryString } from '@bay-booking/common/query-string';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { Caller } from '../../auth/caller.ts';
+import { apiError, badRequest, problemsOf } from '../../errors.ts';
+import { isStrict, waitSecondsOf } from '../../http/preferences.ts';
+import { bookingItem } from '../resource.ts';
+import type { ChangeWatcher } from './change-watcher.ts';
+import { defaultFeedLimit } from './schema.ts';
+import type { Change, FeedStore } from './store.ts';
+
+export interface FeedServices {
+  readonly feed: FeedStore;
+  readonly changeWatcher: ChangeWatcher;
+  readonly link: MakeLink;
+}
+
+export interface FeedQuery {
+  readonly facilityId?: string;
+  readonly afterChangeNumber?: number;
+  readonly removed?: number;
+  readonly limit?: number;
+}
+
+interface FeedRequest {
+  readonly facilityId: string;
+  readonly afterChangeNumber: number;
+  readonly removed: number | undefined;
+  readonly limit: number;
+}
+
+const path = '/api/booking-changes';
+const maxWaitSeconds = 25;
+
+export function createChangeLister({ feed, changeWatcher, link }: FeedServices) {
+  return async (
+    query: FeedQuery,
+    validationErrors: readonly ValidationError[],
+    caller: Caller,
+    prefer: string | undefined,
+  ): Promise<EndpointResponse> => {
+    const request = feedRequest(query, validationErrors, caller);
+    const preferredSeconds = waitSecondsOf(prefer);
+    const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
+    let page = await readPage(request);
+    if (page.changes.length === 0 && waitSeconds > 0) {
+      await changeWatcher.waitForChange(request.facilityId, page.changeNumber, waitSeconds * 1000);
+      page = await readPage(request);
+    }
+    const applied = [...(isStrict(prefer) ? ['handling=strict'] : []), `wait=${waitSeconds}`].join(', ');
+    const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': applied };
+    return { status: 200, body: envelopeOf(request, page), headers };
+  };
+
+  async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
+    const head = await feed.number(facilityId);
+    const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
+    // A client that begins has seen none of the bookings that were removed before.
+    const begins = afterChangeNumber === 0 && removed === undefined;
+    const knownRemoved = removed ?? (begins ? removedNumber : 0);
+    if (removedNumber > Math.max(knownRemoved, afterChangeNumber)) throw apiError('ERR00410');
+    return { changes, changeNumber: head.changeNumber, removed: knownRemoved };
+  }
+
+  function envelopeOf(
+    { facilityId, afterChangeNumber, limit }: FeedRequest,
+    { changes, removed }: { readonly changes: readonly Change[]; readonly removed: number },
+  ) {
+    const linkAfter = (number: number) =>
+      link('GET', `${path}${writeQueryString({ facilityId, afterChangeNumber: number, removed, limit })}`);
+    const next = linkAfter(changes.at(-1)?.number ?? afterChangeNumber);
+    const items = changes.map((change) => itemOf(change, link));
+    return { items, next: next.href, _links: { self: linkAfter(afterChangeNumber), next } };
+  }
+}
+
+function itemOf({ bookingId, number, booking }: Change, link: MakeLink) {
+  const item = { kind: 'Booking', id: bookingId, modified: number };
+  if (!booking) return { state: 'deleted', ...item };
+  return { state: 'updated', ...item, data: bookingItem(booking, link) };
+}
+
+/**
+ * @throws {ApiError} 400 if a parameter is missing or invalid, 403 if the token names no facility
+ */
+function feedRequest(
+  { facilityId, afterChangeNumber = 0, removed, limit = defaultFeedLimit }: FeedQuery,
+  validationErrors: readonly ValidationError[],
+  { facilities }: Caller,
+): FeedRequest {
+  if (facilities.length === 0) {
+    throw apiError('ERR00403', {
+      moreInfo: 'The token names no facility.',
+      headers: { 'WWW-Authenticate': 'Bearer realm="bay-booking", error="insufficient_scope"' },
+    });
+  }
+  const errors = [...validationErrors];
+  const isValid = !errors.some(({ field }) => field === 'facilityId');
+  const selected = facilityId ?? (facilities.length === 1 ? facilities[0] : undefined);
+  if (isValid && selected === undefined) errors.push({ field: 'facilityId', kind: 'missing', hint: '' });
+  if (selected !== undefined && !facilities.includes(selected)) {
+    errors.push({ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the token' });
+  }
+  if (errors.length > 0 || selected === undefined) throw badRequest(problemsOf(errors));
+  return { facilityId: selected, afterChangeNumber, removed, limit };
+}

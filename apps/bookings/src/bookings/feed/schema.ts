@@ -1,0 +1,63 @@
+// JSON Schemas of the change feed.
+import { linkSchema } from '@bay-booking/common/links';
+import { textSchema } from '../../http/text.ts';
+import { bookingItemSchema } from '../schema.ts';
+
+export const maxFeedLimit = 1000;
+export const defaultFeedLimit = 500;
+
+const number = { type: 'integer', minimum: 0 } as const;
+
+export const feedQuerySchema = {
+  type: 'object',
+  properties: {
+    facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
+    afterChangeNumber: { ...number, description: 'Returns the changes after this number; 0 if left out.' },
+    removed: { ...number, description: 'As given by next. Decides whether the feed can continue after a retention.' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: maxFeedLimit,
+      description: `Maximum number of items; ${defaultFeedLimit} if left out.`,
+    },
+  },
+} as const;
+
+const changeFields = {
+  kind: { const: 'Booking' },
+  id: { type: 'string', format: 'uuid', description: 'Booking ID.' },
+  modified: { ...number, description: 'The change number, unique within the facility.' },
+} as const;
+
+const updatedSchema = {
+  type: 'object',
+  required: ['state', 'kind', 'id', 'modified', 'data'],
+  additionalProperties: false,
+  properties: { state: { const: 'updated' }, ...changeFields, data: bookingItemSchema },
+} as const;
+
+const deletedSchema = {
+  type: 'object',
+  required: ['state', 'kind', 'id', 'modified'],
+  additionalProperties: false,
+  properties: { state: { const: 'deleted' }, ...changeFields },
+} as const;
+
+export const changeListSchema = {
+  type: 'object',
+  required: ['items', 'next', '_links'],
+  additionalProperties: false,
+  properties: {
+    items: { type: 'array', items: { oneOf: [updatedSchema, deletedSchema] } },
+    next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
+    _links: {
+      type: 'object',
+      required: ['self', 'next'],
+      additionalProperties: false,
+      properties: { self: linkSchema, next: linkSchema },
+    },
+  },
+} as const;
+
+/** The schemas that are components of the OpenAPI document, by their name there. */
+export const feedComponents = { BookingChangeList: changeListSchema } as const;

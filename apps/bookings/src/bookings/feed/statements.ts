@@ -1,0 +1,98 @@
+// SQL of the change feed. Every statement that writes runs in a transaction that has locked the facility before.
+import { publicFields, selectList } from '../storage/columns.ts';
+
+const insertFeed = `insert into booking_feed
+  (facility_id, booking_id, number, first_number, version, deleted, last_state, changed_at)`;
+
+/**
+ * Numbers the changes in the CTE `removed`, which are rows of booking_change of facility $1: the latest change of each
+ * booking gets the next number. A booking is deleted if its latest change counts -1 and nothing else. A booking that
+ * returns to the facility after it was deleted begins again.
+ */
+export const numberChanges = `latest as (
+  select booking_id, version, n, last_state, rank() over (partition by booking_id order by version desc) as age
+  from removed
+), changed as materialized (
+  select booking_id, version, sum(n) < 0 as deleted, (array_agg(last_state))[1] as last_state,
+    row_number() over (order by booking_id) as position
+  from latest where age = 1 group by booking_id, version
+), listed as (
+  ${insertFeed}
+  select $1, booking_id, change_number + position, change_number + position, version, deleted, last_state, now()
+  from changed cross join (select change_number from facility where id = $1) head
+  on conflict (facility_id, booking_id) do update set number = excluded.number, version = excluded.version,
+    first_number = case when booking_feed.deleted then excluded.number else booking_feed.first_number end,
+    deleted = excluded.deleted, last_state = excluded.last_state, changed_at = excluded.changed_at
+), numbered as (
+  update facility set change_number = change_number + (select count(*) from changed)
+  where id = $1 and (select count(*) from changed) > 0
+)`;
+
+export const feedReads = {
+  state: `select change_number::float8 as "changeNumber", removed_change_number::float8 as "removedNumber",
+  feed_filled_to is null as "isFilled",
+  exists (select from booking_change where facility_id = $1) as "hasUnnumberedChanges"
+from facility where id = $1`,
+
+  /** One row for each of the facilities $1 that exists. */
+  heads: `select id as "facilityId", change_number::float8 as "changeNumber",
+  exists (select from booking_change where booking_change.facility_id = facility.id) as "hasUnnumberedChanges"
+from facility where id = any($1)`,
+
+  /**
+   * The changes of facility $1 after number $2, and in the same snapshot the highest removed number. Without changes,
+   * one row with that number alone.
+   */
+  page: `select facility.removed_change_number::float8 as "removedNumber", page.*
+from facility left join (
+  select booking_feed.facility_id, number::float8 as number, first_number::float8 as "firstNumber",
+    booking_id as "bookingId", deleted or booking.id is null as "isDeleted", last_state as "lastState",
+    ${selectList(publicFields)}
+  from booking_feed
+  left join booking on booking.facility_id = booking_feed.facility_id and booking.id = booking_feed.booking_id
+  where booking_feed.facility_id = $1 and number > $2::bigint
+  order by number limit $3
+) page on page.facility_id = facility.id
+where facility.id = $1 order by page.number`,
+
+  facilitiesWithExpired: `select facility_id as id from booking_feed where deleted and changed_at < $1
+group by facility_id order by facility_id limit $2`,
+} as const;
+
+export const feedWrites = {
+  /** Enters the next $2 bookings that existed before the feed did. */
+  fill: `with next as materialized (
+  select id, version, row_number() over (order by id) as position from booking
+  where facility_id = $1 and id > (select feed_filled_to from facility where id = $1) order by id limit $2::int
+), listed as (
+  ${insertFeed}
+  select $1, next.id, change_number + position, change_number + position, version, false, null, now()
+  from next cross join (select change_number from facility where id = $1) head
+  on conflict (facility_id, booking_id) do nothing
+)
+update facility set change_number = change_number + (select count(*) from next),
+  feed_filled_to = (select id from next where position = $2::int)
+where id = $1 and feed_filled_to is not null`,
+
+  /** Numbers the bookings whose entry is missing or out of date, such as those that an older release has changed. */
+  reconcile: `with stale as (
+  select id as booking_id, version, false as deleted from booking where facility_id = $1 and not exists (
+    select from booking_feed where facility_id = $1 and booking_id = booking.id
+      and not deleted and booking_feed.version = booking.version
+  )
+  union all
+  select booking_id, version + 1, true from booking_feed where facility_id = $1 and not deleted and not exists (
+    select from booking where facility_id = $1 and id = booking_feed.booking_id
+  )
+), removed as materialized (
+  select booking_id, version, case when deleted then -1 else 1 end as n, null::jsonb as last_state from stale
+), ${numberChanges}
+select booking_id from changed`,
+
+  /** Removes the bookings that were deleted before $2. */
+  removeExpired: `with expired as (
+  delete from booking_feed where facility_id = $1 and deleted and changed_at < $2 returning number
+)
+update facility set removed_change_number = greatest(removed_change_number, (select max(number) from expired))
+where id = $1 and (select count(*) from expired) > 0`,
+} as const;

@@ -1,0 +1,125 @@
+// Reads the change feed, and removes deleted bookings from it after the retention period.
+//
+// A sequence cannot number the changes: transactions commit in another order than they draw numbers, and a reader that
+// continues after the highest number it has seen would miss those that commit late. Writers therefore only append to
+// booking_change, which takes no lock. Compaction (../counts/compaction.ts) locks the facility and numbers what has been
+// committed. It commits before the next compaction of the facility begins, so numbers become visible in their order.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import type { PublicBooking } from '../booking.ts';
+import { compactionWrites } from '../counts/compaction.ts';
+import { pick, publicFields, publicFieldsFromJson } from '../storage/columns.ts';
+import { isoTimestamps } from '../storage/timestamps.ts';
+import { feedReads, feedWrites } from './statements.ts';
+
+export interface Change {
+  readonly number: number;
+  /** The number at which the booking came to this facility. */
+  readonly firstNumber: number;
+  readonly bookingId: string;
+  /** Undefined if the booking is deleted. */
+  readonly booking: PublicBooking | undefined;
+  /**
+   * A deleted booking as it was before. Undefined if the booking exists, or if its deletion has no number yet; it then
+   * appears again at a higher number.
+   */
+  readonly lastState: PublicBooking | undefined;
+}
+
+export interface ChangePage {
+  readonly changes: readonly Change[];
+  /** The highest number of a deleted booking that was removed from the feed; 0 if none was. */
+  readonly removedNumber: number;
+}
+
+export interface FeedHead {
+  /** The highest change number of the facility. */
+  readonly changeNumber: number;
+  readonly removedNumber: number;
+}
+
+interface State extends FeedHead {
+  readonly isFilled: boolean;
+  readonly hasUnnumberedChanges: boolean;
+}
+
+interface PageRow extends PublicBooking {
+  readonly removedNumber: number;
+  readonly number: number | null;
+  readonly firstNumber: number;
+  readonly bookingId: string;
+  readonly isDeleted: boolean;
+  readonly lastState: Readonly<Record<string, unknown>> | null;
+}
+
+export interface FacilityHead {
+  readonly facilityId: string;
+  readonly changeNumber: number;
+  readonly hasUnnumberedChanges: boolean;
+}
+
+export type FeedStore = ReturnType<typeof createFeedStore>;
+
+const emptyState: State = { changeNumber: 0, removedNumber: 0, isFilled: true, hasUnnumberedChanges: false };
+/** A facility may have millions of bookings at the upgrade. Each statement enters this many, so that none takes long. */
+const fillSize = 20_000;
+const maxFacilities = 1_000;
+
+export function createFeedStore(db: Database) {
+  const readState = async (facilityId: string): Promise<State> =>
+    (await query<State>(db, feedReads.state, [facilityId]))[0] ?? emptyState;
+
+  return {
+    /** Numbers every change that was acknowledged before this call. Returns zeros if the facility does not exist. */
+    number: async (facilityId: string): Promise<FeedHead> => {
+      let state = await readState(facilityId);
+      while (!state.isFilled || state.hasUnnumberedChanges) {
+        const { isFilled } = state;
+        await inTransaction(db, (run) =>
+          run(
+            [compactionWrites.lockFacility, [facilityId]],
+            [compactionWrites.compact, [facilityId]],
+            ...(isFilled ? [] : [[feedWrites.fill, [facilityId, fillSize]] as const]),
+          ),
+        );
+        state = await readState(facilityId);
+        // What is logged after the first compaction was acknowledged after the call.
+        if (state.isFilled) break;
+      }
+      return state;
+    },
+
+    /** The changes after `number`, in order. They include what `number` has numbered before. */
+    changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
+      const rows = await query<PageRow>(db, feedReads.page, [facilityId, number, limit], isoTimestamps);
+      return {
+        changes: rows.flatMap((row) => (row.number === null ? [] : [changeOf(row, row.number)])),
+        removedNumber: rows[0]?.removedNumber ?? 0,
+      };
+    },
+
+    heads: (facilityIds: readonly string[]): Promise<readonly FacilityHead[]> =>
+      query<FacilityHead>(db, feedReads.heads, [facilityIds]),
+
+    /** Removes the bookings that were deleted before `before`, in up to 1000 facilities. */
+    removeExpired: async (before: Date): Promise<void> => {
+      const facilities = await query<{ id: string }>(db, feedReads.facilitiesWithExpired, [before, maxFacilities]);
+      for (const { id } of facilities) {
+        await inTransaction(db, (run) =>
+          run([compactionWrites.lockFacility, [id]], [feedWrites.removeExpired, [id, before]]),
+        );
+      }
+    },
+  };
+}
+
+function changeOf(row: PageRow, number: number): Change {
+  const { firstNumber, bookingId, isDeleted, lastState } = row;
+  return {
+    number,
+    firstNumber,
+    bookingId,
+    booking: isDeleted ? undefined : (pick(publicFields, row) as PublicBooking),
+    lastState: isDeleted && lastState ? publicFieldsFromJson(lastState) : undefined,
+  };
+}

@@ -1,0 +1,282 @@
+// Tests the change feed: GET /api/booking-changes.
+import { query } from '@bay-booking/service/database/database';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Response } from 'supertest';
+import { createCountCompaction } from '../src/bookings/counts/compaction.ts';
+import { createFeedStore } from '../src/bookings/feed/store.ts';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import {
+  baseUrl,
+  closeExtraSystems,
+  createExtraSystem,
+  createTestSystem,
+  type TestSystem,
+} from './support/test-system.ts';
+
+interface Item {
+  readonly state: string;
+  readonly kind: string;
+  readonly id: string;
+  readonly modified: number;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(async () => {
+  await closeExtraSystems();
+  await system.close();
+});
+
+const create = async (bayId: string): Promise<Record<string, string>> => {
+  const response = await system.call('POST', '/api/bookings', { body: bookingBody({ bayId }) });
+  expect(response.status).toBe(201);
+  return response.body;
+};
+const update = async (id: string, bayId: string): Promise<Record<string, string>> => {
+  const response = await system.call('PUT', `/api/bookings/${id}`, { body: bookingBody({ bayId }) });
+  expect(response.status).toBe(200);
+  return response.body;
+};
+const remove = async (id: string): Promise<void> => {
+  expect((await system.call('DELETE', `/api/bookings/${id}`)).status).toBe(204);
+};
+const pathOf = (address: string): string => address.slice(baseUrl.length);
+const read = (parameters: string, headers: Record<string, string> = {}): Promise<Response> =>
+  system.call('GET', `/api/booking-changes?${parameters}`, { headers });
+
+/** Follows `next` from the beginning to the last page. */
+async function readAll(facilityId: string, limit = 1000): Promise<{ items: Item[]; next: string }> {
+  const items: Item[] = [];
+  let next = `${baseUrl}/api/booking-changes?facilityId=${facilityId}&limit=${limit}`;
+  for (;;) {
+    const { status, body } = await system.call('GET', pathOf(next));
+    expect(status).toBe(200);
+    items.push(...body.items);
+    if (body.items.length === 0) return { items, next: body.next };
+    next = body.next;
+  }
+}
+
+async function readNew(next: string): Promise<Item[]> {
+  return (await system.call('GET', pathOf(next))).body.items;
+}
+
+test('each booking appears once, at its latest number, and data is the booking as an item of a list', async () => {
+  const { next } = await readAll('fac-north');
+  const [first, second] = [await create('bay-n1-01'), await create('bay-n1-02')];
+  const before = await readNew(next);
+  expect(before.map(({ id }) => id).toSorted()).toEqual([first.id, second.id].toSorted());
+  await update(first.id as string, 'bay-n1-03');
+  const items = (await readAll('fac-north')).items.filter(({ id }) => id === first.id || id === second.id);
+  expect(items.map(({ id, state, kind }) => ({ id, state, kind }))).toEqual([
+    { id: second.id, state: 'updated', kind: 'Booking' },
+    { id: first.id, state: 'updated', kind: 'Booking' },
+  ]);
+  const list = await system.call('GET', `/api/bookings?ids=${first.id}`);
+  expect(items[1]?.data).toEqual(list.body.items[0]);
+});
+
+test('an update that changes the alias only appears', async () => {
+  const booking = await create('bay-n1-01');
+  const { next } = await readAll('fac-north');
+  const { bayId, startDate, endDate } = booking;
+  const body = { bayId, startDate, endDate, userAlias: 'Bob' };
+  await system.call('PUT', `/api/bookings/${booking.id}`, { body });
+  const [item] = await readNew(next);
+  expect(item).toMatchObject({ id: booking.id, state: 'updated', data: { userAlias: 'Bob' } });
+});
+
+test('a deleted booking stays in the feed, without data', async () => {
+  const booking = await create('bay-n1-01');
+  const { next } = await readAll('fac-north');
+  await remove(booking.id as string);
+  const [item] = await readNew(next);
+  expect(item).toEqual({ state: 'deleted', kind: 'Booking', id: booking.id, modified: expect.any(Number) });
+});
+
+test('a booking that moves to another facility is deleted in the old one and updated in the new one', async () => {
+  const { id = '' } = await create('bay-n1-01');
+  const [north, south] = [await readAll('fac-north'), await readAll('fac-south')];
+  await update(id, 'bay-s1-01');
+  expect(await readNew(north.next)).toMatchObject([{ id, state: 'deleted' }]);
+  expect(await readNew(south.next)).toMatchObject([{ id, state: 'updated', data: { bayId: 'bay-s1-01' } }]);
+  await update(id, 'bay-n1-02');
+  expect(await readNew(north.next)).toMatchObject([{ id, state: 'updated' }]);
+  expect(await readNew(south.next)).toMatchObject([{ id, state: 'deleted' }]);
+});
+
+test('items are in the order of modified, and pages have at most limit items', async () => {
+  for (let index = 0; index < 7; index += 1) await create('bay-n2-01');
+  const { items } = await readAll('fac-north', 3);
+  const numbers = items.map(({ modified }) => modified);
+  expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b));
+  expect(items).toEqual((await readAll('fac-north')).items);
+});
+
+test('self and next always contain facilityId, afterChangeNumber and limit, and are equal on the last page', async () => {
+  await create('bay-s1-02');
+  const first = await read('facilityId=fac-south&limit=1');
+  const modified = first.body.items[0].modified;
+  const address = (number: number, limit: number) =>
+    `${baseUrl}/api/booking-changes?facilityId=fac-south&afterChangeNumber=${number}&removed=0&limit=${limit}`;
+  expect(first.body._links.self).toEqual({ method: 'GET', href: address(0, 1) });
+  expect(first.body._links.next).toEqual({ method: 'GET', href: address(modified, 1) });
+  expect(first.body.next).toBe(address(modified, 1));
+  const last = await system.call('GET', pathOf((await readAll('fac-south', 500)).next));
+  expect(last.body.items).toEqual([]);
+  expect(last.body._links.self.href).toBe(last.body.next);
+});
+
+test('facilityId is mandatory when the token names several facilities, and must be one of them', async () => {
+  const missing = await read('');
+  expect([missing.status, missing.body.errors[0].description]).toEqual([400, "'facilityId' is mandatory."]);
+  const foreign = await read('facilityId=fac-east');
+  expect([foreign.status, foreign.body.errors[0].description]).toEqual([400, "'facilityId' is invalid."]);
+  const token = await system.token(['fac-south']);
+  const single = await system.call('GET', '/api/booking-changes', { token });
+  expect(single.status).toBe(200);
+  expect(single.body.next).toContain('facilityId=fac-south');
+});
+
+test.each(['afterChangeNumber=-1', 'afterChangeNumber=x', 'limit=0', 'limit=1001', 'removed=-1'])(
+  '%s returns ERR00002',
+  async (parameter) => {
+    const response = await read(`facilityId=fac-north&${parameter}`);
+    expect([response.status, errorCodes(response)]).toEqual([400, ['ERR00002']]);
+  },
+);
+
+test('a token without facilities returns 403', async () => {
+  const response = await system.call('GET', '/api/booking-changes', { token: await system.token([]) });
+  expect([response.status, errorCodes(response)]).toEqual([403, ['ERR00403']]);
+});
+
+test('410 is returned only when a number above removed and afterChangeNumber has been removed since', async () => {
+  const feed = createFeedStore(system.db);
+  const { id = '' } = await create('bay-n1-04');
+  const old = await read('facilityId=fac-north&limit=1');
+  const atEnd = await readAll('fac-north');
+  await remove(id);
+  const afterDeletion = await readAll('fac-north');
+  await feed.removeExpired(new Date(Date.now() + 60_000));
+  const late = await system.call('GET', pathOf(atEnd.next));
+  expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
+  expect((await system.call('GET', pathOf(old.body.next))).status).toBe(410);
+  expect((await system.call('GET', pathOf(afterDeletion.next))).status).toBe(200);
+  const again = await read('facilityId=fac-north&limit=1');
+  const removed = Number(new URL(again.body.next).searchParams.get('removed'));
+  expect(removed).toBeGreaterThan(0);
+  expect((await system.call('GET', pathOf(again.body.next))).status).toBe(200);
+  const { items } = await readAll('fac-north');
+  expect(items.map((item) => item.id)).not.toContain(id);
+});
+
+test('Prefer: wait delays an empty page until this facility changes', async () => {
+  const { next } = await readAll('fac-south');
+  const waiting = system.call('GET', pathOf(next), { headers: { Prefer: 'wait=20' } });
+  await create('bay-n1-05');
+  const { id } = await create('bay-s1-03');
+  const response = await waiting;
+  expect(response.headers['preference-applied']).toBe('wait=20');
+  expect(response.body.items).toMatchObject([{ id, state: 'updated' }]);
+});
+
+test('Prefer: wait delays an empty page until the time is over', async () => {
+  const { next } = await readAll('fac-south');
+  const begin = performance.now();
+  const response = await system.call('GET', pathOf(next), { headers: { Prefer: 'respond-async, wait="1"' } });
+  expect(performance.now() - begin).toBeGreaterThan(990);
+  expect([response.status, response.body.items]).toEqual([200, []]);
+  expect(response.headers['preference-applied']).toBe('wait=1');
+});
+
+test('Preference-Applied states 25 seconds at most, and a preference that cannot be read is ignored', async () => {
+  await create('bay-s1-04');
+  const strict = await read('facilityId=fac-south', { Prefer: 'handling=strict, wait=2' });
+  expect(strict.headers['preference-applied']).toBe('handling=strict, wait=2');
+  expect((await read('facilityId=fac-south', { Prefer: 'wait=300' })).headers['preference-applied']).toBe('wait=25');
+  for (const Prefer of ['wait', 'wait=soon', 'wait=-1', 'wait=1.5', 'respond-async']) {
+    expect((await read('facilityId=fac-south', { Prefer })).headers).not.toHaveProperty('preference-applied');
+  }
+});
+
+test('after an upgrade from a release without the feed, the feed contains every existing booking', async () => {
+  const upgraded = await createExtraSystem();
+  for (let index = 0; index < 5; index += 1) {
+    await upgraded.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-01' }) });
+  }
+  // The state after the migration: the log of the older release was compacted without numbers.
+  await query(upgraded.db, 'delete from booking_change');
+  await query(upgraded.db, 'delete from booking_feed');
+  await query(upgraded.db, "update facility set feed_filled_to = '00000000-0000-0000-0000-000000000000'");
+  const { body } = await upgraded.call('GET', '/api/booking-changes?facilityId=fac-north');
+  expect(body.items).toHaveLength(5);
+  expect(new Set(body.items.map(({ id }: Item) => id)).size).toBe(5);
+});
+
+test('a recount enters the changes of an older release that were not numbered', async () => {
+  const [updated, deleted] = [await create('bay-n1-06'), await create('bay-n1-06')];
+  const { next } = await readAll('fac-north');
+  await query(system.db, 'update booking set version = version + 1 where id = $1::uuid', [updated.id]);
+  await query(system.db, 'delete from booking where id = $1::uuid', [deleted.id]);
+  await createCountCompaction(system.db).recount();
+  const items = await readNew(next);
+  expect(items.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(
+    [`${updated.id} updated`, `${deleted.id} deleted`].toSorted(),
+  );
+});
+
+test('the last state of a deleted booking is kept for webhooks', async () => {
+  const feed = createFeedStore(system.db);
+  const booking = await create('bay-n1-07');
+  const { changeNumber } = await feed.number('fac-north');
+  await remove(booking.id as string);
+  await feed.number('fac-north');
+  const { changes } = await feed.changesAfter('fac-north', changeNumber, 10);
+  const { _links, ...fields } = booking;
+  expect(changes).toMatchObject([{ bookingId: booking.id, booking: undefined, lastState: fields }]);
+});
+
+test('a reader beside 32 writers misses no number and sees none out of order', async () => {
+  const bays = ['bay-n1-01', 'bay-n1-02', 'bay-n2-01', 'bay-s1-01'];
+  let isWriting = true;
+  const write = async (): Promise<void> => {
+    for (let round = 0; round < 6; round += 1) {
+      const { id = '' } = await create(bays[round % bays.length] as string);
+      await update(id, bays[(round + 1) % bays.length] as string);
+      if (round % 2 === 0) await remove(id);
+    }
+  };
+  const follow = async (facilityId: string) => {
+    const seen = new Map<string, string>();
+    let [next, last, isLastRound] = [`${baseUrl}/api/booking-changes?facilityId=${facilityId}&limit=7`, 0, false];
+    for (;;) {
+      const { body } = await system.call('GET', pathOf(next));
+      for (const { id, state, modified } of body.items as Item[]) {
+        expect(modified).toBeGreaterThan(last);
+        last = modified;
+        if (state === 'updated') seen.set(id, state);
+        else seen.delete(id);
+      }
+      next = body.next;
+      if (body.items.length === 0 && isLastRound) return [...seen.keys()].toSorted();
+      if (body.items.length === 0) isLastRound = !isWriting;
+    }
+  };
+  const compact = async (): Promise<void> => {
+    const { compact } = createCountCompaction(system.db);
+    while (isWriting) await compact();
+  };
+  const readers = ['fac-north', 'fac-south'].map(follow);
+  const compacting = compact();
+  await Promise.all(Array.from({ length: 32 }, write));
+  isWriting = false;
+  await compacting;
+  for (const [index, facility] of ['fac-north', 'fac-south'].entries()) {
+    const rows = await query<{ id: string }>(system.db, 'select id from booking where facility_id = $1', [facility]);
+    expect(await readers[index]).toEqual(rows.map(({ id }) => id).toSorted());
+  }
+}, 60_000);
