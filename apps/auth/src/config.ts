@@ -16,6 +16,7 @@ import {
   readConfig,
   scopeBase,
   seconds,
+  text,
   trustProxy,
   url,
 } from '@bay-booking/service/config';
@@ -71,6 +72,7 @@ const fields = {
   issuer: mandatory('ISSUER', origin),
   cookieKeys: mandatory('COOKIE_KEYS', cookieKeys),
   encryptionKey: mandatory('KEY_ENCRYPTION_KEY', encryptionKey),
+  host: optional('HOST', text),
   port: optional('PORT', port, 4000),
   metricsPort: optional('METRICS_PORT', port),
   scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),

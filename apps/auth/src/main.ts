@@ -19,12 +19,13 @@ runService(async () => {
         name: 'http',
         handler: app,
         port: config.port,
+        host: config.host,
         respondToMalformed: malformedRequestResponse,
         messageClasses: messageClassesOf(app),
       },
       ...(config.metricsPort === undefined
         ? []
-        : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort }]),
+        : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort, host: config.host }]),
     ],
     logger,
     close,

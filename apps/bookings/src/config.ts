@@ -20,6 +20,7 @@ const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),
   authIssuer: mandatory('AUTH_ISSUER', baseUrl),
+  host: optional('HOST', text),
   port: optional('PORT', port, 4001),
   metricsPort: optional('METRICS_PORT', port),
   authJwksUri: optional('AUTH_JWKS_URI', httpUrl),

@@ -14,6 +14,7 @@ test('three variables are mandatory, and the others have defaults', () => {
     databaseUrl: 'postgres://user@db/bookings',
     baseUrl: 'https://bookings.example',
     authIssuer: 'https://auth.example',
+    host: undefined,
     port: 4001,
     metricsPort: undefined,
     authJwksUri: undefined,

@@ -7,6 +7,7 @@ import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { processIdentity, signal, waitForEnd } from '@bay-booking/postgres/processes';
+import { printableLines } from './service-output.ts';
 import type { AppName, Environment } from './settings.ts';
 
 const STOP_LIMIT_MS = 35_000;
@@ -22,7 +23,7 @@ interface ChildOptions {
 export async function runCommand(
   options: ChildOptions & { args: readonly string[]; input?: string; signal: AbortSignal },
 ): Promise<void> {
-  const { app, folder, env, args, input, print } = options;
+  const { app, folder, env, args, input } = options;
   const child = spawn(process.execPath, args, {
     cwd: folder,
     env,
@@ -31,7 +32,7 @@ export async function runCommand(
   });
   child.stdin.on('error', () => {});
   child.stdin.end(input);
-  printLines(app, [child.stdout, child.stderr], print);
+  printLines(options, [child.stdout, child.stderr]);
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, name) => {
@@ -59,7 +60,7 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
     env: { ...env, PATH: `${dirname(process.execPath)}${delimiter}${env.PATH ?? ''}` },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  printLines(app, [child.stdout as Readable, child.stderr as Readable], print);
+  printLines(options, [child.stdout as Readable, child.stderr as Readable]);
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`${app} could not be started: ${error.message}`));
     child.once('exit', (code, name) => resolve(`${app} has ended with ${name ?? `exit code ${code}`}`));
@@ -85,8 +86,12 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
   };
 }
 
-function printLines(app: AppName, streams: readonly Readable[], print: (line: string) => void): void {
-  for (const input of streams) createInterface({ input }).on('line', (line) => print(`${app.padEnd(8)} | ${line}`));
+function printLines({ app, env, print }: ChildOptions, streams: readonly Readable[]): void {
+  const showRequests = Boolean(env.LOG_LEVEL);
+  for (const input of streams)
+    createInterface({ input }).on('line', (line) => {
+      for (const printed of printableLines(app, line, showRequests)) print(printed);
+    });
 }
 
 /** Returns one line per service, in the format that endLeftServices reads. */

@@ -22,13 +22,13 @@ export async function requireFreePorts(settings: Settings, milliseconds: number)
 }
 
 /** Resolves when the service is ready. @throws {Error} after a minute, or if the signal aborts */
-export async function untilReady(port: number, signal: AbortSignal): Promise<void> {
+export async function untilReady(host: string, port: number, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
   for (;;) {
     if (signal.aborted) throw signal.reason;
     if (limit.aborted)
       throw new Error(`http://localhost:${port}/health/ready is not 200 after ${READY_LIMIT_MS / 1000} s`);
-    const ok = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: limit }).then(
+    const ok = await fetch(`http://${reachable(host)}:${port}/health/ready`, { signal: limit }).then(
       async (response) => {
         await response.body?.cancel();
         return response.ok;
@@ -38,4 +38,10 @@ export async function untilReady(port: number, signal: AbortSignal): Promise<voi
     if (ok) return;
     await pause(50);
   }
+}
+
+/** A service that listens on all addresses is reachable on loopback. IPv6 addresses need brackets in a URL. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
 }

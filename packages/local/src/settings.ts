@@ -13,6 +13,8 @@ export interface Settings {
   databaseServerUrl: string | undefined;
   socialProvidersFile: string | undefined;
   scopeBase: string;
+  /** The address that the services listen on. */
+  host: string;
   /** The public address of auth; `baseUrl` is that of bookings. */
   issuer: string;
   baseUrl: string;
@@ -45,6 +47,7 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
     databaseServerUrl: env.DATABASE_SERVER_URL || undefined,
     socialProvidersFile: env.SOCIAL_PROVIDERS_FILE ? resolve(root, env.SOCIAL_PROVIDERS_FILE) : undefined,
     scopeBase: (env.SCOPE_BASE || 'https://bay-booking.example').replace(/\/+$/, ''),
+    host: env.HOST || '127.0.0.1',
     issuer: env.ISSUER || `http://localhost:${authPort}`,
     baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
     demo: env.NODE_ENV !== 'production',
@@ -98,7 +101,9 @@ export function serviceEnvironment(
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
   const shared: Environment = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),
+    // Everything listens on loopback unless HOST names an address.
     ...rest,
+    HOST: settings.host,
     SCOPE_BASE: settings.scopeBase,
   };
   if (app === 'auth') {

@@ -74,7 +74,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     stops.services.push(service);
     writePrivately(settings.dataDir, SERVICES_FILE, describeServices(stops.services));
     const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
-    const ready = untilReady(port, commandSignal);
+    const ready = untilReady(settings.host, port, commandSignal);
     if (app === 'auth') ready.then(authReady.resolve, authReady.reject);
     const early = service.ended.then((what) => Promise.reject(new Error(what)));
     await Promise.race([ready, early]);

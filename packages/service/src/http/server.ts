@@ -21,6 +21,8 @@ export interface HttpServerOptions {
   readonly handler: RequestListener;
   /** 0 for a free port. */
   readonly port: number;
+  /** The address to listen on; all addresses unless given. */
+  readonly host?: string | undefined;
   /** Builds the responses to malformed requests. Without it, Node sends only a status line. */
   readonly respondToMalformed?: MalformedRequestResponder | undefined;
   readonly messageClasses?: MessageClasses | undefined;
@@ -34,7 +36,7 @@ export interface HttpServer {
 
 /** @throws {Error} such as EADDRINUSE */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { handler, port, respondToMalformed, messageClasses } = options;
+  const { handler, port, host, respondToMalformed, messageClasses } = options;
   const server = createServer({
     requestTimeout: 30_000,
     headersTimeout: 15_000,
@@ -73,7 +75,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   }
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, () => {
+    server.listen({ port, host }, () => {
       server.removeListener('error', reject);
       resolve();
     });

@@ -1,0 +1,30 @@
+// Tests what `npm start` prints for the log lines of the services.
+import { expect, test } from '@jest/globals';
+import { printableLines } from './service-output.ts';
+
+const request = JSON.stringify({ level: 'info', msg: 'request', path: '/api/bookings', status: 200 });
+
+test('mail is readable text: recipient, subject, and the link on its own line', () => {
+  const text = 'Hello Ada,\n\nFollow this link: http://localhost:4000/reset?token=abc\n\nIt works once.';
+  const line = JSON.stringify({
+    msg: 'email is not sent',
+    mail: { to: 'ada@example.com', subject: 'Your password', text },
+  });
+  expect(printableLines('auth', line, false)).toEqual([
+    '',
+    'Mail to: ada@example.com',
+    'Subject: Your password',
+    'http://localhost:4000/reset?token=abc',
+    '',
+  ]);
+});
+
+test('requests and audit events are printed only if LOG_LEVEL is set', () => {
+  expect(printableLines('bookings', request, false)).toEqual([]);
+  expect(printableLines('auth', JSON.stringify({ msg: 'audit', audit: { kind: 'token.issued' } }), false)).toEqual([]);
+  expect(printableLines('bookings', request, true)).toEqual([`bookings | ${request}`]);
+});
+
+test.each(['plain text', '{"msg":"listening","port":4000}', 'null', '{broken'])('other lines are kept: %s', (line) => {
+  expect(printableLines('auth', line, false)).toEqual([`auth     | ${line}`]);
+});

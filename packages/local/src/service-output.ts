@@ -1,0 +1,33 @@
+// Turns the log lines of the services into the output of `npm start`.
+//
+// A newcomer needs the links in mails, and not a line for every request. Services that run by themselves keep the JSON
+// lines.
+
+interface LogLine {
+  readonly msg?: string;
+  readonly audit?: unknown;
+  readonly mail?: { readonly to: string; readonly subject: string; readonly text: string };
+}
+
+/**
+ * Returns the lines to print for one line of a service. Mail becomes readable text, with the link on a line of its own.
+ * Requests and audit events are left out unless `showRequests` is set.
+ */
+export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
+  const prefixed = `${app.padEnd(8)} | ${line}`;
+  const { mail, msg, audit } = parseLogLine(line);
+  if (mail) {
+    const links = mail.text.match(/https?:\/\/\S+/g) ?? [];
+    return ['', `Mail to: ${mail.to}`, `Subject: ${mail.subject}`, ...links, ''];
+  }
+  return !showRequests && (msg === 'request' || audit !== undefined) ? [] : [prefixed];
+}
+
+function parseLogLine(line: string): LogLine {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
