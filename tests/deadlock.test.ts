@@ -1,4 +1,5 @@
-// Checks that a deadlock with another program, which locks bays in another order, is counted and repeated, and that no client notices.
+// Checks that a deadlock with another program, which locks bays in another order, is counted and repeated, and that
+// no client notices.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { nextBooking } from './support/booking-load.ts';
@@ -8,7 +9,8 @@ import { eventually } from './support/wait.ts';
 let system: TestSystem;
 beforeAll(async () => {
   system = await startTestSystem();
-  // On a busy machine, the other sessions need time to take their locks before the service checks for a deadlock or times out.
+  // On a busy machine, the other sessions need time to take their locks before the service checks for a deadlock or
+  // times out.
   for (const setting of ["deadlock_timeout = '2s'", 'lock_timeout = 0', 'statement_timeout = 0'])
     await system.database.query('postgres', `alter role bookings_service set ${setting}`);
 }, 90_000);
@@ -52,8 +54,8 @@ test('an update succeeds after a deadlock, and the metrics count the deadlock an
     await untilSessionsWait(1);
     const locking = lock(other, 'bay-n2-02').catch(() => {});
     await untilSessionsWait(2);
-    // Now the service locks its first bay and waits for the second one, which completes the deadlock. Only the service has a short
-    // deadlock_timeout, so PostgreSQL chooses the service as the victim.
+    // Now the service locks its first bay and waits for the second one, which completes the deadlock. Only the
+    // service has a short deadlock_timeout, so PostgreSQL chooses the service as the victim.
     await first.query('rollback');
     await eventually(async () => (await bookings.metric(deadlocks)) === 1);
     // If the other session got the bay first, the retry of the service would end in a second deadlock.

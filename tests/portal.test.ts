@@ -1,6 +1,6 @@
-// The whole of "Bookings API access" (specification) in Chromium, with both services running: an owner invites a service
-// account, whose user creates a token, books a bay with it, and finally loses the role. The steps build on each other.
-// Every page is checked with axe at both widths, light and dark.
+// The whole of "Bookings API access" (specification) in Chromium, with both services running: an owner invites a
+// service account, whose user creates a token, books a bay with it, and finally loses the role. The steps build on each
+// other. Every page is checked with axe at both widths, light and dark.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import {
@@ -45,6 +45,10 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
   return context.newPage();
 }
 
+/** Runs in the browser. Returns the texts of the elements whose content is wider than they are. */
+const findOverflowing = (elements: { scrollWidth: number; clientWidth: number; textContent: string }[]): string[] =>
+  elements.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ textContent }) => textContent);
+
 /** Checks accessibility and horizontal overflow at every width and colour scheme, and takes a screenshot of each. */
 async function checkPage(page: Page, name: string): Promise<void> {
   for (const { width, scheme } of viewports) {
@@ -56,12 +60,14 @@ async function checkPage(page: Page, name: string): Promise<void> {
       scheme,
       violations: await findViolationsInPage(page),
       overflowsHorizontally: await overflowsHorizontally(page),
+      overflowingCards: await page.locator('.card').evaluateAll(findOverflowing),
     }).toEqual({
       name,
       width,
       scheme,
       violations: [],
       overflowsHorizontally: false,
+      overflowingCards: [],
     });
     await saveScreenshot(page, `portal-${name}-${width}-${scheme}`);
   }

@@ -47,7 +47,7 @@ const tracing = (service: string) => ({
   OTEL_SERVICE_NAME: service,
 });
 
-test('the collector gets spans of both services with routes and SQL, in the trace of the caller and without values', async () => {
+test('spans of both services have routes and SQL without values, and belong to the trace of the caller', async () => {
   const auth = await system.startAuth({}, tracing('auth'));
   const bookings = await system.startBookings(tracing('bookings'));
   const token = await getToken(auth.base);

@@ -14,7 +14,9 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
-  /** A program for Node, or a shell script that starts Node with the arguments as flags, such as a service's start.sh. */
+  /**
+   * A program for Node, or a shell script that starts Node with the arguments as flags, such as a service's start.sh.
+   */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;

@@ -1,3 +1,4 @@
+// Tests the loader of the benchmark: it creates consistent bookings with all indexes, and refuses other data.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';

@@ -1,3 +1,4 @@
+// Tests the statistics, comparisons and tables of the benchmark report.
 import { describe, expect, test } from '@jest/globals';
 import { datasetOf } from '../src/dataset.ts';
 import { judge } from '../src/goals.ts';

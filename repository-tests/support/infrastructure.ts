@@ -1,4 +1,4 @@
-// What the tests of the images, the compose file and the Kubernetes manifests share.
+// Defines parsed documents and finds the environment variables of the apps, for the tests of compose and Kubernetes.
 import { read } from '@bay-booking/testkit/repository';
 
 // biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path

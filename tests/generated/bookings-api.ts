@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List or search bookings
-         * @description The bookings of the token's facilities that match every filter, by startDate, then id. Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a) or comma-separated (ids=a,b), 500 values at most.
+         * @description The bookings of the token's facilities that match every filter, by startDate, then id. Arrays may be repeated (ids=a&ids=b), bracketed (ids[]=a), indexed (ids[0]=a) or comma-separated (ids=a,b), 500 values at most.
          */
         get: operations["searchBookings"];
         put?: never;
@@ -395,7 +395,7 @@ export interface components {
             userAlias: string;
             /**
              * Format: date-time
-             * @description Start, with a zone; digits beyond milliseconds are cut.
+             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
              */
             startDate: string;
             /**
@@ -413,7 +413,7 @@ export interface components {
             userAlias: string;
             /**
              * Format: date-time
-             * @description Start, with a zone; digits beyond milliseconds are cut.
+             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
              */
             startDate: string;
             /**
@@ -988,7 +988,7 @@ export interface operations {
                 isActive?: boolean;
                 /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. */
                 startDate?: string;
-                /** @description See startDate. Can be sent in a JSON body instead. */
+                /** @description See startDate. Can be sent in the body instead. */
                 endDate?: string;
                 /** @description Page to return, from 1; 1 if left out. */
                 page?: number;
@@ -1182,7 +1182,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
+                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422.
                  * @example 6f1c2f0e-42
                  */
                 "Idempotency-Key"?: string;

@@ -1,4 +1,4 @@
-// npm run generate -w tests: writes the diagrams of docs/database.md anew.
+// Writes the diagrams of docs/database.md. `npm run generate -w tests` runs this command.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { databasePage, drawSchemaOf, replaceDiagram } from './database-diagram.ts';

@@ -1,8 +1,9 @@
 // Tests the authorization code flow and refreshing (specification, "Authorization code flow", "Scopes" and "Refresh").
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import {
   authorize,
   authorizeUrl,
@@ -14,11 +15,7 @@ import {
   webCallback,
 } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const web = basic('demo-web', 'demo-web-secret');
 const request = (more: Record<string, string> = {}) => ({

@@ -1,14 +1,11 @@
 // The session of a browser: sign-in without a client, its cookies, and when it ends.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
+import { eventually, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player, webCallback } from './flows.ts';
 import { password, registerUser } from './test-users.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 test.each(['https://evil.example', '//evil.example', '/\\evil.example', '/a/..//evil.example'])(
   'after sign-in a user returns to pages of this server only, not to %s',

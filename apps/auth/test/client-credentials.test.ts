@@ -1,23 +1,14 @@
 // Tests the grant client_credentials (specification, "Client credentials flow" and "Bookings API access").
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
 import { createAudit } from '../src/audit/audit.ts';
 import { createClientStore } from '../src/clients/store.ts';
-import {
-  type AuthServer,
-  audience,
-  basic,
-  eventually,
-  quietLogger,
-  scopes,
-  startAuthServer,
-  statusAndBody,
-} from './auth-server.ts';
+import { audience, basic, eventually, quietLogger, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
-let server: AuthServer;
+const server = useFixture(() => startAuthServer());
 beforeAll(async () => {
-  server = await startAuthServer();
   await server.load({
     facilities: Array.from({ length: 201 }, (_, index) => ({ id: `fac-chain-${index}`, name: `Chain ${index}` })),
     accounts: [
@@ -51,7 +42,6 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(() => server.close());
 
 const pat = { grant_type: 'client_credentials', client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret' };
 const requestToken = (form: Record<string, string | readonly string[]>, headers?: Record<string, string>) =>

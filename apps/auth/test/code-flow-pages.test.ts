@@ -1,24 +1,18 @@
 // Specification, "Authorization code flow", step 2, and "Scopes", rule 3: the user logs in or registers, then consents.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback } from './flows.ts';
+import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 const authorize = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, {
-    response_type: 'code',
-    client_id: 'demo-web',
-    redirect_uri: webCallback,
+    ...webRequest,
     scope: `openid profile offline_access ${scopes.play}`,
     state: 'st',
-    ...pkce.challenge,
     ...params,
   });
 const exchange = async (page: Page): Promise<Record<string, unknown>> =>

@@ -1,15 +1,12 @@
 // Tests that two concurrent requests of one browser do not undo each other's changes of the session. Two tabs, or a
 // page that renews its tokens silently (prompt=none, OpenID Connect Core section 3.1.2.1), send such requests.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, player } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 const scope = `openid ${scopes.play}`;
 const web = { response_type: 'code', client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback', scope };

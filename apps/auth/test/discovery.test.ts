@@ -1,14 +1,11 @@
 // Tests the discovery document, the public keys, CORS, the errors of the token endpoint, health and the rate limit.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize, authorizeUrl, webCallback } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(server.origin + path, { headers, redirect: 'manual' });

@@ -1,16 +1,14 @@
 // Tests the implicit flow (specification, "Implicit flow" and "Scopes" rule 2).
+
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, redirectParameters, signInAndConsent } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const spa = 'http://localhost:4010/spa';
 const request = (more: Record<string, string> = {}) => ({

@@ -1,19 +1,17 @@
 // Tests the import: validation errors, upserts by id, and that a file is imported as a whole or not at all.
+
 import { ImportError } from '@bay-booking/common/import-document';
 import { connectDatabase } from '@bay-booking/service/database/database';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type ImportDocument, readImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
 import { createClientValidator } from '../src/oidc/client-validation.ts';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const load = (document: unknown) => server.load(readImportDocument(JSON.stringify(document)));
 const errorsOf = async (document: unknown): Promise<readonly string[]> => {

@@ -1,25 +1,15 @@
 // What every page has in common: CSRF protection, headers, and error pages (docs/behaviour.md, "Pages").
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback } from './flows.ts';
+import { describe, expect, test } from '@jest/globals';
+import { scopes, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, openBrowser, player, webRequest } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 const authorize = (params: Record<string, string> = {}): string =>
-  authorizeUrl(server, {
-    response_type: 'code',
-    client_id: 'demo-web',
-    redirect_uri: webCallback,
-    scope: `openid ${scopes.play}`,
-    ...pkce.challenge,
-    ...params,
-  });
+  authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}`, ...params });
 /** With the `Accept` header of a browser. Some endpoints of the protocol return JSON without it. */
 const openHtmlBrowser = () => openFormBrowser([server.origin], { Accept: 'text/html' });
 const signedInBrowser = async () => {

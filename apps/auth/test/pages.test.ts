@@ -21,7 +21,7 @@ import {
 import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, pkce, player, webCallback } from './flows.ts';
+import { authorizeUrl, player, webCallback, webRequest } from './flows.ts';
 
 if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
 const withBrowser = hasChromium ? test : test.skip;
@@ -46,12 +46,9 @@ afterAll(async () => {
 
 const authorize = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, {
-    response_type: 'code',
-    client_id: 'demo-web',
-    redirect_uri: webCallback,
+    ...webRequest,
     scope: `openid profile email roles offline_access ${scopes.play} ${scopes.bookings}`,
     state: 'st',
-    ...pkce.challenge,
     ...params,
   });
 

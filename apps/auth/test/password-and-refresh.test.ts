@@ -1,14 +1,11 @@
 // Tests the grants password and refresh_token (specification, "Resource owner password flow" and "Refresh").
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { audience, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const player = {
   grant_type: 'password',

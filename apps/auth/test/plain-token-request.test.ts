@@ -1,15 +1,13 @@
 // Tests that the fast path for plain token requests of personal access tokens and the library return the same
 // (docs/decisions/0009).
-import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+import { connect, type Socket } from 'node:net';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+
+const server = useFixture(() => startAuthServer());
 
 const id = 'demo-pat-north';
 const secret = 'demo-pat-north-secret';

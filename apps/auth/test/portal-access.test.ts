@@ -1,23 +1,10 @@
 // Who cannot use the portal, and which response they get: sign-in, 403 if the user may know the reason, and 404 if the
 // user must not learn that something exists.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  accountOf,
-  csrfTokenOf,
-  fieldOf,
-  filled,
-  forged,
-  north,
-  type PortalFixture,
-  password,
-  startPortal,
-} from './portal-fixture.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { accountOf, csrfTokenOf, fieldOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
 
-let portal: PortalFixture;
-beforeAll(async () => {
-  portal = await startPortal();
-});
-afterAll(() => portal.close());
+const portal = useFixture(() => startPortal());
 
 const pagesOfNorth = [
   '',

@@ -1,6 +1,7 @@
 // Specification, "Bookings API access", step 1: a facility owner or authorized staff invites a service account.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import {
   accountOf,
   csrfTokenOf,
@@ -9,16 +10,11 @@ import {
   forged,
   linkTo,
   north,
-  type PortalFixture,
   password,
   startPortal,
 } from './portal-fixture.ts';
 
-let portal: PortalFixture;
-beforeAll(async () => {
-  portal = await startPortal();
-});
-afterAll(() => portal.close());
+const portal = useFixture(() => startPortal());
 
 const invite = async (email: string, { by = 'owner', role }: { by?: string; role?: string } = {}) => {
   const { browser, page } = await portal.signIn(by, north);

@@ -1,23 +1,10 @@
 // Who may change whose role at a facility, what a revoked role stops, and the history of every change (docs/portal.md).
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  accountOf,
-  csrfTokenOf,
-  facilitiesOf,
-  filled,
-  forged,
-  linkTo,
-  north,
-  type PortalFixture,
-  startPortal,
-} from './portal-fixture.ts';
+import { describe, expect, test } from '@jest/globals';
+import { accountOf, csrfTokenOf, facilitiesOf, filled, forged, linkTo, north, startPortal } from './portal-fixture.ts';
 
-let portal: PortalFixture;
-beforeAll(async () => {
-  portal = await startPortal();
-});
-afterAll(() => portal.close());
+const portal = useFixture(() => startPortal());
 
 const south = '/portal/facilities/fac-south';
 const memberPath = (name: string, page: 'role' | 'revoke', facility = north) =>

@@ -1,10 +1,12 @@
-// Specification, "Bookings API access", steps 2 and 3: a service account creates a personal access token, which yields a
-// client_id and a client_secret for client_credentials.
+// Specification, "Bookings API access", steps 2 and 3: a service account creates a personal access token, which yields
+// a client_id and a client_secret for client_credentials.
+
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from './auth-server.ts';
 import {
   accountOf,
@@ -13,17 +15,12 @@ import {
   fieldOf,
   filled,
   forged,
-  type PortalFixture,
   password,
   startPortal,
   textById,
 } from './portal-fixture.ts';
 
-let portal: PortalFixture;
-beforeAll(async () => {
-  portal = await startPortal();
-});
-afterAll(() => portal.close());
+const portal = useFixture(() => startPortal());
 
 /** Each test has its own service account. */
 let name: string;

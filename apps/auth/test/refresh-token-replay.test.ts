@@ -1,16 +1,14 @@
 // Tests the difference between a concurrent use of a refresh token, which is refused, and a replay, which revokes the
 // grant (RFC 9700 section 4.14.2; docs/behaviour.md, "Codes, refresh tokens and replay").
+
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
 import { hashSecret } from '../src/secrets.ts';
-import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const newRefreshToken = async (): Promise<string> => {
   const credentials = { username: 'player@example.com', password: 'demo-player-pass' };

@@ -1,13 +1,10 @@
 // Tests that an authorization request with a repeated parameter gives invalid_request (RFC 6749 section 3.1).
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { scopes, startAuthServer } from './auth-server.ts';
 import { openBrowser, pkce, redirectParameters } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const callback = 'http://localhost:4010/spa';
 const request = { client_id: 'demo-spa', redirect_uri: callback, state: 'st-1' };

@@ -1,17 +1,14 @@
 // Tests userinfo (OpenID Connect Core section 5.3), introspection (RFC 7662), revocation (RFC 7009), and sign-out that
 // a client requests (RP-Initiated Logout 1.0).
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
-import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, signInAndConsent, webCallback } from './flows.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 const web = basic('demo-web', 'demo-web-secret');
 const tokensFor = async (scope: string, browser: FormBrowser = openBrowser(server)) => {

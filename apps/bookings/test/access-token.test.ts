@@ -147,7 +147,7 @@ describe('an access token', () => {
 describe('the authorization server', () => {
   let system: TestSystem;
   beforeAll(async () => {
-    system = await createTestSystem();
+    system = await createTestSystem({ issuer: { unknownKidInterval: 1 } });
   });
   afterAll(() => system.close());
   const status = async (token: string) => (await system.call('GET', path, { token })).status;
@@ -172,13 +172,22 @@ describe('the authorization server', () => {
     expect(await status(await system.token(['fac-north']))).toBe(200);
   });
 
-  test('gets at most 12 fetches per minute because of unknown kids', async () => {
+  test('gets few fetches because of unknown kids, and a new key is found within seconds all the same', async () => {
+    const interval = 500;
+    const instance = await createExtraSystem({ sharing: system, issuer: { unknownKidInterval: interval } });
+    const statusOf = async (token: string) => (await instance.call('GET', path, { token })).status;
     const before = system.issuer.requests.jwks;
     const tokens = await Promise.all(
       Array.from({ length: 60 }, (_, index) => system.token([], { kid: `unknown-${index}` })),
     );
-    for (const token of tokens) expect(await status(token)).toBe(401);
-    expect(system.issuer.requests.jwks - before).toBeLessThanOrEqual(12);
+    const startedAt = performance.now();
+    for (const token of tokens) expect(await statusOf(token)).toBe(401);
+    const allowed = 5 + Math.ceil((performance.now() - startedAt) / interval);
+    expect(system.issuer.requests.jwks - before).toBeLessThanOrEqual(allowed);
+    await system.issuer.rotate();
+    const newToken = await system.token(['fac-north']);
+    const rotatedAt = performance.now();
+    while ((await statusOf(newToken)) !== 200) expect(performance.now() - rotatedAt).toBeLessThan(interval + 2_000);
   });
 
   test.each(['down', '500', 'garbage'] as const)(

@@ -1,4 +1,5 @@
 // Tests the OpenAPI document and the reference page (docs/behaviour.md, "The OpenAPI document").
+
 import { readFileSync } from 'node:fs';
 import {
   chromiumMissing,
@@ -8,17 +9,14 @@ import {
   launchChromium,
   overflowsHorizontally,
 } from '@bay-booking/testkit/browser';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
 import { errorCatalogue } from '../src/errors.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem } from './support/test-system.ts';
 
 if (!hasChromium) process.stderr.write(`The test of the reference page is skipped: ${chromiumMissing}\n`);
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const checkedIn = JSON.parse(readFileSync(`${import.meta.dirname}/../openapi.json`, 'utf8'));
 

@@ -1,13 +1,10 @@
 // Tests POST /api/bookings (specification, "POST /api/bookings" and "Errors").
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { baseUrl, createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   system.call('POST', '/api/bookings', { body, headers });
@@ -248,6 +245,15 @@ describe('400', () => {
         contextData: { externalBookingId: 'ext-used' },
       },
     ]);
+  });
+
+  test('an externalBookingId is looked up only after the bay was found', async () => {
+    const body = bookingBody({ externalBookingId: 'ext-known' });
+    expect((await post(body)).status).toBe(201);
+    expect(errorCodes(await post({ ...body, bayId: 'no-such-bay' }))).toEqual(['ERR00012']);
+    const token = await system.token([]);
+    const withoutFacilities = await system.call('POST', '/api/bookings', { body, token });
+    expect(errorCodes(withoutFacilities)).toEqual(['ERR00012']);
   });
 
   test('BOOK00001 also if the other booking belongs to a facility that the token does not name', async () => {

@@ -1,18 +1,16 @@
 // Tests `npm run distribute -w apps/bookings` on a plain PostgreSQL. tests/citus.test.ts tests it on a Citus cluster.
+
 import { query } from '@bay-booking/service/database/database';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
 import { distribution } from '../src/database/distribution.ts';
 import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 import { isDistributed } from './support/lock-waits.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const distributedTables = [...distribution.colocated, ...distribution.independent];
 

@@ -1,13 +1,10 @@
 // Tests GET and HEAD /api/bookings/{id} (specification, "GET /api/bookings/{id}").
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const create = async () => {
   const { body, headers } = await system.call('POST', '/api/bookings', { body: bookingBody() });

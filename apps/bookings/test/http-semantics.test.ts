@@ -1,22 +1,22 @@
 // Tests what all endpoints have in common: the error envelope for every status, CORS, security headers, request ids and
 // rate limits (docs/behaviour.md, "Status codes").
+
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { query } from '@bay-booking/service/database/database';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
 import { malformedRequestResponse } from '../src/http/malformed-request.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { closeExtraSystems, createExtraSystem, createTestSystem } from './support/test-system.ts';
 
 afterEach(closeExtraSystems);
 
-let system: TestSystem;
+const system = useFixture(() => createTestSystem());
 beforeAll(async () => {
-  system = await createTestSystem();
   await system.call('GET', '/api/bookings');
 });
-afterAll(() => system.close());
 
 const paths = {
   '/api/bookings': ['POST', 'GET', 'HEAD'],

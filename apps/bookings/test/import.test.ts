@@ -1,21 +1,19 @@
 // Tests `npm run import -w apps/bookings` (docs/behaviour.md, "Import files").
+
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { ImportError } from '@bay-booking/common/import-document';
 import { query } from '@bay-booking/service/database/database';
 import { createTestDatabase } from '@bay-booking/testkit/database';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { places } from './support/places.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const facility = (fields: object = {}) => ({ id: 'fac-new', name: 'New Range', timeZone: 'Europe/Oslo', ...fields });
 const bay = (fields: object = {}) => ({

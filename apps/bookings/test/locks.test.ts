@@ -1,18 +1,16 @@
 // Checks which bays a write locks. A create locks its bay. An update locks its old and its new bay in the order of
 // their ids, and so does a move to another facility. This fixed order prevents deadlocks.
+
 import { type Database, errorCode, query } from '@bay-booking/service/database/database';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
 import { fields, pick, updateFields } from '../src/bookings/storage/columns.ts';
 import { bayStatements, separateWrites, singleStatementWrites } from '../src/bookings/storage/statements.ts';
 import { createBookingStore } from '../src/bookings/storage/store.ts';
 import { bookingBody } from './support/booking-requests.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const lockNotAvailable = '55P03';
 

@@ -1,14 +1,11 @@
 // Compares the overlap rule of the API with a naive one, for any two intervals (docs/behaviour.md, "Date-times").
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { errorCodes } from './support/booking-requests.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 interface Interval {
   readonly start: number;

@@ -1,15 +1,12 @@
-// Tests the endpoints for locations and bays (specification, "Booking locations" and "Booking bays").
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+// Tests the endpoints for locations and bays (specification, "Booking location" and "Booking bay").
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { baseUrl, createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const get = (path: string, token?: string) => system.call('GET', path, token ? { token } : {});
 const idsOf = ({ body }: { body: { items: { id: string }[] } }) => body.items.map(({ id }) => id);

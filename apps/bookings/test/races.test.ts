@@ -1,18 +1,16 @@
 // Tests concurrent requests for the same bookings, bays, ids and keys.
+
 import { query } from '@bay-booking/service/database/database';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { isDistributed } from './support/lock-waits.ts';
-import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { closeExtraSystems, createExtraSystem, createTestSystem } from './support/test-system.ts';
 
 afterEach(closeExtraSystems);
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   system.call('POST', '/api/bookings', { body, headers });

@@ -1,13 +1,10 @@
 // Tests PUT /api/bookings/{id} (specification, "PUT /api/bookings/{id}" and "Errors").
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
+const system = useFixture(() => createTestSystem());
 
 const create = async (fields: Record<string, unknown> = {}) => {
   const response = await system.call('POST', '/api/bookings', { body: bookingBody(fields) });

@@ -17,7 +17,10 @@ import {
 import { dirname, join } from 'node:path';
 import { claimPidFile, HeldByAnotherProcess, type PidFile } from '@bay-booking/postgres/pid-file';
 
-/** Creates the folder if needed and locks it. @throws {Error} if the folder cannot be used, or another launcher uses it */
+/**
+ * Creates the folder if needed and locks it.
+ * @throws {Error} if the folder cannot be used, or another launcher uses it
+ */
 export function lockDataFolder(folder: string): PidFile {
   try {
     makeFolder(folder);
@@ -29,7 +32,8 @@ export function lockDataFolder(folder: string): PidFile {
         `${owner === undefined ? '' : `, because it belongs to user ${owner}`} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
-  // If we are root, the server runs as another user and must be able to enter this folder. Every secret file in it has mode 0600.
+  // If we are root, the server runs as another user and must be able to enter this folder. Every secret file in it
+  // has mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
     return claimPidFile(join(folder, 'launcher.pid'));
@@ -41,7 +45,10 @@ export function lockDataFolder(folder: string): PidFile {
   }
 }
 
-/** Creates the folder and its parents. The option `recursive` of mkdir never ends below /proc, which accepts no new folders. */
+/**
+ * Creates the folder and its parents. The option `recursive` of mkdir never ends below /proc, which accepts no new
+ * folders.
+ */
 function makeFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
   if (dirname(folder) !== folder) makeFolder(dirname(folder));

@@ -57,8 +57,8 @@ export async function ensureDatabase(
 }
 
 /**
- * Stores the secrets of the first launcher on the server and returns them to every launcher. Several launchers may share a server,
- * and each must decrypt what another has encrypted. Only the administrator can read the table.
+ * Stores the secrets of the first launcher on the server and returns them to every launcher. Several launchers may
+ * share a server, and each must decrypt what another has encrypted. Only the administrator can read the table.
  */
 export async function shareSecrets<T extends object>(serverUrl: string, own: T): Promise<T> {
   let shared = own;
@@ -67,7 +67,9 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
     await client.query('select pg_advisory_xact_lock(1650545514)');
     await client.query('create schema if not exists bay_booking_launcher');
     await client.query(
-      'create table if not exists bay_booking_launcher.secrets (sole boolean primary key default true check (sole), value jsonb not null)',
+      `create table if not exists bay_booking_launcher.secrets (
+         sole boolean primary key default true check (sole), value jsonb not null
+       )`,
     );
     await client.query('insert into bay_booking_launcher.secrets (value) values ($1) on conflict do nothing', [own]);
     const { rows } = await client.query<{ value: T }>('select value from bay_booking_launcher.secrets');

@@ -5,7 +5,10 @@ import { namedPorts, type Settings } from './settings.ts';
 
 const READY_LIMIT_MS = 60_000;
 
-/** Waits up to `milliseconds` for services of a killed launcher to end. @throws {Error} with one line per port that is taken */
+/**
+ * Waits up to `milliseconds` for services of a killed launcher to end.
+ * @throws {Error} with one line per port that is taken
+ */
 export async function requireFreePorts(settings: Settings, milliseconds: number): Promise<void> {
   const deadline = Date.now() + milliseconds;
   for (;;) {

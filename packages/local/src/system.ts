@@ -61,7 +61,8 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     // The demo is loaded before the service starts, so that it is there as soon as /health/ready returns 200.
     if (settings.demo)
       await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
-    // Bookings fetches auth's keys when it starts. If auth were not ready, bookings would log a failure and wait before it tries again.
+    // Bookings fetches auth's keys when it starts. If auth were not ready, bookings would log a failure and wait
+    // before it tries again.
     if (app === 'bookings') await authReady.promise;
     commandSignal.throwIfAborted();
     const service = startService({

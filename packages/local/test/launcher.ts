@@ -1,5 +1,5 @@
-// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process that
-// it starts.
+// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process
+// that it starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,7 +12,8 @@ import { processState, signal, waitForEnd } from '@bay-booking/postgres/processe
 const root = join(import.meta.dirname, '../../..');
 const READY_LIMIT_MS = 60_000;
 
-export interface Place {
+/** The data folder and the ports of one system. */
+export interface Installation {
   dataDir: string;
   authPort: number;
   bookingsPort: number;
@@ -20,7 +21,7 @@ export interface Place {
   bookings: string;
 }
 
-export async function makePlace(): Promise<Place> {
+export async function createInstallation(): Promise<Installation> {
   const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];
   return {
     dataDir: mkdtempSync(join(tmpdir(), 'bay-booking-start-')),
@@ -42,16 +43,19 @@ export interface Launcher {
   signal(name: NodeJS.Signals): void;
 }
 
-export function launch(place: Place, options: { env?: Record<string, string>; npm?: boolean } = {}): Launcher {
+export function launch(
+  installation: Installation,
+  options: { env?: Record<string, string>; npm?: boolean } = {},
+): Launcher {
   const [command, args] = options.npm ? ['npm', ['start']] : [process.execPath, ['packages/local/start.js']];
   const { npm_lifecycle_event: _, NODE_OPTIONS: __, ...env } = process.env;
   const child = spawn(command as string, args as string[], {
     cwd: root,
     env: {
       ...env,
-      DATA_DIR: place.dataDir,
-      AUTH_PORT: String(place.authPort),
-      BOOKINGS_PORT: String(place.bookingsPort),
+      DATA_DIR: installation.dataDir,
+      AUTH_PORT: String(installation.authPort),
+      BOOKINGS_PORT: String(installation.bookingsPort),
       ...options.env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -90,7 +94,7 @@ export function launch(place: Place, options: { env?: Record<string, string>; np
 }
 
 /** The running launcher, services and PostgreSQL of a data folder, according to the pid files in it. */
-export function processesOf({ dataDir }: Place): number[] {
+export function processesOf({ dataDir }: Installation): number[] {
   const firstNumbers = (file: string) => {
     try {
       return readFileSync(join(dataDir, file), 'utf8').split('\n').map(Number.parseFloat).filter(Number.isInteger);
@@ -106,16 +110,16 @@ export function processesOf({ dataDir }: Place): number[] {
   ];
 }
 
-export const launcherPid = (place: Place) => processesOf(place)[0] as number;
+export const launcherPid = (installation: Installation) => processesOf(installation)[0] as number;
 
 export const running = (pids: readonly number[]) => pids.filter((pid) => processState(pid) === 'running');
 
-export async function cleanUp(place: Place, launchers: readonly Launcher[]): Promise<void> {
+export async function cleanUp(installation: Installation, launchers: readonly Launcher[]): Promise<void> {
   for (const launcher of launchers) launcher.signal('SIGTERM');
   await Promise.all(launchers.map(({ ended }) => ended));
-  for (const pid of running(processesOf(place))) {
+  for (const pid of running(processesOf(installation))) {
     signal(pid, 'SIGKILL');
     await waitForEnd(pid, 5_000);
   }
-  rmSync(place.dataDir, { recursive: true, force: true });
+  rmSync(installation.dataDir, { recursive: true, force: true });
 }

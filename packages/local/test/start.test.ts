@@ -9,35 +9,35 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { portIsFree } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
-import { waitForEnd } from '@bay-booking/postgres/processes';
+import { commandLine, waitForEnd } from '@bay-booking/postgres/processes';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import {
   cleanUp,
+  createInstallation,
+  type Installation,
   type Launcher,
   launch,
   launcherPid,
-  makePlace,
-  type Place,
   processesOf,
   running,
 } from './launcher.ts';
 
 const LIMIT_MS = 180_000;
 
-let place: Place;
+let installation: Installation;
 let launchers: Launcher[];
 
 beforeEach(async () => {
-  place = await makePlace();
+  installation = await createInstallation();
   launchers = [];
 });
 
-afterEach(() => cleanUp(place, launchers), LIMIT_MS);
+afterEach(() => cleanUp(installation, launchers), LIMIT_MS);
 
-function start(options: Parameters<typeof launch>[1] & { in?: Place } = {}): Launcher {
-  const launcher = launch(options.in ?? place, options);
+function start(options: Parameters<typeof launch>[1] & { in?: Installation } = {}): Launcher {
+  const launcher = launch(options.in ?? installation, options);
   launchers.push(launcher);
   return launcher;
 }
@@ -50,8 +50,14 @@ async function paste(launcher: Launcher): Promise<{ id: string; bayId: string }>
   return JSON.parse(stdout);
 }
 
+/** The command with which the start.sh of an app starts Node, without further flags. */
+function nodeCommand(app: 'auth' | 'bookings'): string {
+  const script = readFileSync(join(import.meta.dirname, `../../../apps/${app}/start.sh`), 'utf8');
+  return /^exec (node .*)$/m.exec(script)?.[1]?.replace(' "$@"', '') ?? 'no exec in start.sh';
+}
+
 async function token(): Promise<string> {
-  const response = await fetch(`${place.auth}/connect/token`, {
+  const response = await fetch(`${installation.auth}/connect/token`, {
     method: 'POST',
     headers: { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` },
     body: new URLSearchParams({
@@ -64,7 +70,7 @@ async function token(): Promise<string> {
 
 async function statusOfBooking(id: string): Promise<number> {
   const headers = { Authorization: `Bearer ${await token()}` };
-  return (await fetch(`${place.bookings}/api/bookings/${id}`, { headers })).status;
+  return (await fetch(`${installation.bookings}/api/bookings/${id}`, { headers })).status;
 }
 
 async function allEnd(pids: readonly number[]): Promise<void> {
@@ -80,18 +86,30 @@ describe('start and stop', () => {
       const booking = await paste(first);
       expect(booking.bayId).toBe('bay-n1-10');
       expect((await paste(first)).id).not.toBe(booking.id);
-      const pids = processesOf(place);
+      const pids = processesOf(installation);
       expect(pids).toHaveLength(4);
       first.signal('SIGTERM');
       expect(await first.ended).toBe(0);
       expect(running(pids)).toEqual([]);
-      expect(await portIsFree(place.authPort)).toBe(true);
-      expect(await portIsFree(place.bookingsPort)).toBe(true);
+      expect(await portIsFree(installation.authPort)).toBe(true);
+      expect(await portIsFree(installation.bookingsPort)).toBe(true);
       expect(first.errors()).toBe('');
 
       const second = start();
       await second.ready();
       expect(await statusOfBooking(booking.id)).toBe(200);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'the services run with the Node flags of their start.sh',
+    async () => {
+      const launcher = start();
+      await launcher.ready();
+      const [, auth, bookings] = processesOf(installation) as [number, number, number, number];
+      expect(commandLine(auth).trim()).toBe(nodeCommand('auth'));
+      expect(commandLine(bookings).trim()).toBe(nodeCommand('bookings'));
     },
     LIMIT_MS,
   );
@@ -105,10 +123,10 @@ describe('start and stop', () => {
           ({ ok }) => ok,
           () => false,
         );
-      while (!(await isReady(place.auth))) await pause(5);
+      while (!(await isReady(installation.auth))) await pause(5);
       const access = await token();
-      while (!(await isReady(place.bookings))) await pause(5);
-      const bays = await fetch(`${place.bookings}/api/booking-bays`, {
+      while (!(await isReady(installation.bookings))) await pause(5);
+      const bays = await fetch(`${installation.bookings}/api/booking-bays`, {
         headers: { Authorization: `Bearer ${access}` },
       });
       expect(((await bays.json()) as { total: number }).total).toBe(16);
@@ -121,13 +139,13 @@ describe('start and stop', () => {
     async () => {
       const first = start({ npm: true });
       await first.ready();
-      const pids = processesOf(place);
+      const pids = processesOf(installation);
       first.signal('SIGINT');
       await first.ended;
       await allEnd(pids);
       const second = start({ npm: true });
       await second.ready();
-      const others = processesOf(place);
+      const others = processesOf(installation);
       second.signal('SIGKILL');
       await allEnd(others);
       expect(running(others)).toEqual([]);
@@ -142,7 +160,7 @@ describe('start and stop', () => {
       await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
       launcher.signal('SIGTERM');
       expect(await launcher.ended).toBe(0);
-      expect(running(processesOf(place))).toEqual([]);
+      expect(running(processesOf(installation))).toEqual([]);
     },
     LIMIT_MS,
   );
@@ -152,7 +170,7 @@ describe('start and stop', () => {
     async () => {
       const launcher = start();
       await launcher.ready();
-      const pids = processesOf(place);
+      const pids = processesOf(installation);
       process.kill(pids[1] as number, 'SIGKILL');
       expect(await launcher.ended).toBe(1);
       expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
@@ -169,8 +187,8 @@ describe('after a kill -9 of the launcher', () => {
       const first = start();
       await first.ready();
       const { id } = await paste(first);
-      const pids = processesOf(place);
-      process.kill(launcherPid(place), 'SIGKILL');
+      const pids = processesOf(installation);
+      process.kill(launcherPid(installation), 'SIGKILL');
       const second = start();
       await second.ready();
       expect(running(pids)).toEqual([]);
@@ -184,8 +202,8 @@ describe('after a kill -9 of the launcher', () => {
     async () => {
       const launcher = start();
       await launcher.ready();
-      const pids = processesOf(place);
-      process.kill(launcherPid(place), 'SIGKILL');
+      const pids = processesOf(installation);
+      process.kill(launcherPid(installation), 'SIGKILL');
       await allEnd(pids);
     },
     LIMIT_MS,
@@ -194,14 +212,14 @@ describe('after a kill -9 of the launcher', () => {
 
 describe('errors with one clear line and exit code 1', () => {
   test('a port that is taken', async () => {
-    const other = createServer().listen(place.bookingsPort);
+    const other = createServer().listen(installation.bookingsPort);
     await once(other, 'listening');
     const launcher = start();
     const code = await launcher.ended;
     other.close();
     expect(code).toBe(1);
     expect(launcher.errors()).toBe(
-      `port ${place.bookingsPort} is taken: stop what listens there, or choose another with BOOKINGS_PORT\n`,
+      `port ${installation.bookingsPort} is taken: stop what listens there, or choose another with BOOKINGS_PORT\n`,
     );
     expect(launcher.output()).toBe('');
   });
@@ -214,7 +232,7 @@ describe('errors with one clear line and exit code 1', () => {
       const second = start();
       expect(await second.ended).toBe(1);
       expect(second.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
-      const elsewhere = { ...(await makePlace()), authPort: place.authPort };
+      const elsewhere = { ...(await createInstallation()), authPort: installation.authPort };
       const third = start({ in: elsewhere });
       expect(await third.ended).toBe(1);
       expect(third.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
@@ -256,9 +274,9 @@ describe('databases', () => {
     async () => {
       const launcher = start();
       await launcher.ready();
-      const secrets = JSON.parse(readFileSync(join(place.dataDir, 'secrets.json'), 'utf8'));
-      expect(statSync(join(place.dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
-      const port = readPostmaster(join(place.dataDir, 'postgres'))?.port;
+      const secrets = JSON.parse(readFileSync(join(installation.dataDir, 'secrets.json'), 'utf8'));
+      expect(statSync(join(installation.dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
+      const port = readPostmaster(join(installation.dataDir, 'postgres'))?.port;
       const connect = async (role: string, database: string) => {
         const client = new pg.Client(`postgres://${role}:${secrets.passwords[role]}@127.0.0.1:${port}/${database}`);
         await client.connect();
@@ -287,15 +305,15 @@ describe('databases', () => {
     'DATABASE_SERVER_URL names another server, for any DATA_DIR; NODE_ENV=production loads no demo',
     async () => {
       const server = await startEmbeddedPostgres({ fsync: false });
-      const elsewhere = { ...place, dataDir: join(place.dataDir, 'elsewhere') };
+      const elsewhere = { ...installation, dataDir: join(installation.dataDir, 'elsewhere') };
       try {
-        for (const where of [place, elsewhere]) {
+        for (const where of [installation, elsewhere]) {
           const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
           const launcher = start({ in: where, env });
           await launcher.ready();
           expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
           expect(launcher.output()).not.toContain('demo-');
-          expect((await fetch(`${place.auth}/connect/jwks`)).status).toBe(200);
+          expect((await fetch(`${installation.auth}/connect/jwks`)).status).toBe(200);
           launcher.signal('SIGTERM');
           expect(await launcher.ended).toBe(0);
         }

@@ -1,5 +1,5 @@
-// Finds initdb and postgres: in the platform package that npm installed, or, if that package is missing or does not run
-// here (musl), on the PATH.
+// Finds initdb and postgres: in the platform package that npm installed, or, if that package is missing or does not
+// run here (musl), on the PATH.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';

@@ -38,7 +38,8 @@ export async function ensureCluster(options: {
   const draft = `${data}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
-  // initdb reads the password as the server's account. The file is deleted afterwards, so that the account keeps no copy.
+  // initdb reads the password as the server's account. The file is deleted afterwards, so that the account keeps no
+  // copy.
   const handOver = `${data}.handover`;
   rmSync(handOver, { force: true });
   writeFileSync(handOver, `${password}\n`, { mode: 0o600 });

@@ -48,8 +48,8 @@ export function chooseDataLocation(requested: string, account: Account | undefin
       `user ${account.uid} owns ${requested} but cannot enter it: allow access to the folders above it (chmod a+x)`,
     );
   }
-  // The name is new each time. A user who removes DATA_DIR with its pointer file starts with empty data, and a checkout that was
-  // moved keeps its data.
+  // The name is new each time. A user who removes DATA_DIR with its pointer file starts with empty data, and a
+  // checkout that was moved keeps its data.
   const folder = known ? dirname(known) : mkdtempSync(join(systemFolder(), `${fingerprint(requested)}-`));
   const data = known ?? join(folder, basename(requested));
   mkdirSync(folder, { recursive: true });

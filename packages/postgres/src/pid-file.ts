@@ -42,7 +42,8 @@ export function claimPidFile(path: string): PidFile {
   throw new Error(`${path} could not be locked, because several processes tried at the same time`);
 }
 
-// Two processes may find the same stale file. After moving it away, each checks again that it did not move the new file of the other.
+// Two processes may find the same stale file. After moving it away, each checks again that it did not move the new
+// file of the other.
 function removeStale(path: string): void {
   const aside = `${path}.stale.${process.pid}`;
   try {

@@ -12,7 +12,9 @@ export interface Postmaster {
 
 const file = (data: string) => join(data, 'postmaster.pid');
 
-/** The file's lines are: pid, data directory, start time, port, socket directory, address, shared memory key, status. */
+/**
+ * The file's lines are: pid, data directory, start time, port, socket directory, address, shared memory key, status.
+ */
 export function readPostmaster(data: string): Postmaster | undefined {
   try {
     const lines = readFileSync(file(data), 'utf8').split('\n');
@@ -23,7 +25,9 @@ export function readPostmaster(data: string): Postmaster | undefined {
   }
 }
 
-/** Stops a server that a killed launcher left behind, and removes its file. Returns true if such a server was running. */
+/**
+ * Stops a server that a killed launcher left behind, and removes its file. Returns true if such a server was running.
+ */
 export async function clearOrphan(data: string): Promise<boolean> {
   const orphan = readPostmaster(data);
   if (!orphan) return false;

@@ -1,5 +1,6 @@
-// Runs a PostgreSQL server without installing it: initdb once, then `postgres` in its own process group, so that Ctrl-C
-// reaches the services first. A server that a killed launcher left behind is stopped before the next one starts.
+// Runs a PostgreSQL server without installing it: initdb once, then `postgres` in its own process group, so that
+// Ctrl-C reaches the services first. A server that a killed launcher left behind is stopped before the next one
+// starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -149,8 +150,8 @@ interface Run {
   environment: Record<string, string>;
 }
 
-// Two errors of the server are temporary: another program took the free port meanwhile, or processes of the previous server
-// still use its shared memory.
+// Two errors of the server are temporary: another program took the free port meanwhile, or processes of the previous
+// server still use its shared memory.
 async function startOnPort(run: Run, given: number | undefined): Promise<{ child: ChildProcess; port: number }> {
   const deadline = Date.now() + START_LIMIT_MS / 4;
   for (;;) {

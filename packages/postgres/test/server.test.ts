@@ -1,4 +1,5 @@
-// Tests the embedded server as a launcher uses it: start, stop, kill -9, leftovers of earlier runs, and error messages.
+// Tests the embedded server as a launcher uses it: start, stop, kill -9, leftovers of earlier runs, and error
+// messages.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -89,7 +90,7 @@ describe('a server that is started and stopped', () => {
     expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
-  test('listens only on the loopback address, requires a random password, and sorts in the same order everywhere', async () => {
+  test('listens only on loopback, requires a random password, and sorts in the same order everywhere', async () => {
     const { started } = await launch({ settings: { max_connections: 20 } });
     const [row] = await query(
       started.url,
@@ -149,7 +150,7 @@ describe('after a kill -9', () => {
 });
 
 describe('leftovers', () => {
-  test('a postmaster.pid with the id of an unrelated process neither prevents the start nor harms that process', async () => {
+  test('a postmaster.pid with the id of an unrelated process prevents no start and harms no process', async () => {
     const first = await launch();
     const text = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8');
     await end(first.child, 'SIGTERM');
@@ -201,7 +202,7 @@ describe('clear messages', () => {
 const asRoot = process.getuid?.() === 0;
 
 describe(`data below a folder that only ${asRoot ? 'root' : 'its owner'} may enter`, () => {
-  test('are kept, elsewhere when the server’s account cannot get there, and found again by the next start', async () => {
+  test('are stored elsewhere if the server’s account cannot enter it, and found by the next start', async () => {
     const closed = join(folder, 'closed');
     mkdirSync(closed, { mode: 0o700 });
     const inside = { dataDir: join(closed, 'postgres') };

@@ -1,3 +1,4 @@
+// Tests the parsers of environment variables, and that all errors are reported together.
 import { describe, expect, test } from '@jest/globals';
 import {
   baseUrl,

@@ -1,6 +1,5 @@
-// Reads the configuration of a service from environment variables into one typed, frozen object (docs/behaviour.md, "Configuration").
-// All errors are reported together. An empty variable counts as unset.
-
+// Reads the configuration of a service from environment variables into one typed, frozen object (docs/behaviour.md,
+// "Configuration"). All errors are reported together. An empty variable counts as unset.
 import { isIP } from 'node:net';
 import { createNetworkCheck } from './outbound/addresses.ts';
 
@@ -131,7 +130,10 @@ export const networks = (value: string): readonly string[] => {
 
 export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
 
-/** Parses `{scope_base}` and removes slashes from its end. Scopes contain it, so it must not contain spaces and quotes. */
+/**
+ * Parses `{scope_base}` and removes slashes from its end. Scopes contain it, so it must not contain spaces and
+ * quotes.
+ */
 export const scopeBase = (value: string): string => {
   const base = value.replace(/\/+$/, '');
   if (!/^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i.test(base) || !URL.canParse(base)) {
@@ -140,7 +142,9 @@ export const scopeBase = (value: string): string => {
   return base;
 };
 
-/** Parses the setting `trust proxy` of Express: true, false, a number of proxies, or a list of addresses and networks. */
+/**
+ * Parses the setting `trust proxy` of Express: true, false, a number of proxies, or a list of addresses and networks.
+ */
 export const trustProxy = (value: string): boolean | number | string => {
   if (/^\d+$/.test(value)) return Number(value);
   if (/^(true|false)$/.test(value)) return value === 'true';

@@ -1,5 +1,5 @@
-// Starts and stops a process. On SIGTERM or SIGINT a service finishes the requests in flight, closes its resources and exits with code 0
-// (docs/behaviour.md, "Start-up").
+// Starts and stops a process. On SIGTERM or SIGINT a service finishes the requests in flight, closes its resources
+// and exits with code 0 (docs/behaviour.md, "Start-up").
 import { drainTimeout, type HttpServer, type HttpServerOptions, startHttpServer } from './http/server.ts';
 import type { Logger } from './logging.ts';
 
@@ -38,7 +38,8 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   };
   for (const signal of signals) process.off(signal, exitImmediately);
   process.off('disconnect', exitImmediately);
-  // `on` and not `once`: Ctrl-C under npm sends two signals, and the default action of the second one would abort requests in flight.
+  // `on` and not `once`: Ctrl-C under npm sends two signals, and the default action of the second one would abort
+  // requests in flight.
   for (const signal of signals) process.on(signal, () => void stop(signal));
   if (process.channel) {
     process.once('disconnect', () => void stop('parent process is gone'));
@@ -62,7 +63,9 @@ export function runCommand(main: () => Promise<void>): void {
   });
 }
 
-/** Runs the `main` of a service. Signals also end a service that is still starting, even as process 1 of a container. */
+/**
+ * Runs the `main` of a service. Signals also end a service that is still starting, even as process 1 of a container.
+ */
 export function runService(main: () => Promise<void>): void {
   for (const signal of signals) process.on(signal, exitImmediately);
   process.on('disconnect', exitImmediately);

@@ -1,3 +1,4 @@
+// Tests the format of log lines, and what they leave out.
 import { Writable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { createLogger } from './logging.ts';

@@ -1,4 +1,5 @@
-// Creates the Prometheus registry of a service with the rate, errors and duration of its requests and the metrics of its process.
+// Creates the Prometheus registry of a service with the rate, errors and duration of its requests and the metrics of
+// its process.
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { failedLogWrites } from './logging.ts';
 
@@ -6,7 +7,9 @@ export type { Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
-  /** `route` is a template such as `/api/bookings/{id}`: paths would create endless labels. `duration` is in seconds. */
+  /**
+   * `route` is a template such as `/api/bookings/{id}`: paths would create endless labels. `duration` is in seconds.
+   */
   readonly observeRequest: (method: string, route: string, status: number, duration: number) => void;
   /** `code` is that of a problem, such as BOOK00002. */
   readonly countProblem: (method: string, route: string, code: string) => void;

@@ -1,3 +1,4 @@
+// Tests the metrics of the connection pool and of failed statements.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { collectDatabaseMetrics, connectDatabase, type Database } from '../src/database/database.ts';

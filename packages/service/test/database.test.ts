@@ -1,3 +1,4 @@
+// Tests the database client on a server that is slow, silent or unavailable.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';

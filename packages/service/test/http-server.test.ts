@@ -1,3 +1,4 @@
+// Tests the responses to malformed and unusual HTTP requests on a raw connection.
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
@@ -36,7 +37,7 @@ describe('a malformed request', () => {
     expect(response.split('\r\n\r\n')[1]).toBe(`malformed: ${status}`);
   });
 
-  test('behind a valid one on the same connection gets a response of its own', async () => {
+  test('after a valid one on the same connection does not disturb the response to the valid one', async () => {
     const response = await send('GET / HTTP/1.1\r\nHost: a\r\n\r\nHELLO\r\n\r\n');
     expect(response).toMatch(/^HTTP\/1\.1 200 /);
     expect(response).toMatch(/handled/);

@@ -1,3 +1,4 @@
+// Tests health checks, request ids, metrics and error handling of the HTTP app.
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import request from 'supertest';

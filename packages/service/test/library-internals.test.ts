@@ -1,5 +1,6 @@
 // Checks the behaviour of knex and pg that src/database relies on and that their documentation does not promise
-// (docs/decisions/0011-internals-of-knex-and-pg.md). Without it, an upgrade could fail in ways that are hard to explain.
+// (docs/decisions/0011-internals-of-knex-and-pg.md). Without it, an upgrade could fail in ways that are hard to
+// explain.
 import { createRequire } from 'node:module';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

@@ -1,3 +1,4 @@
+// Tests how a process starts, and how it stops on a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';

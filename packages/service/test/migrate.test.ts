@@ -1,4 +1,5 @@
-// `migrate` can run twice, from two hosts at the same time, and again after an interruption (docs/behaviour.md, "Start-up").
+// `migrate` can run twice, from two hosts at the same time, and again after an interruption (docs/behaviour.md,
+// "Start-up").
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Tests the connection pool without a database.
 import { describe, expect, test } from '@jest/globals';
 import { Pool, type PooledConnection } from '../src/database/pool.ts';
 

@@ -1,3 +1,4 @@
+// Tests transactions: results, rollback and errors.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { connectDatabase, type Database, isUnavailable, query } from '../src/database/database.ts';

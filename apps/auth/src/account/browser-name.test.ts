@@ -1,3 +1,4 @@
+// Tests how the account page names browsers by their User-Agent.
 import { expect, test } from '@jest/globals';
 import { describeBrowser } from './browser-name.ts';
 

@@ -1,3 +1,4 @@
+// Tests which paths are accepted as targets of a redirect after sign-in.
 import { expect, test } from '@jest/globals';
 import { localPath } from './local-path.ts';
 

@@ -1,3 +1,4 @@
+// Tests how pages show times, durations and waiting times.
 import { expect, test } from '@jest/globals';
 import { formatDuration, formatTime, formatWait } from './time-format.ts';
 

@@ -1,5 +1,5 @@
-// The pages that oidc-provider shows itself: errors that cannot be sent to the client, and signing out at the request of
-// a client (OpenID Connect RP-Initiated Logout 1.0).
+// The pages that oidc-provider shows itself: errors that cannot be sent to the client, and signing out at the request
+// of a client (OpenID Connect RP-Initiated Logout 1.0).
 import type { IncomingMessage } from 'node:http';
 import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';

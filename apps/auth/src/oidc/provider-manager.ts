@@ -1,6 +1,6 @@
 // Keeps the current oidc-provider instance, and replaces it when the signing keys change. The library reads its keys
-// only once. A provider has no other state of its own, because everything is in the database, so a new provider with
-// the new keys can take over between two requests. signing-keys/schedule.ts explains the rotation.
+// only once. Everything else is in the database, so a new provider with the new keys can take over between two
+// requests. signing-keys/schedule.ts explains the rotation.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';

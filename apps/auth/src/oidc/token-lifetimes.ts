@@ -24,7 +24,7 @@ export function createTokenLifetimes({
     refreshToken: refreshTokenTtl,
     /** The time that a user has for sign-in and consent. */
     interaction: 3600,
-    /** Ends every series of refreshes, however often the client refreshes. */
+    /** The lifetime of a grant. Refreshing does not extend it. */
     grant: Math.max(year, refreshTokenTtl),
     /** The longest lifetime of all signed tokens. Their signing key must stay published for as long. */
     longestSigned: Math.max(accessTokenTtl, idToken),

@@ -46,7 +46,8 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
     async hasDueChange(): Promise<boolean> {
       const rows = await query(
         db,
-        "select 1 as due from signing_key where (state = 'next' and signs_from <= now()) or delete_after <= now() limit 1",
+        `select 1 as due from signing_key
+          where (state = 'next' and signs_from <= now()) or delete_after <= now() limit 1`,
       );
       return rows.length > 0;
     },
@@ -75,7 +76,10 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       });
     },
 
-    /** Deletes a retired key at once, for example because it leaked. Returns false if there is no such retired key. */
+    /**
+     * Deletes a retired key before its time, for example because it leaked. Returns false if there is no such retired
+     * key.
+     */
     async deleteRetired(kid: string): Promise<boolean> {
       const rows = await query(db, "delete from signing_key where kid = $1 and state = 'retired' returning kid", [kid]);
       return rows.length > 0;

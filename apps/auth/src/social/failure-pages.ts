@@ -29,8 +29,6 @@ const messages: Readonly<Record<Failure, (provider: string) => { status: number;
   }),
 };
 
-export type FailurePages = ReturnType<typeof createFailurePages>;
-
 export function createFailurePages({ site, providers }: { site: Site; providers: SocialProviders }) {
   return {
     show(

@@ -2,17 +2,16 @@
 // responses that reveal whether an account exists (RFC 9700 sections 4.11 and 4.16; OWASP ASVS 5 chapters V3, V6 and
 // V7).
 
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, player, webCallback } from '../flows.ts';
 import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startForRelyingParty({ LOCKOUT_ACCOUNT_FAILURES: '1000', LOCKOUT_ADDRESS_FAILURES: '1000' });
-});
-afterAll(() => server.close());
+const server = useFixture(() =>
+  startForRelyingParty({ LOCKOUT_ACCOUNT_FAILURES: '1000', LOCKOUT_ADDRESS_FAILURES: '1000' }),
+);
 
 const web = { client_id: 'demo-web', redirect_uri: webCallback, response_type: 'code', scope: 'openid', state: 'st' };
 const markup = '"><script>alert(1)</script>';

@@ -1,18 +1,16 @@
 // Tests attacks on the protocol: RFC 9700 (Best Current Practice for OAuth 2.0 Security) sections 2 and 4, RFC 6749
 // section 10. docs/security.md lists which item each test covers. attacks-pages.test.ts tests attacks on pages and
 // sessions.
+
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
 import { exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
-import { type AuthServer, basic, scopes, statusAndBody } from '../auth-server.ts';
+import { basic, scopes, statusAndBody } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, pkce, player, webCallback } from '../flows.ts';
 import { startForRelyingParty } from './relying-party.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startForRelyingParty();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startForRelyingParty());
 
 const web = {
   client_id: 'demo-web',

@@ -2,8 +2,9 @@
 // (OpenID Connect RP-Initiated Logout 1.0). Each test has the name of a module of the suite; docs/conformance.md
 // lists the results.
 
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
 import type { AuthServer } from '../auth-server.ts';
 import {
@@ -14,11 +15,7 @@ import {
   startForRelyingParty,
 } from './relying-party.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startForRelyingParty();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startForRelyingParty());
 
 const metadataOf = async (from: AuthServer): Promise<Record<string, unknown>> => {
   const response = await fetch(`${from.origin}/.well-known/openid-configuration`);

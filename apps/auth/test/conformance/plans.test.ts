@@ -1,16 +1,12 @@
 // Runs the OpenID conformance plans "basic", "implicit", "form post basic" and "form post implicit", for a provider
 // with discovery and static clients (OpenID Connect Core section 15.1). Each test has the name of a module of the
 // suite; docs/conformance.md lists the results.
-import { afterAll, beforeAll, describe, test } from '@jest/globals';
-import type { AuthServer } from '../auth-server.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, test } from '@jest/globals';
 import { type ModuleName, modules } from './modules.ts';
 import { createRelyingParty, startForRelyingParty, type Variant } from './relying-party.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startForRelyingParty();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startForRelyingParty());
 
 const forEveryResponseType: readonly ModuleName[] = [
   'oidcc-server',

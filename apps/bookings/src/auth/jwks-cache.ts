@@ -33,11 +33,14 @@ export interface JwksCacheOptions {
   readonly timeout?: number;
   readonly refreshInterval?: number;
   /**
-   * How many fetches unknown kids can cause per minute. Without a limit, anybody could flood the authorization server.
+   * The time between two fetches for unknown kids, after a burst of five. Without a limit, anybody could flood the
+   * authorization server. The time is short, so that tokens with made-up kids delay the fetch of a new key for less
+   * time than auth waits between publishing a key and signing with it (KEY_PUBLISH_DELAY).
    */
-  readonly maxUnknownKidsPerMinute?: number;
+  readonly unknownKidInterval?: number;
 }
 
+const maxUnknownKidBurst = 5;
 const minRetryDelay = 500;
 const maxRetryDelay = 30_000;
 /** Without keys every request fails, so the cache retries at least every 2 s. */
@@ -50,7 +53,7 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
     onFetchError,
     timeout = 4_000,
     refreshInterval = 300_000,
-    maxUnknownKidsPerMinute = 12,
+    unknownKidInterval = 5_000,
   } = options;
   let keys: VerificationKeys = new Map();
   let fetchedAt: number | undefined;
@@ -92,12 +95,15 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
   };
 
   // This limit is synchronous, unlike RateLimiterMemory, so that all requests with a new key join the first fetch.
-  let unknownKidTimes: number[] = [];
+  // It is a token bucket: one fetch becomes available per interval.
+  let availableFetches = maxUnknownKidBurst;
+  let countedAt = performance.now();
   const mayFetchForUnknownKid = (): boolean => {
-    const minuteAgo = performance.now() - 60_000;
-    unknownKidTimes = unknownKidTimes.filter((time) => time > minuteAgo);
-    if (unknownKidTimes.length >= maxUnknownKidsPerMinute) return false;
-    unknownKidTimes.push(performance.now());
+    const now = performance.now();
+    availableFetches = Math.min(maxUnknownKidBurst, availableFetches + (now - countedAt) / unknownKidInterval);
+    countedAt = now;
+    if (availableFetches < 1) return false;
+    availableFetches -= 1;
     return true;
   };
 

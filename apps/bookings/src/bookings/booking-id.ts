@@ -1,7 +1,7 @@
 // Creates booking ids, and finds the facilities that an id probably belongs to.
 //
 // A booking id is a UUID of version 7 (RFC 9562). Its last 16 bits are a tag, which is derived from the id of the
-// facility where the booking was created. A client sends the booking id alone, and the tag tells which of its
+// facility where the booking was created. A client sends the booking id alone, and the tag shows which of its
 // facilities to search first. The tag grants no access. A booking that moved to another facility keeps its id, so the
 // tag can be wrong.
 import { createHash, randomBytes } from 'node:crypto';

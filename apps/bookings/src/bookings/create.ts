@@ -128,7 +128,9 @@ export function createBookingCreator({
     { externalBookingId }: ErrorContext,
     { holdId, isExternalIdUsed = false }: { readonly holdId: string | undefined; readonly isExternalIdUsed?: boolean },
   ): Promise<readonly Conflict[]> {
-    const isUsed = isExternalIdUsed || (externalBookingId !== '' && (await store.isExternalIdUsed(externalBookingId)));
+    // External ids are unique over all facilities. A token that names none of them must not learn which ids exist.
+    const mayKnow = requested.bay !== undefined && externalBookingId !== '';
+    const isUsed = isExternalIdUsed || (mayKnow && (await store.isExternalIdUsed(externalBookingId)));
     const conflicts = await findConflicts(requested, { store, rules }, { holdId });
     return isUsed ? [{ code: 'BOOK00001', moreInfo: '' }, ...conflicts] : conflicts;
   }

@@ -1,8 +1,8 @@
 // Validates a requested booking, and explains why the database refused it.
 //
-// A response reports all errors that can be found (docs/behaviour.md, "Validation"). Most of them are found here. The
-// database decides about other bookings and the state of the bay, and is asked for the reasons after it refused a
-// write.
+// A response reports all errors that can be found (docs/behaviour.md, "Validation"). Most of them are found here. Only
+// the statement that writes the booking checks other bookings and the state of the bay. If it writes nothing, a query
+// finds the reasons.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { findRefusal } from '../availability/rule.ts';

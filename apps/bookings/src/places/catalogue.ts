@@ -1,6 +1,6 @@
 // Caches which facility each bay and each location belongs to.
 //
-// Nearly every request needs this, and only imports change it. An entry holds the bays and locations of one facility
+// Nearly every request needs this, and only imports change it. An entry contains the bays and locations of one facility
 // for a minute. A bay or location that no entry contains is looked up in the database, because it can be new. Bays and
 // locations never change their facility, so an entry is never wrong about those that it contains. Whether a bay can be
 // booked is not cached; the statement that writes the booking checks it.

@@ -47,6 +47,7 @@ export interface TestSystemOptions {
   readonly issuer?: {
     readonly timeout?: number;
     readonly refreshInterval?: number;
+    readonly unknownKidInterval?: number;
     readonly slowMilliseconds?: number;
   };
   /** Uses the database and the issuer of this system, as a second instance of the service does. */

@@ -4,7 +4,10 @@ import { Batch, type BatchCallback, type PreparedStatements, type TypeParsers } 
 import type { PooledConnection } from './pool.ts';
 import { type InspectError, isSchemaRelated } from './schema-version.ts';
 
-/** SQL with the placeholders $1, $2 …, its values and, unless pg's default conversions are right, the conversions of its columns. */
+/**
+ * SQL with the placeholders $1, $2 …, its values and, unless pg's default conversions are right, the conversions of
+ * its columns.
+ */
 export type Statement = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
 
 export interface ConnectionOptions {
@@ -96,9 +99,10 @@ export class Connection implements PooledConnection {
   }
 
   /**
-   * An overdue response may still arrive and must not be taken for the response to the next statement. Therefore the connection is
-   * closed, which fails the statement. `query_timeout` of pg keeps the connection open. It also needs a timer for every statement, whose
-   * closure keeps the objects of the request alive for so long that the heap doubles (235 instead of 119 MB).
+   * An overdue response may still arrive and must not be taken for the response to the next statement. Therefore the
+   * connection is closed, which fails the statement. `query_timeout` of pg keeps the connection open. It also needs a
+   * timer for every statement, whose closure keeps the objects of the request alive for so long that the heap doubles
+   * (235 instead of 119 MB).
    */
   closeIfOverdue(now: number): void {
     if (this.#sentAt > 0 && now - this.#sentAt > this.#options.queryTimeout) void this.close();
@@ -115,7 +119,10 @@ export class Connection implements PooledConnection {
   }
 }
 
-/** PostgreSQL keeps a prepared statement as long as the connection, so SQL with endless variants must not get endless names. */
+/**
+ * PostgreSQL keeps a prepared statement as long as the connection, so SQL with endless variants must not get endless
+ * names.
+ */
 const maxNames = 500;
 const names = new Map<string, string>();
 

@@ -1,5 +1,5 @@
-// Connects to PostgreSQL and runs queries. This module, transaction.ts, migrate.ts and distribute.ts are the interface of this folder;
-// the other modules are internal (docs/decisions/0011).
+// Connects to PostgreSQL and runs queries. This module, transaction.ts, migrate.ts and distribute.ts are the
+// interface of this folder; the other modules are internal (docs/decisions/0011).
 import knex from 'knex';
 import type { TypeParsers } from './batch.ts';
 import { Connection } from './connection.ts';
@@ -20,9 +20,14 @@ export interface DatabaseOptions {
   readonly poolMax?: number;
   /** `false` if a PgBouncer older than 1.21 is in transaction mode, which does not support prepared statements. */
   readonly prepared?: boolean;
-  /** How long one statement may take, in ms. The `statement_timeout` of the database role should be a little shorter. */
+  /**
+   * How long one statement may take, in ms. The `statement_timeout` of the database role should be a little shorter.
+   */
   readonly queryTimeout?: number;
-  /** With the migrations of the service, `isUnavailable` is true for errors of a schema that does not fit this release. */
+  /**
+   * With the migrations of the service, `isUnavailable` is true for errors of a schema that does not fit this
+   * release.
+   */
   readonly migrationsDirectory?: string;
 }
 
@@ -57,8 +62,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Runs one statement with the placeholders $1, $2 … and returns its rows. A query built by knex costs six times as much CPU.
- * `types` replaces pg's conversions of column values.
+ * Runs one statement with the placeholders $1, $2 … and returns its rows. A query built by knex costs six times as
+ * much CPU. `types` replaces pg's conversions of column values.
  */
 export function query<Row extends object>(
   db: Queryable,
@@ -86,7 +91,10 @@ export function onFailure(db: Database, listener: (error: unknown) => void): voi
   poolOf(db).on('failure', listener);
 }
 
-/** Runs `work`, and once more if PostgreSQL has rolled its transaction back because of a deadlock or a serialization failure. */
+/**
+ * Runs `work`, and once more if PostgreSQL has rolled its transaction back because of a deadlock or a serialization
+ * failure.
+ */
 export async function retryOnce<T>(db: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,5 +1,5 @@
-// Distributes tables over the nodes of a Citus cluster, as docs/operations/scale.md describes.
-// Tables that are already distributed stay as they are, and an interrupted run can be repeated. A plain PostgreSQL is left alone.
+// Distributes tables over the nodes of a Citus cluster, as docs/operations/scale.md describes. Tables that are
+// already distributed stay as they are, and an interrupted run can be repeated. A plain PostgreSQL is left alone.
 import pg from 'pg';
 import { readMigrations, retryOnLockTimeout, withMigrationLock } from './migrate.ts';
 
@@ -28,7 +28,8 @@ export interface DistributeOptions {
 
 /**
  * Returns the names of the tables that this call has distributed, or undefined where Citus is not installed.
- * @throws {Error} if the schema is not that of this release, if no node accepts rows, or if a table has another distribution column
+ * @throws {Error} if the schema is not that of this release, if no node accepts rows, or if a table has another
+ * distribution column
  */
 export async function distribute(options: DistributeOptions): Promise<readonly string[] | undefined> {
   const { url, directory, distribution, log = () => {} } = options;
@@ -89,8 +90,8 @@ async function requireNode(client: pg.Client): Promise<void> {
 }
 
 /**
- * By default Citus applies `set local lock_timeout` on the coordinator only. This setting of the database also sends it to the worker
- * nodes. It takes effect for sessions that start afterwards.
+ * By default Citus applies `set local lock_timeout` on the coordinator only. This setting of the database also sends
+ * it to the worker nodes. It takes effect for sessions that start afterwards.
  */
 async function propagateSettings(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
@@ -111,8 +112,8 @@ async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<strin
 }
 
 /**
- * Distributes all the given tables or, after an error, none of them, because foreign keys connect them. Writers wait during this time,
- * readers do not.
+ * Distributes all the given tables or, after an error, none of them, because foreign keys connect them. Writers wait
+ * during this time, readers do not.
  */
 async function distributeTables(
   client: pg.Client,
@@ -121,7 +122,8 @@ async function distributeTables(
 ): Promise<void> {
   await client.query('begin');
   try {
-    // The creation of a booking locks referencing tables before the tables that they reference. The same order here avoids deadlocks.
+    // The creation of a booking locks referencing tables before the tables that they reference. The same order here
+    // avoids deadlocks.
     const names = tables.map(({ table }) => table).toReversed();
     await client.query(`lock table ${names.join(', ')} in exclusive mode`);
     for (const { table, column } of tables) {
@@ -139,7 +141,10 @@ async function distributeTables(
   }
 }
 
-/** Citus copies the rows to the nodes and leaves the originals, which nobody can see any more, on the coordinator's disk. */
+/**
+ * Citus copies the rows to the nodes and leaves the originals, which nobody can see any more, on the coordinator's
+ * disk.
+ */
 async function removeLocalRows(client: pg.Client, { colocated, independent }: Distribution): Promise<void> {
   for (const { table } of [...colocated, ...independent]) {
     const { rows } = await client.query('select pg_relation_size($1::regclass) > 0 as has_rows', [table]);

@@ -1,8 +1,8 @@
 // Classifies the errors of PostgreSQL and of the connection to it.
 
 /**
- * SQLSTATEs of a transaction that PostgreSQL has rolled back and that may succeed when it is repeated: a serialization failure, a
- * deadlock, and CIINF of Citus for rows that have just moved to another node.
+ * SQLSTATEs of a transaction that PostgreSQL has rolled back and that may succeed when it is repeated: a
+ * serialization failure, a deadlock, and CIINF of Citus for rows that have just moved to another node.
  */
 const transactionConflicts = new Set(['40001', '40P01', 'CIINF']);
 
@@ -26,8 +26,9 @@ const transientErrors = new Set([
 ]);
 
 /**
- * Classes of SQLSTATEs that are transient: 08 connection exceptions, 28 failed authentication, 53 insufficient resources (such as too
- * many connections), 57P operator intervention (such as a shutdown), and 58 errors outside PostgreSQL (such as a lost Citus worker).
+ * Classes of SQLSTATEs that are transient: 08 connection exceptions, 28 failed authentication, 53 insufficient
+ * resources (such as too many connections), 57P operator intervention (such as a shutdown), and 58 errors outside
+ * PostgreSQL (such as a lost Citus worker).
  */
 const transientClasses = /^(08|28|53|57P|58)/;
 

@@ -2,7 +2,10 @@
 
 const escapedNul = '\\u0000';
 
-/** PostgreSQL's text cannot contain NUL characters, which any request parameter may contain, so they are removed from strings. */
+/**
+ * PostgreSQL's text cannot contain NUL characters, which any request parameter may contain, so they are removed from
+ * strings.
+ */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);
   if (!text.includes(escapedNul)) return text;

@@ -1,6 +1,6 @@
-// Applies the numbered SQL files of a directory to a database, in order and each one once (docs/behaviour.md, "Start-up").
-// An advisory lock of the session allows runs from several hosts at the same time. A session lock does not work through a connection
-// pooler, so the URL must lead directly to PostgreSQL.
+// Applies the numbered SQL files of a directory to a database, in order and each one once (docs/behaviour.md,
+// "Start-up"). An advisory lock of the session allows runs from several hosts at the same time. A session lock does
+// not work through a connection pooler, so the URL must lead directly to PostgreSQL.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,6 +14,22 @@ export interface Migration {
   readonly checksum: string;
 }
 
+export interface AppliedMigration {
+  readonly version: number;
+  readonly name: string;
+}
+
+/**
+ * Returns why this release cannot use the schema, or undefined if it can. `expected` is the number of migrations of
+ * this release. Migrations of a later release do no harm if they are named `expand_…`: the instances of this release
+ * continue to serve during an upgrade.
+ */
+export function schemaMismatch(applied: readonly AppliedMigration[], expected: number): string | undefined {
+  if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
+  const breaking = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
+  return breaking && `schema version ${breaking.version} is newer than ${expected}: this release is too old`;
+}
+
 export interface MigrateOptions {
   readonly url: string;
   readonly directory: string;
@@ -22,8 +38,8 @@ export interface MigrateOptions {
 
 const advisoryLock = 4_206_912_021;
 /**
- * A file whose first line is this comment runs outside a transaction, because PostgreSQL forbids CREATE INDEX CONCURRENTLY inside one.
- * Such a file must be safe to run again after an interruption.
+ * A file whose first line is this comment runs outside a transaction, because PostgreSQL forbids CREATE INDEX
+ * CONCURRENTLY inside one. Such a file must be safe to run again after an interruption.
  */
 const noTransaction = '-- no transaction';
 const lockNotAvailable = '55P03';
@@ -54,7 +70,8 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
   return withMigrationLock(url, 'migrate', async (client) => {
     await client.query(
       `create table if not exists schema_migration (
-         version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now()
+         version int primary key, name text not null, checksum text not null,
+         applied_at timestamptz not null default now()
        )`,
     );
     const { rows } = await client.query<{ version: number; checksum: string }>(
@@ -88,7 +105,8 @@ export async function withMigrationLock<T>(
   try {
     await client.query('set statement_timeout = 0');
     await acquireMigrationLock(client);
-    // A statement that waits for a table lock blocks every later query on that table, so it gives up soon and is repeated.
+    // A statement that waits for a table lock blocks every later query on that table, so it gives up soon and is
+    // repeated.
     await client.query("set lock_timeout = '3s'");
     return await work(client);
   } finally {
@@ -97,8 +115,9 @@ export async function withMigrationLock<T>(
 }
 
 /**
- * Polls for the lock instead of waiting for it: CREATE INDEX CONCURRENTLY waits for every open statement of other sessions, so the
- * session that builds an index and a session that waits inside `pg_advisory_lock` would wait for each other.
+ * Polls for the lock instead of waiting for it: CREATE INDEX CONCURRENTLY waits for every open statement of other
+ * sessions, so the session that builds an index and a session that waits inside `pg_advisory_lock` would wait for
+ * each other.
  */
 async function acquireMigrationLock(client: pg.Client): Promise<void> {
   for (;;) {
@@ -162,8 +181,8 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
 }
 
 /**
- * Drops the invalid indexes that the SQL names. An interrupted CREATE INDEX CONCURRENTLY leaves an index that PostgreSQL maintains but
- * never uses, and `if not exists` would accept this index.
+ * Drops the invalid indexes that the SQL names. An interrupted CREATE INDEX CONCURRENTLY leaves an index that
+ * PostgreSQL maintains but never uses, and `if not exists` would accept this index.
  */
 async function dropInvalidIndexes(client: pg.Client, sql: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>(

@@ -1,7 +1,8 @@
 // A bounded pool of connections, used by our own queries and, as its `connectionPool`, by knex (docs/decisions/0011).
 //
-// With tarn, the pool of knex, a query costs 39 instead of 31 µs of CPU: for every statement, tarn creates a promise, a timer and an
-// asynchronous check. This pool returns an idle connection synchronously, and a single timer watches everything that can take too long.
+// With tarn, the pool of knex, a query costs 39 instead of 31 µs of CPU: for every statement, tarn creates a promise,
+// a timer and an asynchronous check. This pool returns an idle connection synchronously, and a single timer watches
+// everything that can take too long.
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -148,7 +149,8 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
         (error: unknown) => {
           this.#opening -= 1;
           this.emit('failure', error);
-          // While other connections are open, callers wait for one of those: the server may merely have reached its own maximum.
+          // While other connections are open, callers wait for one of those: the server may merely have reached its
+          // own maximum.
           if (this.#open.size === 0) {
             this.#waiters.shift()?.reject(error);
             this.#openMissing();

@@ -5,23 +5,7 @@
 // whose database is not migrated is unavailable (503), and a wrong statement is an internal error (500).
 import pg from 'pg';
 import { errorCode, markAsUnavailable } from './errors.ts';
-import { readMigrations } from './migrate.ts';
-
-export interface AppliedMigration {
-  readonly version: number;
-  readonly name: string;
-}
-
-/**
- * Returns why this release cannot use the schema, or undefined if it can. `expected` is the number of migrations of
- * this release. Migrations of a later release do no harm if they are named `expand_…`: the instances of this release
- * continue to serve during an upgrade.
- */
-export function schemaMismatch(applied: readonly AppliedMigration[], expected: number): string | undefined {
-  if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
-  const breaking = applied.slice(expected).find(({ name }) => !name.startsWith('expand_'));
-  return breaking && `schema version ${breaking.version} is newer than ${expected}: this release is too old`;
-}
+import { type AppliedMigration, readMigrations, schemaMismatch } from './migrate.ts';
 
 /** Class 42 (syntax error or access rule violation) and 3F (invalid schema name): errors that no data can cause. */
 const schemaRelatedErrors = /^(42|3F)/;
@@ -35,8 +19,8 @@ export function isSchemaRelated(error: unknown): boolean {
 }
 
 /**
- * Errors that occur together share one check, so that at most one check runs at a time. The check opens a connection of
- * its own, because the pool may be exhausted.
+ * Errors that occur together share one check, so that at most one check runs at a time. The check opens a connection
+ * of its own, because the pool may be exhausted.
  */
 export function createErrorInspector(url: string, migrationsDirectory: string): InspectError {
   let check: Promise<boolean> | undefined;

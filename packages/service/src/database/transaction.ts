@@ -1,5 +1,5 @@
-// Runs several statements in one transaction. `begin` is sent together with the first statements, so that a transaction whose statements
-// are known in advance takes two round trips.
+// Runs several statements in one transaction. `begin` is sent together with the first statements, so that a
+// transaction whose statements are known in advance takes two round trips.
 import type { Result } from './batch.ts';
 import type { Connection, Statement } from './connection.ts';
 import {
@@ -13,12 +13,14 @@ import {
 
 export type { Statement } from './connection.ts';
 
-/** Sends the statements together and returns the rows of each. If one fails, the statements after it are not executed. */
+/**
+ * Sends the statements together and returns the rows of each. If one fails, the statements after it are not executed.
+ */
 export type Run = <Rows extends readonly object[][]>(...statements: readonly Statement[]) => Promise<Rows>;
 
 /**
- * Runs `work` in a transaction. An error of `work` rolls it back. After an error of the commit itself, it is unknown whether the
- * transaction was committed. Inside a transaction of knex, the new one is a savepoint.
+ * Runs `work` in a transaction. An error of `work` rolls it back. After an error of the commit itself, it is unknown
+ * whether the transaction was committed. Inside a transaction of knex, the new one is a savepoint.
  */
 export async function inTransaction<T>(db: Database, work: (run: Run) => Promise<T>): Promise<T> {
   const pool = findPool(db);
@@ -28,7 +30,7 @@ export async function inTransaction<T>(db: Database, work: (run: Run) => Promise
   try {
     const result = await work(runOn(connection, 'begin'));
     const [commit] = await sendAll(connection, [['commit']]);
-    // PostgreSQL answers ROLLBACK to the commit of a transaction in which a statement has failed.
+    // If a statement has failed, PostgreSQL rolls back instead of committing and returns the tag ROLLBACK.
     if (commit?.command !== 'COMMIT') throw new Error('the transaction had failed before its end');
     return result;
   } catch (error) {
@@ -49,7 +51,10 @@ export interface ReadOnlyTransaction {
   readonly close: () => void;
 }
 
-/** Begins a read-only transaction, which reserves a connection until `close`. The first statements must be sent with `run`. */
+/**
+ * Begins a read-only transaction, which reserves a connection until `close`. The first statements must be sent with
+ * `run`.
+ */
 export async function beginReadOnly(db: Database): Promise<ReadOnlyTransaction> {
   const pool = poolOf(db);
   const connection = pool.takeIdle() ?? (await pool.acquire().promise);

@@ -1,5 +1,5 @@
-// Creates the Express application of a service with what every service has: request ids, the access log, metrics and health
-// (docs/behaviour.md, "Health, metrics and logs"). Routes, limits and error responses belong to the app.
+// Creates the Express application of a service with what every service has: request ids, the access log, metrics and
+// health (docs/behaviour.md, "Health, metrics and logs"). Routes, limits and error responses belong to the app.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import type { Logger } from '../logging.ts';
@@ -17,11 +17,17 @@ export interface HttpAppOptions {
   readonly trustProxy?: boolean | number | string;
   /** `false` if `/metrics` has its own port. */
   readonly serveMetrics?: boolean;
-  /** `false` if the app writes `commonHeaders` itself, together with its other headers. Each header that is set separately costs more. */
+  /**
+   * `false` if the app writes `commonHeaders` itself, together with its other headers. Each header that is set
+   * separately costs more.
+   */
   readonly setHeaders?: boolean;
 }
 
-/** Creates an application that responds to `/health/*` and `/metrics`. The caller adds its routes and its error handler. */
+/**
+ * Creates an application that responds to `/health/*` and `/metrics`. The caller adds its routes and its error
+ * handler.
+ */
 export function createHttpApp({
   logger,
   metrics,
@@ -55,8 +61,8 @@ export function createMetricsApp(metrics: Metrics): Express {
 }
 
 /**
- * Express changes the prototype of every request and response to that of the app. If the server creates them with this prototype, the
- * change has no cost.
+ * Express changes the prototype of every request and response to that of the app. If the server creates them with
+ * this prototype, the change has no cost.
  */
 function createMessageClasses(app: Express): void {
   class AppRequest extends IncomingMessage {}
@@ -72,8 +78,8 @@ export function messageClassesOf(app: Express): MessageClasses {
 }
 
 /**
- * Returns names and values in turn, as `writeHead` takes them. helmet is not used here, because it sets a dozen headers for pages;
- * responses without pages need only `nosniff`.
+ * Returns names and values in turn, as `writeHead` takes them. helmet is not used here, because it sets a dozen
+ * headers for pages; responses without pages need only `nosniff`.
  */
 export function commonHeaders(response: ServerResponse): string[] {
   const { requestId } = (response as Response).locals as RequestLocals;

@@ -9,9 +9,15 @@ export interface RequestLocals {
   readonly requestId: string;
   /** Adds the request id to every line. */
   readonly logger: Logger;
-  /** The template of the matched route, such as /api/bookings/{id}, if Express does not know it. Set by the router of the app. */
+  /**
+   * The template of the matched route, such as /api/bookings/{id}, if Express does not know it. Set by the router of
+   * the app.
+   */
   route?: string;
-  /** The codes of the problems in the response, which are logged and counted. Set by the code that writes the response. */
+  /**
+   * The codes of the problems in the response, which are logged and counted. Set by the code that writes the
+   * response.
+   */
   codes?: readonly string[];
 }
 
@@ -21,8 +27,9 @@ const traceparentHeader = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$
 const unloggedRoutes = ['/health/live', '/health/ready', '/metrics'];
 
 /**
- * Creates the logger only when it is read, because few requests log anything besides the access log. This is a class because V8 would
- * create a hidden class for every object literal with a getter and free it only in a full garbage collection (290 instead of 150 MB).
+ * Creates the logger only when it is read, because few requests log anything besides the access log. This is a class
+ * because V8 would create a hidden class for every object literal with a getter and free it only in a full garbage
+ * collection (290 instead of 150 MB).
  */
 class Locals implements RequestLocals {
   readonly requestId: string;

@@ -1,7 +1,7 @@
-// Checks whether the service can serve requests, for `GET /health/ready` (docs/behaviour.md, "Health, metrics and logs").
+// Checks whether the service can serve requests, for `GET /health/ready` (docs/behaviour.md, "Health, metrics and
+// logs").
 import { type Database, errorCode } from '../database/database.ts';
-import { readMigrations } from '../database/migrate.ts';
-import { type AppliedMigration, schemaMismatch } from '../database/schema-version.ts';
+import { type AppliedMigration, readMigrations, schemaMismatch } from '../database/migrate.ts';
 
 /** Rejects if the service is not ready. The message of the error is public, so it must not contain internal details. */
 export type Check = () => Promise<void>;

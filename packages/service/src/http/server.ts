@@ -1,4 +1,4 @@
-// Runs an HTTP server that finishes its requests before it closes and that answers malformed requests.
+// Runs an HTTP server that finishes its requests before it closes, and that responds to malformed requests.
 import { createServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import {
@@ -47,8 +47,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     ...messageClasses,
   });
   /**
-   * The open connections, each with the responses to its pipelined requests, of which the first one is being sent. Arrays, because V8's
-   * old tables of a Set that changes for every request keep finished requests in memory (p99 of a small GET: 17 instead of 2.5 ms).
+   * The open connections, each with the responses to its pipelined requests, of which the first one is being sent.
+   * Arrays, because V8's old tables of a Set that changes for every request keep finished requests in memory (p99 of
+   * a small GET: 17 instead of 2.5 ms).
    */
   const connections = new Map<Socket, ServerResponse[]>();
   let isDraining = false;
@@ -61,7 +62,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     if (isDraining) response.setHeader('Connection', 'close');
     const responses = connections.get(socket);
     responses?.push(response);
-    response.once('close', () => responses?.splice(responses.indexOf(response), 1));
+    response.on('close', () => responses?.splice(responses.indexOf(response), 1));
     if (respondToMalformed && !hasHost(request)) sendMalformedResponse(socket, 400, respondToMalformed);
     else handler(request, response);
   });
@@ -86,7 +87,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       isDraining = true;
       for (const response of [...connections.values()].flat())
         if (!response.headersSent) response.setHeader('Connection', 'close');
-      // Browsers open connections in advance. Node does not count them as idle before their first request, which may be on its way.
+      // Browsers open connections in advance. Node does not count them as idle before their first request, which may
+      // be on its way.
       setTimeout(() => {
         for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
       }, firstByteTimeout);

@@ -1,7 +1,7 @@
 // Decides to which IP addresses an outbound request may connect.
 //
-// Partners choose the addresses of webhooks, key sets and logout endpoints. Without this check, a partner could make the
-// service send requests into its own network (server-side request forgery, CWE-918).
+// Partners choose the addresses of webhooks, key sets and logout endpoints. Without this check, a partner could make
+// the service send requests into its own network (server-side request forgery, CWE-918).
 import { BlockList, isIP } from 'node:net';
 
 /** Networks that are not public unicast: IANA's special-purpose registries for IPv4 (RFC 6890) and multicast. */
@@ -38,7 +38,9 @@ const specialIpv6 = [
 const special = networkList([...specialIpv4, ...specialIpv6]);
 const globalUnicast = networkList(['2000::/3']);
 
-/** True for a public unicast address. Mapped, NAT64 and 6to4 addresses, which contain an IPv4 address, are not public. */
+/**
+ * True for a public unicast address. Mapped, NAT64 and 6to4 addresses, which contain an IPv4 address, are not public.
+ */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !special.check(address, 'ipv4');
   return isIP(address) === 6 && globalUnicast.check(address, 'ipv6') && !special.check(address, 'ipv6');

@@ -118,7 +118,9 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   };
 }
 
-/** IPv6 addresses are in brackets in a URL. The URL parser has normalised decimal, octal and hexadecimal IPv4 addresses. */
+/**
+ * IPv6 addresses are in brackets in a URL. The URL parser has normalised decimal, octal and hexadecimal IPv4 addresses.
+ */
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 /** Reads a short body to its end, so that the connection can be reused, and closes the connection for a longer one. */

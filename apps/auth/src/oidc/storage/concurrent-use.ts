@@ -12,9 +12,9 @@ import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
-/** Milliseconds. */
+/** Milliseconds that a winning request counts as in progress, and that a connection counts as just opened. */
 const maxDuration = 5_000;
-/** Bounds the memory. Beyond it the oldest use is judged like one that another instance served. */
+/** Limits the memory. Without its entry here, a use is judged as if another instance had served it. */
 const maxUses = 10_000;
 
 /** Use of one artifact by requests to this instance. Times are those of `performance.now()`. */

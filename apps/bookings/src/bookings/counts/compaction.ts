@@ -9,7 +9,7 @@ import { feedWrites, numberChanges } from '../feed/statements.ts';
 import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
-/** A booking is counted in one bin of each of these: three lengths for its facility, two for its location. */
+/** A booking is counted in one bin of each kind: of three lengths for its facility, and of two for its location. */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';
 const locationOfBin = "case when is_of_location then location_id else '' end";

@@ -4,7 +4,7 @@
 const columns = '(facility_id, booking_id, version, n, location_id, hour)';
 const deletionColumns = '(facility_id, booking_id, version, n, location_id, hour, last_state)';
 
-/** The hour of a start, as the log and the counts store it. */
+/** The hour in which a booking starts, as the log and the bins store it. */
 export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
 
 /** Counts the bookings of `source`, a table or CTE, at their location and hour. */

@@ -6,33 +6,38 @@
 // ## Tables
 //
 // `booking_change` is a log. Every transaction that writes a booking also appends to the log: `1` for the location and
-// the hour in which the booking starts now, and `-1` for those in which it no longer starts. Rows of a log are only
-// inserted, so writers of bookings never wait for each other because of the counts.
+// the hour in which the booking starts now, and `-1` for those in which it no longer starts. Appending takes no lock,
+// so the counts never make two requests wait for each other.
 //
-// `booking_count` has bins. A bin contains the number of bookings that start in a span of 768, 24 or 1 hours. It begins
-// at a multiple of its length since 1970 in UTC, so it depends on no calendar and no time zone. There are bins of each
-// facility in all three lengths, and bins of each location in the two longer ones.
+// `booking_count` contains bins. A bin is the number of bookings that start within 768, 24 or 1 hours. It begins at a
+// multiple of its length since 1970 in UTC, so it does not depend on a calendar or a time zone. Each facility has bins
+// of all three lengths, and each location has bins of the two longer ones.
 //
-// Compaction (compaction.ts) regularly deletes rows of the log and adds them to the bins, in one statement. In every
-// snapshot of the database the bins plus the log are therefore exact, no matter which rows were compacted already.
+// Compaction (compaction.ts) regularly deletes rows of the log and adds them to the bins, in one statement. Bins plus
+// log are therefore exact in every snapshot of the database, no matter which rows have been compacted.
 //
 // ## count
 //
-// The total of all bookings is the sum of the longest bins, plus the log. The number of bookings that start before an
-// instant is the sum of the longest bins that end before it, then of shorter bins up to its hour (its day for
-// locations), the log up to there, and the bookings themselves in the rest of that hour. The number that start after an
-// instant is calculated the same way.
+// The total of all bookings is the sum of the longest bins plus the log. The number of bookings that start before an
+// instant is the sum of
 //
-// All other totals are made of these. Bookings in progress at an instant are counted directly, because there is at
-// most one of them per bay. Active bookings are those that start after now plus those in progress; ended bookings are
-// those that started by now minus those in progress. Other filters are not counted, because an index finds their few
-// rows.
+// 1. the longest bins that end before the instant,
+// 2. the shorter bins from there to the beginning of its hour (of its day for locations),
+// 3. the log up to the same hour,
+// 4. the bookings in the rest of that hour, which an index counts.
+//
+// The number of bookings that start after an instant is calculated the same way. Bookings in progress are counted
+// directly, because there is at most one of them per bay. Active bookings are those that start after now plus those in
+// progress. Ended bookings are those that have started minus those in progress.
+//
+// Other searches cannot be counted. They name bookings, bays or an alias, or combine dates, and an index finds their
+// few rows.
 //
 // ## seek
 //
 // `seek` finds the bin that contains the first booking of a page: among the longest bins first, then among the shorter
-// bins inside that bin, and so on. It returns the segment of the list from the beginning of the last bin to the end of
-// a bin that contains the last booking of the page, and how many bookings of the segment come before the page.
+// bins inside that bin, and so on. It returns a segment of the list, which begins with this bin and ends with a bin
+// that contains the last booking of the page. The segment says how many of its bookings come before the page.
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type CachedFlag, createCachedFlag } from '../../database/cached-flag.ts';
 import type { Segment } from '../search/statements.ts';

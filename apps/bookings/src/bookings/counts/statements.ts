@@ -110,7 +110,7 @@ function scopeOf(criteria: Criteria, bind: Bind): Scope {
  */
 function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
   const [inside, outside] = side === 'before' ? ['<', '>='] : ['>=', '<'];
-  /** The boundary of the bins that lie completely on the side. */
+  /** For `before`, the last boundary between bins up to the instant. For `from`, the first one after it. */
   const boundaryOf = (span: number): string => {
     const length = spanLength(span);
     const bin = Math.floor(instant.getTime() / length) + (side === 'before' ? 0 : 1);

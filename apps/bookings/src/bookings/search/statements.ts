@@ -66,7 +66,7 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
 ${firstRowsOfParts(owner)}
 ) page where ${where} ${page.replace('start_date, id', 'page.start_date, page.id')}`;
 
-  // The array keeps PostgreSQL from using the index of the constraint, which contains the bay but has no order.
+  // The array prevents PostgreSQL from using the index of the constraint, which contains the bay but has no order.
   const pageOfBays = (): string =>
     pageOfEach(
       'bay',

@@ -16,7 +16,7 @@ export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export interface SearchOptions {
   readonly counts?: CountReader;
-  /** If a page lies behind more index entries than this, the counts find it. */
+  /** If more index entries than this come before the end of a page, the counts find the page. */
   readonly maxSkippedRows?: number;
 }
 

@@ -59,7 +59,7 @@ const isLong = "end_date - start_date > interval '4 hours'";
 /**
  * Conditions for the bookings in progress at an instant, in two parts that are each bounded by an index: bookings of up
  * to four hours, and longer ones. There is at most one such booking per bay. A booking whose start and end both equal
- * the instant is in progress, but it is not active.
+ * the instant is in progress, but it is not active, so `isActive` excludes it.
  */
 export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): readonly [short: string[], long: string[]] {
   const at = bindInstant(instant, bind);
@@ -107,7 +107,7 @@ export function conditionsOf(criteria: Criteria, inBays: string | undefined, bin
 
 function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefined, bind: Bind): string[] {
   const to = end ? bindInstant(end, bind) : 'null';
-  // The condition on the start follows from the one on the end. It bounds the range of the index.
+  // `start_date <= to` follows from `end_date <= to`. It bounds the range of the index.
   if (kind === 'within')
     return [`start_date >= ${bindInstant(start, bind)} and start_date <= ${to} and end_date <= ${to}`];
   if (!start) return [`start_date < ${to}`];

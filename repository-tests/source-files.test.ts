@@ -1,0 +1,80 @@
+// Checks how files are named and laid out, that each starts with a sentence about its purpose, and that lines are
+// short.
+
+import { findFiles, read } from '@bay-booking/testkit/repository';
+import { describe, expect, test } from '@jest/globals';
+
+const maxLineLength = 120;
+const scripts = findFiles('{apps,packages}/**/*.{ts,js}', '{tests,repository-tests,bench}/**/*.{ts,js}');
+/** Pages that do not follow the rules of this file yet. */
+const exceptions = [
+  'CHANGELOG.md',
+  'README.md',
+  'docs/conformance.md',
+  'docs/security.md',
+  'docs/specification-map.md',
+];
+const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench}/**/*.md').filter(
+  (page) => !exceptions.includes(page),
+);
+
+test('the files are found', () => {
+  expect(scripts.length).toBeGreaterThan(400);
+  expect(pages.length).toBeGreaterThan(20);
+});
+
+test.each(['auth', 'bookings'])('at most eight files lie directly in the source folder of %s', (app) => {
+  expect(findFiles(`apps/${app}/src/*.*`).length).toBeLessThanOrEqual(8);
+});
+
+test('no file is called index, utils or helpers', () => {
+  expect(scripts.filter((file) => /\/(index|utils?|helpers?)\.[jt]s$/.test(file))).toEqual([]);
+});
+
+describe('the first comment of a file', () => {
+  /** The first sentence of the comment at the start of a file. It may continue on further lines. */
+  function firstSentence(text: string): string {
+    const comment = /^(?:\/\/ .*\n)+/.exec(text)?.[0] ?? '';
+    return /^[\s\S]*?[.:?!](?=\s)/.exec(comment.replaceAll(/\n?\/\/ /g, ' '))?.[0] ?? '';
+  }
+
+  const withComment = scripts.filter((file) => !/(^|\/)jest\.config\.js$/.test(file));
+
+  test('is there', () => {
+    expect(withComment.filter((file) => !firstSentence(read(file)))).toEqual([]);
+  });
+
+  test('is not a question', () => {
+    expect(withComment.filter((file) => firstSentence(read(file)).endsWith('?'))).toEqual([]);
+  });
+});
+
+test('comments have at most 120 characters per line', () => {
+  const long = scripts.flatMap((file) =>
+    read(file)
+      .split('\n')
+      .filter((line) => line.length > maxLineLength && /^\s*(\/\/|\/?\*)/.test(line))
+      .map((line) => `${file}: ${line}`),
+  );
+  expect(long).toEqual([]);
+});
+
+test('documents have at most 120 characters per line outside of tables and code', () => {
+  const long = pages.flatMap((page) =>
+    read(page)
+      .replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
+      .split('\n')
+      .filter((line) => line.length > maxLineLength && !line.startsWith('|'))
+      .map((line) => `${page}: ${line}`),
+  );
+  expect(long).toEqual([]);
+});
+
+test('nothing cites the contract, which readers of the repository do not have', () => {
+  // Migrations never change, so the comments of the first ones still do.
+  const files = [...scripts, ...pages, ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}')];
+  // In "expand and contract", the word has another meaning.
+  const citation = /\bcontract(,| section| \d|’s|'s)|\b(the|our|by|of) contract\b/i;
+  const thisFile = 'repository-tests/source-files.test.ts';
+  expect(files.filter((file) => file !== thisFile && citation.test(read(file)))).toEqual([]);
+});
