@@ -191,6 +191,14 @@ describe('the exchange', () => {
     expect(access.payload).toMatchObject({ sub: 'acc-owner-north', facilities: ['fac-north'] });
   });
 
+  test('and of a refresh may repeat spaces before, after and between scopes', async () => {
+    const repeated = ` openid   offline_access  ${scopes.play}  `;
+    const tokens = await redeem({ code: await code({ scope: repeated }) });
+    expect(tokens).toMatchObject({ status: 200, scope: `openid offline_access ${scopes.play}` });
+    const narrow = await refresh(tokens.refresh_token, web, { scope: `  ${scopes.play}   openid ` });
+    expect(narrow).toMatchObject({ status: 200, scope: `${scopes.play} openid` });
+  });
+
   test('of openid alone returns an id_token without the claims of other scopes', async () => {
     const tokens = await redeem({ code: await code({ scope: 'openid' }) });
     const claims = decodeJwt(String(tokens.id_token));

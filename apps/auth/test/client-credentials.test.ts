@@ -99,7 +99,7 @@ describe('a personal access token', () => {
     ['an unknown scope', 'https://bay-booking.example/golf/everything', 'https://bay-booking.example/golf/everything'],
     ['a scope that it may not request', scopes.play, scopes.play],
     ['openid, since no id_token is issued', `openid ${scopes.bookings}`, 'openid'],
-    ['offline_access, which it may not request', `${scopes.bookings} offline_access`, 'offline_access'],
+    ['offline_access alone', 'offline_access', 'offline_access'],
   ])('that requests %s returns 400 invalid_scope', async (_title, scope, named) => {
     const response = await requestToken({ ...pat, ...(scope && { scope }) });
     expect(response.status).toBe(400);
@@ -107,6 +107,20 @@ describe('a personal access token', () => {
       error: 'invalid_scope',
       error_description: expect.any(String),
       scope: named,
+    });
+  });
+
+  test('that requests offline_access too gets a token without that scope, as no refresh token is possible', async () => {
+    const body = await statusAndBody(await requestToken({ ...pat, scope: `${scopes.bookings} offline_access` }));
+    expect(body).toMatchObject({ status: 200, scope: scopes.bookings });
+    expect(body).not.toHaveProperty('refresh_token');
+  });
+
+  test('may repeat the spaces before, after and between scopes', async () => {
+    const scope = `  ${scopes.bookings}  offline_access `;
+    expect(await statusAndBody(await requestToken({ ...pat, scope }))).toMatchObject({
+      status: 200,
+      scope: scopes.bookings,
     });
   });
 
@@ -184,6 +198,11 @@ describe('other clients', () => {
     );
     expect(body).toMatchObject({ status: 200, scope: scopes.play });
     expect(body).not.toHaveProperty('refresh_token');
+    const alone = { grant_type: 'client_credentials', client_id: 'machine', client_secret: 'machine-secret' };
+    expect(await statusAndBody(await requestToken({ ...alone, scope: 'offline_access' }))).toMatchObject({
+      status: 400,
+      error: 'invalid_scope',
+    });
     const claims = decodeJwt(body.access_token as string);
     expect(claims).toMatchObject({ sub: 'machine', client_id: 'machine', scope: scopes.play });
     expect(claims).not.toHaveProperty('facilities');

@@ -141,6 +141,20 @@ describe('a client may be granted fewer scopes than requested', () => {
     expect(grantedScope(more)).toBe(`openid email ${scopes.bookings}`);
   });
 
+  test('the server asks again for a scope that the user declined when it would grant nothing else of the request', async () => {
+    const browser = openBrowser(server);
+    await browser.send(await openConsent(browser, `openid profile ${scopes.play}`), { scope: ['profile'] }, allow);
+    const silent = await browser.open(authorize({ scope: scopes.play, prompt: 'none' }));
+    expect(errorOf(silent)).toBe('consent_required');
+    for (const scope of [scopes.play, `${scopes.play} offline_access`]) {
+      const consent = await browser.open(authorize({ scope }));
+      expect(consent.title).toMatch(/^Allow access/);
+      expect(errorOf(await browser.send(consent, {}, deny))).toBe('access_denied');
+    }
+    const back = await browser.send(await browser.open(authorize({ scope: scopes.play })), {}, allow);
+    expect(grantedScope(back)).toBe(scopes.play);
+  });
+
   test('a user who declines every scope gets access_denied', async () => {
     const browser = openBrowser(server);
     const back = await browser.send(await openConsent(browser, scopes.play), { scope: [] }, allow);

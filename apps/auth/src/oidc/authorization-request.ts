@@ -8,7 +8,7 @@ import { rewriteTokenRequest } from './implicit-flow.ts';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
 import type { RegisteredClient } from './registered-client.ts';
 import { sentParameters, setEffectiveScope } from './requested-scope.ts';
-import { splitScope } from './scopes.ts';
+import { normaliseScope, splitScope } from './scopes.ts';
 
 /** An internal parameter: the social provider that the request chose with `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
@@ -40,9 +40,14 @@ function removeUnusedNonce(query: AuthorizationQuery): AuthorizationQuery {
   return issuesIdToken || Array.isArray(nonce) ? query : others;
 }
 
+/** Spaces before, after and between scopes may be repeated (docs/behaviour.md, "Scopes"). */
+function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
+  return typeof query.scope === 'string' ? { ...query, scope: normaliseScope(query.scope) } : query;
+}
+
 /** Rewrites the parameters of an authorization request. Every other parameter stays unchanged. */
 export const rewriteAuthorizationQuery = (query: AuthorizationQuery): AuthorizationQuery =>
-  removeUnusedNonce(moveIdp(rewriteTokenRequest(query)));
+  removeRepeatedSpaces(removeUnusedNonce(moveIdp(rewriteTokenRequest(query))));
 
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {

@@ -6,6 +6,7 @@ import { matchesSecret } from '../clients/secret.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { requestState } from './request-state.ts';
+import { normaliseScope } from './scopes.ts';
 
 /**
  * Counts a token request and returns the seconds that the client must wait, or 0.
@@ -38,6 +39,9 @@ export function applyClientPolicy(provider: Provider, { limit }: { limit: RateLi
       throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
     }
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');
+    // The library rejects repeated spaces in the next step.
+    const { params } = ctx.oidc;
+    if (typeof params.scope === 'string') params.scope = normaliseScope(params.scope) || undefined;
     return true;
   };
 }

@@ -1,11 +1,15 @@
-// Decides when an authorization request must show the sign-in page: the checks of oidc-provider and three of our own.
+// Decides when an authorization request must show the sign-in page or the consent page: the checks of oidc-provider and
+// four of our own.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';
+import { grantedScope } from './granted-scope.ts';
+import { offlineAccess, splitScope } from './scopes.ts';
 
 const { base, Check } = interactionPolicy;
 
-export function createInteractionPolicy(): interactionPolicy.DefaultPolicy {
+/** `audience` is the audience of the custom scopes. */
+export function createInteractionPolicy(audience: string): interactionPolicy.DefaultPolicy {
   const policy = base();
   const login = policy.get('login');
   login?.checks.add(
@@ -31,6 +35,16 @@ export function createInteractionPolicy(): interactionPolicy.DefaultPolicy {
         throw new errors.LoginRequired('the user who signed in is not the user of id_token_hint');
       }
       return Check.NO_NEED_TO_PROMPT;
+    }),
+  );
+  policy.get('consent')?.checks.add(
+    // The library does not ask again for declined scopes. If it would grant nothing else, the request would fail with
+    // access_denied before the user sees a page (docs/behaviour.md, "Scopes"). A refresh token without any other scope
+    // would be of no use, so offline_access does not count.
+    new Check('nothing_granted', 'the user has declined the requested scopes before', 'consent_required', (ctx) => {
+      const { grant, params, result } = ctx.oidc;
+      const granted = splitScope(grant && grantedScope(ctx, params?.scope as string | undefined, audience));
+      return !result?.consent && granted.every((scope) => scope === offlineAccess);
     }),
   );
   return policy;

@@ -136,7 +136,10 @@ function createConfiguration(
       return { accountId: account.id, claims: () => claimsOf(account) };
     },
     loadExistingGrant,
-    interactions: { policy: createInteractionPolicy(), url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
+    interactions: {
+      policy: createInteractionPolicy(resource.audience),
+      url: (_ctx, interaction) => `/interaction/${interaction.uid}`,
+    },
     extraParams: { [idpParameter]: createRequestCheck(dependencies.isSocialProvider) },
     extraTokenClaims: createExtraTokenClaims(scopes, facilitiesClaim),
     formats: { customizers: { jwt: customizeJwt } },

@@ -26,6 +26,9 @@ export const splitScope = (scope: string | undefined): readonly string[] => [
   ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),
 ];
 
+/** The same scopes, each once, with one space between them: the only form that oidc-provider accepts. */
+export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
+
 export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);
 
 /** The parts of an `invalid_scope` error. */
