@@ -76,6 +76,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/booking-changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the changes of bookings
+         * @description Every booking of a facility at its latest change, in the order of the changes. Follow next until a page has no items, and repeat that request later. A deleted booking stays in the feed for the retention period. After a 410 response, start from the beginning.
+         */
+        get: operations["listBookingChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/booking-locations": {
         parameters: {
             query?: never;
@@ -428,6 +448,43 @@ export interface components {
              * @description Read if the query has no endDate.
              */
             endDate?: string;
+        };
+        BookingChangeList: {
+            items: ({
+                /** @constant */
+                state: "updated";
+                /** @constant */
+                kind: "Booking";
+                /**
+                 * Format: uuid
+                 * @description Booking ID.
+                 */
+                id: string;
+                /** @description The change number, unique within the facility. */
+                modified: number;
+                data: components["schemas"]["BookingItem"];
+            } | {
+                /** @constant */
+                state: "deleted";
+                /** @constant */
+                kind: "Booking";
+                /**
+                 * Format: uuid
+                 * @description Booking ID.
+                 */
+                id: string;
+                /** @description The change number, unique within the facility. */
+                modified: number;
+            })[];
+            /**
+             * Format: uri
+             * @description The address of the next page.
+             */
+            next: string;
+            _links: {
+                self: components["schemas"]["Link"];
+                next: components["schemas"]["Link"];
+            };
         };
         BookingLocation: {
             /** @description Location ID. */
@@ -2047,6 +2104,198 @@ export interface operations {
             };
             /** @description ERR00408: The request did not arrive in time. */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    listBookingChanges: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Mandatory if the token names several facilities.
+                 * @example fac-north
+                 */
+                facilityId?: string;
+                /** @description Returns the changes after this number; 0 if left out. */
+                afterChangeNumber?: number;
+                /** @description As given by next. Decides whether the feed can continue after a retention. */
+                removed?: number;
+                /** @description Maximum number of items; 500 if left out. */
+                limit?: number;
+            };
+            header?: {
+                /** @description wait=N delays an empty page until the facility changes, for N seconds and 25 at most (RFC 7240). */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    /** @description The wait in force, such as wait=25. */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "state": "updated",
+                     *           "kind": "Booking",
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "modified": 4711,
+                     *           "data": {
+                     *             "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *             "externalBookingId": "web-2026-000042",
+                     *             "correlationId": "session-7",
+                     *             "bayId": "bay-n1-01",
+                     *             "userAlias": "Ann",
+                     *             "startDate": "2030-05-01T09:00:00.000Z",
+                     *             "endDate": "2030-05-01T10:00:00.000Z",
+                     *             "createdAt": "2026-04-30T18:21:07.123Z",
+                     *             "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *             "_links": {
+                     *               "self": {
+                     *                 "method": "GET",
+                     *                 "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *               }
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "state": "deleted",
+                     *           "kind": "Booking",
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1e",
+                     *           "modified": 4712
+                     *         }
+                     *       ],
+                     *       "next": "http://localhost:4001/api/booking-changes?facilityId=fac-north&afterChangeNumber=4712&removed=0&limit=500",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-changes?facilityId=fac-north&afterChangeNumber=4710&removed=0&limit=500"
+                     *         },
+                     *         "next": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-changes?facilityId=fac-north&afterChangeNumber=4712&removed=0&limit=500"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingChangeList"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00410: Changes after this number are no longer available: start from the beginning. */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };
