@@ -1,5 +1,6 @@
 // Tests the change feed: GET /api/booking-changes.
 import { query } from '@bay-booking/service/database/database';
+import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
 import { createCountCompaction } from '../src/bookings/counts/compaction.ts';
@@ -44,7 +45,7 @@ const remove = async (id: string): Promise<void> => {
   expect((await system.call('DELETE', `/api/bookings/${id}`)).status).toBe(204);
 };
 const pathOf = (address: string): string => address.slice(baseUrl.length);
-const read = (parameters: string, headers: Record<string, string> = {}): Promise<Response> =>
+const readPage = (parameters: string, headers: Record<string, string> = {}): Promise<Response> =>
   system.call('GET', `/api/booking-changes?${parameters}`, { headers });
 
 /** Follows `next` from the beginning to the last page. */
@@ -118,7 +119,7 @@ test('items are in the order of modified, and pages have at most limit items', a
 
 test('self and next always contain facilityId, afterChangeNumber and limit, and are equal on the last page', async () => {
   await create('bay-s1-02');
-  const first = await read('facilityId=fac-south&limit=1');
+  const first = await readPage('facilityId=fac-south&limit=1');
   const modified = first.body.items[0].modified;
   const address = (number: number, limit: number) =>
     `${baseUrl}/api/booking-changes?facilityId=fac-south&afterChangeNumber=${number}&removed=0&limit=${limit}`;
@@ -131,9 +132,9 @@ test('self and next always contain facilityId, afterChangeNumber and limit, and 
 });
 
 test('facilityId is mandatory when the token names several facilities, and must be one of them', async () => {
-  const missing = await read('');
+  const missing = await readPage('');
   expect([missing.status, missing.body.errors[0].description]).toEqual([400, "'facilityId' is mandatory."]);
-  const foreign = await read('facilityId=fac-east');
+  const foreign = await readPage('facilityId=fac-east');
   expect([foreign.status, foreign.body.errors[0].description]).toEqual([400, "'facilityId' is invalid."]);
   const token = await system.token(['fac-south']);
   const single = await system.call('GET', '/api/booking-changes', { token });
@@ -144,7 +145,7 @@ test('facilityId is mandatory when the token names several facilities, and must 
 test.each(['afterChangeNumber=-1', 'afterChangeNumber=x', 'limit=0', 'limit=1001', 'removed=-1'])(
   '%s returns ERR00002',
   async (parameter) => {
-    const response = await read(`facilityId=fac-north&${parameter}`);
+    const response = await readPage(`facilityId=fac-north&${parameter}`);
     expect([response.status, errorCodes(response)]).toEqual([400, ['ERR00002']]);
   },
 );
@@ -157,7 +158,7 @@ test('a token without facilities returns 403', async () => {
 test('410 is returned only when a number above removed and afterChangeNumber has been removed since', async () => {
   const feed = createFeedStore(system.db);
   const { id = '' } = await create('bay-n1-04');
-  const old = await read('facilityId=fac-north&limit=1');
+  const old = await readPage('facilityId=fac-north&limit=1');
   const atEnd = await readAll('fac-north');
   await remove(id);
   const afterDeletion = await readAll('fac-north');
@@ -166,7 +167,7 @@ test('410 is returned only when a number above removed and afterChangeNumber has
   expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
   expect((await system.call('GET', pathOf(old.body.next))).status).toBe(410);
   expect((await system.call('GET', pathOf(afterDeletion.next))).status).toBe(200);
-  const again = await read('facilityId=fac-north&limit=1');
+  const again = await readPage('facilityId=fac-north&limit=1');
   const removed = Number(new URL(again.body.next).searchParams.get('removed'));
   expect(removed).toBeGreaterThan(0);
   expect((await system.call('GET', pathOf(again.body.next))).status).toBe(200);
@@ -195,11 +196,13 @@ test('Prefer: wait delays an empty page until the time is over', async () => {
 
 test('Preference-Applied states 25 seconds at most, and a preference that cannot be read is ignored', async () => {
   await create('bay-s1-04');
-  const strict = await read('facilityId=fac-south', { Prefer: 'handling=strict, wait=2' });
+  const strict = await readPage('facilityId=fac-south', { Prefer: 'handling=strict, wait=2' });
   expect(strict.headers['preference-applied']).toBe('handling=strict, wait=2');
-  expect((await read('facilityId=fac-south', { Prefer: 'wait=300' })).headers['preference-applied']).toBe('wait=25');
+  expect((await readPage('facilityId=fac-south', { Prefer: 'wait=300' })).headers['preference-applied']).toBe(
+    'wait=25',
+  );
   for (const Prefer of ['wait', 'wait=soon', 'wait=-1', 'wait=1.5', 'respond-async']) {
-    expect((await read('facilityId=fac-south', { Prefer })).headers).not.toHaveProperty('preference-applied');
+    expect((await readPage('facilityId=fac-south', { Prefer })).headers).not.toHaveProperty('preference-applied');
   }
 });
 
@@ -239,6 +242,39 @@ test('the last state of a deleted booking is kept for webhooks', async () => {
   const { _links, ...fields } = booking;
   expect(changes).toMatchObject([{ bookingId: booking.id, booking: undefined, lastState: fields }]);
 });
+
+test('the feed reader of docs/api.md sees every change', async () => {
+  const [, code = ''] = /```js\n(async function followChanges[\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
+  const toSystem = (address: string, init: object) => fetch(address.replace(baseUrl, system.url), init);
+  const followChanges = new Function('fetch', `${code}return followChanges;`)(toSystem);
+  const removed = await create('bay-s1-05');
+  const last = await create('bay-s1-05');
+  const bookings = new Map<string, Item>();
+  let stored: string | undefined;
+  const stop = new AbortController();
+  const following = followChanges(
+    baseUrl,
+    'fac-south',
+    () => system.token(['fac-south']),
+    {
+      loadNext: () => stored,
+      clear: () => bookings.clear(),
+      save: (items: Item[], next: string) => {
+        for (const item of items) {
+          if (item.state === 'updated') bookings.set(item.id, item);
+          else bookings.delete(item.id);
+        }
+        stored = next;
+        if (bookings.has(last.id as string) && !bookings.has(removed.id as string)) stop.abort();
+      },
+    },
+    stop.signal,
+  );
+  await remove(removed.id as string);
+  await following;
+  const rows = await query<{ id: string }>(system.db, "select id from booking where facility_id = 'fac-south'");
+  expect([...bookings.keys()].toSorted()).toEqual(rows.map(({ id }) => id).toSorted());
+}, 30_000);
 
 test('a reader beside 32 writers misses no number and sees none out of order', async () => {
   const bays = ['bay-n1-01', 'bay-n1-02', 'bay-n2-01', 'bay-s1-01'];
