@@ -17,6 +17,7 @@ import { createSite } from './html/site.ts';
 import { createBrowserSessions } from './interaction/browser-session.ts';
 import { createDecideConsent } from './interaction/consent.ts';
 import { createConsentStore } from './interaction/consent-store.ts';
+import { createDeviceCookies } from './interaction/device-cookie.ts';
 import { directSignInRoutes } from './interaction/direct-sign-in-routes.ts';
 import { emailVerificationRoutes } from './interaction/email-verification-routes.ts';
 import { passwordResetRoutes } from './interaction/password-reset-routes.ts';
@@ -70,7 +71,12 @@ export function createUserPages(options: UserPagesOptions) {
 
   const sessionStore = createSessionStore({ db });
   const { providerSessions } = options;
-  const sessions = createBrowserSessions({ providerSessions, accounts, store: sessionStore });
+  const sessions = createBrowserSessions({
+    providerSessions,
+    accounts,
+    store: sessionStore,
+    devices: createDeviceCookies({ cookies, keys: config.cookieKeys }),
+  });
   const csrfTokens = createCsrfTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
   const site = createSite({ findSignedIn: sessions.current, csrfTokens });
   const consents = createConsentStore({ db });
@@ -125,6 +131,7 @@ export function createUserPages(options: UserPagesOptions) {
   router.use(
     passwordResetRoutes({
       site,
+      sessions,
       accounts,
       links,
       emails,
@@ -157,6 +164,7 @@ export function createUserPages(options: UserPagesOptions) {
       facilities,
       providers,
       beginSocialSignIn: social.begin,
+      browser: sessions,
       signIn,
       emails,
       newPasswords,

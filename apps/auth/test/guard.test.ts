@@ -197,6 +197,43 @@ describe('the response never reveals whether the account exists', () => {
   });
 });
 
+describe('a browser in which the account has signed in before', () => {
+  const signInForm = '/sign-in?return=/signed-out';
+  const knownBrowser = async () => {
+    const browser = openFormBrowser([server.origin], { 'X-Forwarded-For': '203.0.113.20' });
+    const page = await browser.send(await browser.open(server.origin + signInForm), { username, password });
+    await browser.send(await browser.open(`${server.origin}/account`), {}, 'Sign out');
+    return { browser, page };
+  };
+
+  test('is not locked out by the failures of others', async () => {
+    await resetCounts();
+    const { browser } = await knownBrowser();
+    await fail(5, username, '198.51.100');
+    expect((await signInByPage(username, password, '203.0.113.21')).status).toBe(429);
+    const page = await browser.send(await browser.open(server.origin + signInForm), { username, password });
+    expect(page.status).toBe(200);
+  });
+
+  test('is locked out by its own failures, which do not lock others', async () => {
+    await resetCounts();
+    const { browser } = await knownBrowser();
+    const attempt = async (secret: string) =>
+      (await browser.send(await browser.open(server.origin + signInForm), { username, password: secret })).status;
+    for (let n = 0; n < 5; n++) expect(await attempt('wrong')).toBe(400);
+    expect(await attempt(password)).toBe(429);
+    expect((await signInByPage(username, password, '203.0.113.22')).status).toBe(200);
+  });
+
+  test('has no count of its own for other accounts', async () => {
+    await resetCounts();
+    const { browser } = await knownBrowser();
+    await fail(5, 'owner@north.example', '198.51.100');
+    const form = { username: 'owner@north.example', password: 'demo-owner-pass' };
+    expect((await browser.send(await browser.open(server.origin + signInForm), form)).status).toBe(429);
+  });
+});
+
 describe('an address is locked', () => {
   test('after failures with many user names; IPv6 addresses of one /64 network count as one address', async () => {
     await resetCounts();

@@ -1,5 +1,6 @@
 // Changes or sets the password of the signed-in user. This ends every other session and, unless the user keeps them for
 // this browser, every application's access: somebody else may have known the old password.
+import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
@@ -11,12 +12,14 @@ import { field, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
+import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
 import type { ShowAccount } from './page.ts';
 
 export interface PasswordChangeOptions {
   readonly accounts: AccountStore;
   readonly sessions: SessionStore;
+  readonly browser: Pick<BrowserSessions, 'deviceOf' | 'renewDevice'>;
   readonly signIn: SignIn['signIn'];
   readonly emails: AccountEmails;
   /** Limits the new passwords that are tried for one account. */
@@ -25,20 +28,25 @@ export interface PasswordChangeOptions {
 }
 
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
-  const { accounts, sessions, signIn, emails, newPasswords, audit } = options;
+  const { accounts, sessions, browser, signIn, emails, newPasswords, audit } = options;
 
   /** Counts as a sign-in: failures lock the account (docs/behaviour.md, "Sign-in protection"). */
-  const checkPassword = async (username: string, password: string, address: string) =>
+  const checkPassword = async (request: Request, response: Response, username: string, password: string) =>
     password === '' || password.length > maxPasswordLength
       ? { refused: 'invalid' as const }
-      : signIn({ username, password, address });
+      : signIn({
+          username,
+          password,
+          address: request.ip ?? '',
+          deviceOf: (account) => browser.deviceOf(request, response, account),
+        });
 
   return async (request, response, signedIn) => {
     const { account, uid, fresh } = signedIn;
     const validationErrors: ValidationError[] = [];
     if (account.passwordHash) {
       const password = rawField(request, 'password');
-      const outcome = await checkPassword(account.username, password, request.ip ?? '');
+      const outcome = await checkPassword(request, response, account.username, password);
       if ('refused' in outcome && outcome.refused === 'locked') {
         const text = retryLater(response, outcome.retryAfter, 'Too many sign-ins have failed.');
         return show(request, response, signedIn, { validationErrors: [{ text }], status: 429 });
@@ -61,7 +69,9 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
     if (wait > 0) return showErrors(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
     const text = await validateNewPassword(newPassword, [account.username, account.name ?? '', account.email ?? '']);
     if (text) return showErrors(400, { field: 'newPassword', text });
-    await accounts.setPassword(account.id, await hashPassword(newPassword));
+    const passwordHash = await hashPassword(newPassword);
+    await accounts.setPassword(account.id, passwordHash);
+    browser.renewDevice(request, response, { id: account.id, passwordHash });
     await sessions.endEverythingElse(account.id, uid, { keepGrants: field(request, 'keepApplications') === 'yes' });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);

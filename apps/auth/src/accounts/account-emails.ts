@@ -22,6 +22,8 @@ export interface AccountEmailsOptions {
   readonly mailer: OutboxMailer;
   /** Limits the emails to one recipient. */
   readonly recipientLimit: UsageLimit;
+  /** Limits the emails to one recipient that repeat a link above `recipientLimit`. */
+  readonly repeatLimit: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
@@ -29,7 +31,7 @@ export interface AccountEmailsOptions {
 export type AccountEmails = ReturnType<typeof createAccountEmails>;
 
 export function createAccountEmails(options: AccountEmailsOptions) {
-  const { issuer, links, accounts, mailer, recipientLimit, audit, logger } = options;
+  const { issuer, links, accounts, mailer, recipientLimit, repeatLimit, audit, logger } = options;
   const pendingResets = new Set<Promise<void>>();
 
   return {
@@ -54,9 +56,13 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         const account = await accounts.findByUsername(username);
         const email = account && emailAddressOf(account);
         audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
-        if (!account || account.disabledAt || !email || (await recipientLimit.use(email)) > 0) return;
-        const lifetime = lifetimes.reset;
-        const token = await links.issue({ accountId: account.id, email, purpose: 'reset-password', lifetime });
+        if (!account || account.disabledAt || !email) return;
+        // Somebody else may have used up the emails of the recipient. Above the limit, the link that still works is
+        // mailed again from time to time. It stays the same, so that nobody can end the link that the owner opens.
+        const overLimit = (await recipientLimit.use(email)) > 0;
+        if (overLimit && (await repeatLimit.use(email)) > 0) return;
+        const owner = { accountId: account.id, email, purpose: 'reset-password', lifetime: lifetimes.reset } as const;
+        const token = await (overLimit ? links.repeat(owner) : links.issue(owner));
         const link = `${issuer}/reset-password/new?token=${token}`;
         await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
       };

@@ -37,13 +37,14 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     from: config.mailFrom,
     logger,
   });
-  const links = createOneTimeLinks({ db });
+  const links = createOneTimeLinks({ db, key: config.encryptionKey });
   const emails = createAccountEmails({
     issuer: config.issuer,
     links,
     accounts,
     mailer,
     recipientLimit: createUsageLimit(count, { name: 'mail', limit: 5, window: 3600 }, nameKey),
+    repeatLimit: createUsageLimit(count, { name: 'mail-again', limit: 1, window: 300 }, nameKey),
     audit,
     logger,
   });

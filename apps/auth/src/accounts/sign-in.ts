@@ -12,6 +12,8 @@ export interface Credentials {
   readonly password: string;
   /** The IP address of the client. */
   readonly address: string;
+  /** Returns the id of the browser if the account has signed in there before. */
+  readonly deviceOf?: (account: Account) => string | undefined;
 }
 
 export type SignInResult =
@@ -30,10 +32,10 @@ export interface SignInOptions {
 
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
-    async signIn({ username, password, address }: Credentials): Promise<SignInResult> {
+    async signIn({ username, password, address, deviceOf }: Credentials): Promise<SignInResult> {
       // The database treats several spellings as the same name. An attacker could otherwise start a new count with each.
       const { name, account } = await accounts.lookUp(username);
-      const attempt = await guard.beginAttempt({ name, address });
+      const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
       if ('retryAfter' in attempt) {
         audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
         return { refused: 'locked', retryAfter: attempt.retryAfter };

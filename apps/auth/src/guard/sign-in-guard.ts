@@ -3,6 +3,9 @@
 // Failures are counted per account and per address, over all instances. After three failures of an account, each
 // further attempt waits before its password is checked. After more failures, attempts are refused until the lockout
 // ends. Successes are never counted, so many users can sign in from one address.
+//
+// A browser in which the account has signed in before has a count of its own instead of these two, so nobody can lock
+// the owner of an account out of such a browser (interaction/device-cookie.ts).
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
@@ -49,8 +52,16 @@ export interface SignInAttempt {
   readonly failed: () => Promise<Lockout | undefined>;
 }
 
+export interface AttemptKeys {
+  /** The user name as the database compares it. */
+  readonly name: string;
+  readonly address: string;
+  /** The id of a browser in which the account has signed in before. */
+  readonly device?: string | undefined;
+}
+
 export interface SignInGuard {
-  readonly beginAttempt: (attempt: { name: string; address: string }) => Promise<SignInAttempt | Lockout>;
+  readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
   /** Ends the lockout of a user who has proved by email that the account is theirs. The address's count stays. */
   readonly resetFailures: (name: string) => Promise<void>;
 }
@@ -58,6 +69,7 @@ export interface SignInGuard {
 export function createSignInGuard(createCounter: CreateFailureCounter, limits: SignInLimits): SignInGuard {
   const window = limits.lockout;
   const accountFailures = createCounter({ name: 'account', limit: limits.accountFailures, window });
+  const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, window });
   const addressFailures = createCounter({ name: 'address', limit: limits.addressFailures, window });
   let waitingAttempts = 0;
 
@@ -76,14 +88,18 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
   return {
     resetFailures: (name) => accountFailures.reset(nameKey(name)),
 
-    async beginAttempt({ name, address }) {
-      const accountKey = nameKey(name);
-      const addressOrNetwork = addressKey(address);
-      const readCounts = () => Promise.all([accountFailures.read(accountKey), addressFailures.read(addressOrNetwork)]);
+    async beginAttempt({ name, address, device }) {
+      const own =
+        device === undefined
+          ? { counter: accountFailures, key: nameKey(name) }
+          : { counter: deviceFailures, key: nameKey(device) };
+      const shared = device === undefined ? [{ counter: addressFailures, key: addressKey(address) }] : [];
+      const counted = [own, ...shared];
+      const readCounts = () => Promise.all(counted.map(({ counter, key }) => counter.read(key)));
       const counts = await readCounts();
       const lockout = lockoutOf(counts);
       if (lockout) return lockout;
-      const [{ failures }] = counts;
+      const failures = counts[0]?.failures ?? 0;
       const refused = await slowDown(failures);
       if (refused) return refused;
 
@@ -91,11 +107,11 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
         async succeeded() {
           const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
-          if (failures > 0) await accountFailures.reset(accountKey);
+          if (failures > 0) await own.counter.reset(own.key);
           return undefined;
         },
         async failed() {
-          const added = await Promise.all([accountFailures.add(accountKey), addressFailures.add(addressOrNetwork)]);
+          const added = await Promise.all(counted.map(({ counter, key }) => counter.add(key)));
           // The failure that reaches the limit still gets the response to a wrong password.
           return lockoutOf(added.filter((count) => count.failures > count.limit));
         },

@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { ProviderSessions } from '../oidc/sessions.ts';
+import type { DeviceCookies } from './device-cookie.ts';
 import type { SessionStore } from './session-store.ts';
 
 /** Seconds without use after which pages ask for the password again. */
@@ -26,9 +27,10 @@ export interface BrowserSessionOptions {
   readonly providerSessions: ProviderSessions;
   readonly accounts: Pick<AccountStore, 'findById'>;
   readonly store: SessionStore;
+  readonly devices: DeviceCookies;
 }
 
-export function createBrowserSessions({ providerSessions, accounts, store }: BrowserSessionOptions) {
+export function createBrowserSessions({ providerSessions, accounts, store, devices }: BrowserSessionOptions) {
   /** Handlers of one request ask several times; the session is read once. */
   const cache = new WeakMap<Request, Promise<SignedIn | undefined>>();
 
@@ -58,6 +60,12 @@ export function createBrowserSessions({ providerSessions, accounts, store }: Bro
       return found;
     },
 
+    /** Returns an id of this browser if the account has signed in here before. */
+    deviceOf: devices.find,
+
+    /** To be called when the password of the signed-in account has changed, which ends earlier device cookies. */
+    renewDevice: devices.issue,
+
     /** Signs the account in. If another account was signed in, its session ends. */
     async start(
       request: Request,
@@ -66,6 +74,7 @@ export function createBrowserSessions({ providerSessions, accounts, store }: Bro
     ): Promise<{ signedInAt: number }> {
       const { uid, signedInAt } = await providerSessions.start(request, response, { accountId: account.id, acr, amr });
       await store.add({ uid, accountId: account.id, userAgent: request.get('user-agent'), address: request.ip });
+      devices.issue(request, response, account);
       cache.delete(request);
       return { signedInAt };
     },

@@ -12,9 +12,11 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
+import type { BrowserSessions } from './browser-session.ts';
 
 export interface PasswordResetOptions {
   readonly site: Site;
+  readonly sessions: Pick<BrowserSessions, 'start'>;
   readonly accounts: AccountStore;
   readonly links: OneTimeLinks;
   readonly emails: Pick<AccountEmails, 'sendReset' | 'sendPasswordChanged'>;
@@ -32,7 +34,8 @@ const csrfContext = 'password-reset';
 const purpose = 'reset-password';
 
 export function passwordResetRoutes(options: PasswordResetOptions): Router {
-  const { site, accounts, links, emails, resets, newPasswords, signOutEverywhere, resetFailures, audit } = options;
+  const { site, sessions, accounts, links, emails, resets, newPasswords, signOutEverywhere, resetFailures, audit } =
+    options;
 
   const showRequest = (
     request: Request,
@@ -143,13 +146,22 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
         await resetFailures(username);
         audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
         await emails.sendPasswordChanged(account);
-        return site.showMessage(request, response, {
-          title: 'Your password is changed',
-          text: 'You are signed out everywhere. Sign in with the new password.',
-          tone: 'good',
-          links: [{ href: '/sign-in', text: 'Sign in' }],
-        });
+        // The link and the new password prove who the user is. Signing in at once also gives this browser its device
+        // cookie, so that a lock-out by somebody else does not affect it.
+        await sessions.start(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
+        response.redirect(303, '/reset-password/done');
       },
+    ),
+  );
+  router.get(
+    '/reset-password/done',
+    site.forSignedIn((request, response) =>
+      site.showMessage(request, response, {
+        title: 'Your password is changed',
+        text: 'You are signed in here with the new password, and signed out everywhere else.',
+        tone: 'good',
+        links: [{ href: '/account', text: 'Your account' }],
+      }),
     ),
   );
   router.use('/reset-password', site.errorHandler);

@@ -100,7 +100,12 @@ export function createSignInPages(options: SignInPagesOptions) {
     if (!username) missing.push({ field: 'username', text: 'Enter your e-mail address or user name.' });
     if (!password) missing.push({ field: 'password', text: 'Enter your password.' });
     if (missing.length > 0) return showErrors(400, ...missing);
-    const outcome = await options.signIn({ username, password, address: request.ip ?? '' });
+    const outcome = await options.signIn({
+      username,
+      password,
+      address: request.ip ?? '',
+      deviceOf: (account) => sessions.deviceOf(request, response, account),
+    });
     if ('account' in outcome) return completeWithPassword(request, response, context, outcome.account);
     if (outcome.refused === 'locked') {
       const text = retryLater(response, outcome.retryAfter, 'Too many sign-ins have failed.');
