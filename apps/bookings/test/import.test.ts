@@ -270,3 +270,42 @@ test('npm run migrate can run twice and on two hosts at the same time', async ()
     'the schema is up to date\n',
   ]);
 });
+
+test('openingHours of a location are imported, and stay as they are if they are left out', async () => {
+  const openingHours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
+  const importHours = (fields: object) =>
+    importPlaces(
+      system.db,
+      readImport(
+        JSON.stringify({
+          facilities: [
+            {
+              id: 'fac-hours',
+              name: 'Hours',
+              timeZone: 'Europe/Copenhagen',
+              locations: [{ id: 'loc-hours', name: 'Hours', ...fields }],
+            },
+          ],
+        }),
+      ),
+    );
+  const token = await system.token(['fac-hours']);
+  await importHours({ openingHours });
+  await importHours({});
+  const { body } = await system.call('GET', '/api/booking-locations/loc-hours/opening-hours', { token });
+  expect(body).toMatchObject({ alwaysOpen: false, ...openingHours, exceptions: [] });
+  expect(() =>
+    readImport(
+      JSON.stringify({
+        facilities: [
+          {
+            id: 'f',
+            name: 'f',
+            timeZone: 'Europe/Copenhagen',
+            locations: [{ id: 'l', name: 'l', openingHours: { weekly: { monday: [{ opens: '7', closes: '8' }] } } }],
+          },
+        ],
+      }),
+    ),
+  ).toThrow('/facilities/0/locations/0/openingHours/weekly/monday/0/opens');
+});

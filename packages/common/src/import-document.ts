@@ -4,6 +4,7 @@
 // reason. The rules that a JSON Schema cannot express run even if the document violates its schema, because a file is
 // corrected faster when one run reports all of its errors.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import type { Formats } from './validation.ts';
 
 /** Thrown for an import file that was rejected. `message` lists all of `errors`, one per line. */
 export class ImportError extends Error {
@@ -28,10 +29,16 @@ export type Rule = (root: DocumentNode) => readonly string[];
 
 /**
  * The returned function parses the text of an import file. It throws an `ImportError` with all errors of the schema and
- * of `rule`.
+ * of `rule`. `formats` are the string formats that the schema uses.
  */
-export function createImportReader<Document>(schema: object, rule: Rule): (text: string) => Document {
-  const validate = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile<Document>(schema);
+export function createImportReader<Document>(
+  schema: object,
+  rule: Rule,
+  formats: Formats = {},
+): (text: string) => Document {
+  const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false });
+  for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
+  const validate = ajv.compile<Document>(schema);
   return (text) => {
     const document = parseJson(text);
     const schemaErrors = validate(document) ? [] : (validate.errors ?? []).map(describeError);

@@ -7,7 +7,10 @@ import {
   propertyOf,
 } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
+import { formats } from '../http/formats.ts';
 import { patternWithout, textSchema } from '../http/text.ts';
+import type { OpeningHours } from '../opening-hours/hours.ts';
+import { importedHoursSchema } from '../opening-hours/schema.ts';
 
 const baySchema = {
   type: 'object',
@@ -27,7 +30,12 @@ const locationSchema = {
   type: 'object',
   required: ['id', 'name'],
   additionalProperties: false,
-  properties: { id: textSchema, name: textSchema, bays: { type: 'array', items: baySchema } },
+  properties: {
+    id: textSchema,
+    name: textSchema,
+    openingHours: importedHoursSchema,
+    bays: { type: 'array', items: baySchema },
+  },
 } as const;
 
 const facilitySchema = {
@@ -62,27 +70,42 @@ export interface ImportedBay {
   readonly path: string;
 }
 
+/** A location of the file. Without `openingHours`, the stored hours stay as they are. */
+export interface ImportedLocation {
+  readonly id: string;
+  readonly name: string;
+  readonly openingHours?: OpeningHours;
+  readonly path: string;
+}
+
 /** A facility of the file. `path` is the JSON Pointer of each object, for errors that only the database can find. */
 export interface ImportedFacility {
   readonly id: string;
   readonly name: string;
   readonly timeZone: string;
   readonly path: string;
-  readonly locations: readonly { readonly id: string; readonly name: string; readonly path: string }[];
+  readonly locations: readonly ImportedLocation[];
   readonly bays: readonly ImportedBay[];
 }
 
-const readDocument = createImportReader<ImportDocument>(documentSchema, (root) => {
-  const facilities = elementsOf(root, 'facilities');
-  const locations = facilities.flatMap((facility) => elementsOf(facility, 'locations'));
-  const bays = locations.flatMap((location) => elementsOf(location, 'bays'));
-  return [
-    ...findDuplicates(facilities, 'id'),
-    ...findDuplicates(locations, 'id'),
-    ...findDuplicates(bays, 'id'),
-    ...facilities.flatMap(timeZoneErrors),
-  ];
-});
+const readDocument = createImportReader<ImportDocument>(
+  documentSchema,
+  (root) => {
+    const facilities = elementsOf(root, 'facilities');
+    const locations = facilities.flatMap((facility) => elementsOf(facility, 'locations'));
+    const bays = locations.flatMap((location) => elementsOf(location, 'bays'));
+    return [
+      ...findDuplicates(facilities, 'id'),
+      ...findDuplicates(locations, 'id'),
+      ...findDuplicates(bays, 'id'),
+      ...locations.flatMap((location) =>
+        findDuplicates(elementsOf(propertyOf(location, 'openingHours'), 'exceptions'), 'date'),
+      ),
+      ...facilities.flatMap(timeZoneErrors),
+    ];
+  },
+  formats,
+);
 
 /** @throws {ImportError} with every error that can be found without the database */
 export function readImport(text: string): readonly ImportedFacility[] {
@@ -95,7 +118,12 @@ export function readImport(text: string): readonly ImportedFacility[] {
       name,
       timeZone,
       path,
-      locations: located.map((location) => ({ id: location.id, name: location.name, path: location.path })),
+      locations: located.map(({ id, name, openingHours, path }) => ({
+        id,
+        name,
+        path,
+        ...(openingHours && { openingHours: { exceptions: [], ...openingHours } }),
+      })),
       bays: located.flatMap((location) =>
         (location.bays ?? []).map((bay, index) => ({
           ...bay,

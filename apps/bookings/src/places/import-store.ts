@@ -2,6 +2,7 @@
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { binOf } from '../bookings/counts/statements.ts';
+import { hoursStatements } from '../opening-hours/store.ts';
 import type { ImportedFacility } from './import-document.ts';
 
 export const importReads = {
@@ -78,6 +79,8 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
 async function importFacility(trx: Database, { id, name, timeZone, locations, bays }: ImportedFacility): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
+  for (const { id: locationId, openingHours } of locations)
+    if (openingHours) await query(trx, hoursStatements.set, [id, locationId, JSON.stringify(openingHours)]);
   const stored = await query<StoredBay>(trx, importWrites.lockBays, [id]);
   await query(trx, importWrites.increaseRulesVersions, [id]);
   const storedById = new Map(stored.map((bay) => [bay.id, bay]));
