@@ -213,7 +213,8 @@ test('the audit trail has every sign-in, refusal, registration and change, and n
   await browser.send(await openAccount(browser), {}, 'Sign out');
   await server.auth.settle();
   const { rows } = await server.db.raw<{ rows: { kind: string; detail: unknown }[] }>(
-    'select e.kind, e.detail from audit_event e join account a on a.id = e.account_id where a.username = ? order by e.id',
+    `select e.kind, e.detail from audit_event e join account a on a.id = e.account_id
+      where a.username = ? order by e.id`,
     [username],
   );
   expect(rows.map(({ kind }) => kind)).toEqual(

@@ -168,7 +168,7 @@ describe('a client may be granted fewer scopes than requested', () => {
     expect(grantedScope(back)).toBe(`openid ${scopes.play}`);
   });
 
-  test('driving-range clients need openid, profile, roles and play; email and offline_access are optional', async () => {
+  test('driving-range clients need openid, profile, roles and play; the other scopes are optional', async () => {
     const browser = openBrowser(server);
     const url = authorize({
       client_id: 'demo-range',
@@ -195,7 +195,7 @@ describe('the user logs in or registers', () => {
     password: 'seven unusual lamps',
   });
 
-  test('registering signs the user in, and email_verified is false until the user follows the mailed link', async () => {
+  test('registering signs the user in, and only the button behind the mailed link confirms the address', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorize({ scope: `openid email ${scopes.play}` }));
     const register = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');
@@ -206,7 +206,11 @@ describe('the user logs in or registers', () => {
     expect(claims).toMatchObject({ email: 'nora@example.org', email_verified: false });
 
     const link = new RegExp(`${server.origin}/verify-email\\?token=[\\w-]+`).exec(server.log.join('\n'))?.[0] ?? '';
-    expect((await browser.open(link)).title).toMatch(/^Your address is confirmed/);
+    const confirm = await browser.open(link);
+    const unconfirmed = await exchange(await browser.open(authorize({ scope: `openid email ${scopes.play}` })));
+    expect(decodeJwt(String(unconfirmed.id_token))).toMatchObject({ email_verified: false });
+    const confirmed = await browser.send(confirm, {}, 'Confirm my address');
+    expect(confirmed.title).toMatch(/^Your address is confirmed/);
     const later = await exchange(await browser.open(authorize({ scope: `openid email ${scopes.play}` })));
     expect(decodeJwt(String(later.id_token))).toMatchObject({ email_verified: true });
     expect((await browser.open(link)).status).toBe(410);
@@ -215,7 +219,7 @@ describe('the user logs in or registers', () => {
   test('an invalid value is reported next to its field, and every field but the password stays filled in', async () => {
     const browser = openBrowser(server);
     const register = await browser.open(`${server.origin}/register`);
-    const page = await browser.send(register, { name: '', username: 'nobody', password: 'password1' });
+    const page = await browser.send(register, { name: '', username: 'nobody', password: 'secret7' });
     expect(page.status).toBe(400);
     expect(page.title).toMatch(/^Error: /);
     for (const field of ['name', 'username', 'password']) {
@@ -227,6 +231,15 @@ describe('the user logs in or registers', () => {
     expect(page.forms.flatMap((form) => form.fields)).toContainEqual(
       expect.objectContaining({ name: 'username', value: 'nobody' }),
     );
+    expect(page.html).not.toContain('secret7');
+  });
+
+  test('a password that is easy to guess is refused next to its field', async () => {
+    const browser = openBrowser(server);
+    const register = await browser.open(`${server.origin}/register`);
+    const page = await browser.send(register, { ...newcomer('guess'), password: 'password1' });
+    expect(page.status).toBe(400);
+    expect(page.html).toContain('id="password-error"');
     expect(page.html).not.toContain('password1');
   });
 

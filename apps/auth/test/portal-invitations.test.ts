@@ -295,7 +295,7 @@ describe('a link that no longer works says why, and what to do next', () => {
   });
 });
 
-test('of several acceptances in parallel one creates the account, and the others say that the link was used', async () => {
+test('of several acceptances in parallel one creates the account, and the others get 410', async () => {
   await invite('raced@range.example');
   const link = await portal.invitationLink('raced@range.example');
   const visitors = await Promise.all(

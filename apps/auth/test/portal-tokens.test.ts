@@ -145,7 +145,7 @@ describe('a service account creates a personal access token', () => {
 });
 
 describe('a sign-in less than 10 minutes old counts as fresh', () => {
-  test('with an older one the user signs in again before the secret is shown, and the form stays filled in', async () => {
+  test('with an older one the user signs in again before the secret is shown, and keeps the input', async () => {
     const { browser, page } = await portal.signIn(name);
     await portal.ageSession(name, 9);
     expect((await create(browser, page, { name: 'First' })).status).toBe(200);

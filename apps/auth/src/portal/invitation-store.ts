@@ -136,8 +136,7 @@ export function createInvitationStore({ db }: { db: Database }) {
         if (previous && !previous.expired) return { error: 'already-invited' };
         if (previous) return send(tx, { ...invitation, id: previous.id });
         if ((facts?.count ?? 0) >= maxMembers) return { error: 'too-many' };
-        // Decided invitations only explain to late visitors why their link no longer works. The history keeps the
-        // facts.
+        // A decided invitation only explains to a late visitor why the link no longer works. The history stays.
         await query(
           tx,
           `delete from invitation
