@@ -17,6 +17,7 @@ import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createChangeWatcher } from './bookings/feed/change-watcher.ts';
 import { createFeedEndpoints } from './bookings/feed/endpoints.ts';
 import { createFeedStore } from './bookings/feed/store.ts';
+import { type BookingLimits, noLimits } from './bookings/limits.ts';
 import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
@@ -49,7 +50,7 @@ export interface AppOptions {
     Config,
     'baseUrl' | 'authIssuer' | 'audience' | 'scopeBase' | 'trustProxy' | 'rateLimitPerMinute' | 'metricsPort'
   > &
-    Partial<Pick<Config, 'holdsPerClient'>>;
+    Partial<Pick<Config, 'holdsPerClient' | 'maxBookingHours' | 'maxDaysAhead'>>;
   readonly db: Database;
   /** The replica that lists are read from. A list waits at most `wait` milliseconds for it. */
   readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
@@ -75,7 +76,15 @@ export function createApp({
   const scope = `${scopeBase}/golf/bookings`;
   const servesMetrics = metricsPort === undefined;
   const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
-  const endpoints = createEndpoints({ db, readRouter, baseUrl, now, stopping, holdsPerClient: config.holdsPerClient });
+  const endpoints = createEndpoints({
+    db,
+    readRouter,
+    baseUrl,
+    now,
+    stopping,
+    limits: { maxHours: config.maxBookingHours ?? 0, maxDaysAhead: config.maxDaysAhead ?? 0 },
+    holdsPerClient: config.holdsPerClient,
+  });
 
   collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
   observeJwksCache(metrics, jwksCache);
@@ -121,11 +130,20 @@ export interface EndpointOptions {
   readonly baseUrl: string;
   readonly now: () => Date;
   readonly stopping?: AbortSignal | undefined;
+  readonly limits?: BookingLimits | undefined;
   /** 0 switches holds off. */
   readonly holdsPerClient?: number | undefined;
 }
 
-export function createEndpoints({ db, readRouter, baseUrl, now, stopping, holdsPerClient = 50 }: EndpointOptions) {
+export function createEndpoints({
+  db,
+  readRouter,
+  baseUrl,
+  now,
+  stopping,
+  limits = noLimits,
+  holdsPerClient = 50,
+}: EndpointOptions) {
   const link = linksBelow(baseUrl);
   const feed = createFeedStore(db);
   const places = createPlacesStore(db);
@@ -134,21 +152,18 @@ export function createEndpoints({ db, readRouter, baseUrl, now, stopping, holdsP
   const rules = createRulesStore(db);
   const bookings = createBookingStore(db);
   const holds = createHoldStore(db);
-  const holdServices = { store: holds, bookings, idempotency, catalogue, rules, link, now, maxHolds: holdsPerClient };
+  const bookingRules = { idempotency, catalogue, rules, limits, link, now };
+  const holdServices = { ...bookingRules, store: holds, bookings, maxHolds: holdsPerClient };
   const lists = readRouter
     ? createRoutedLists(readRouter, createCompleteFlag(db))
     : { searches: createSearchStore(db), places };
   return [
     ...createBookingEndpoints({
+      ...bookingRules,
       store: bookings,
-      idempotency,
       searches: lists.searches,
       findLikelyFacilities: createFacilityLookup(),
-      catalogue,
-      rules,
       findHold: holds.find,
-      link,
-      now,
       baseUrl,
     }),
     ...createFeedEndpoints({ feed, changeWatcher: createChangeWatcher({ store: feed, stopping }), link, baseUrl }),

@@ -29,6 +29,8 @@ const fields = {
   trustProxy: optional('TRUST_PROXY', trustProxy, false),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
   rateLimitPerMinute: optional('RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 0),
+  maxBookingHours: optional('MAX_BOOKING_HOURS', integer(0, 1_000_000), 0),
+  maxDaysAhead: optional('MAX_DAYS_AHEAD', integer(0, 1_000_000), 0),
   holdsPerClient: optional('HOLDS_PER_CLIENT', integer(0, 10_000), 50),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),

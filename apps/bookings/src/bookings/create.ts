@@ -14,6 +14,7 @@ import type { Booking } from './booking.ts';
 import { newBookingId } from './booking-id.ts';
 import { parseDateTime } from './date-times.ts';
 import { findKeyErrors, findStoredResponse, keyedRequest, newResponse } from './idempotency.ts';
+import type { BookingLimits } from './limits.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
 import { type CreateField, createFields } from './storage/columns.ts';
 import type { IdempotencyStore } from './storage/idempotency-store.ts';
@@ -35,6 +36,7 @@ export interface CreateServices {
   readonly catalogue: Catalogue;
   readonly rules: RulesStore;
   readonly findHold: FindHold;
+  readonly limits: BookingLimits;
   readonly link: MakeLink;
   readonly now: () => Date;
 }
@@ -52,6 +54,7 @@ export function createBookingCreator({
   catalogue,
   rules,
   findHold,
+  limits,
   link,
   now: clock,
 }: CreateServices) {
@@ -77,6 +80,7 @@ export function createBookingCreator({
     const requested = await validateBooking(createFields, body, [...validationErrors, ...holdErrors], {
       catalogue,
       facilities: caller.facilities,
+      limits,
       now,
     });
     const { bay, fields } = requested;

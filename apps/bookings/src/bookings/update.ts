@@ -14,6 +14,7 @@ import type { Booking } from './booking.ts';
 import { isBookingId } from './booking-id.ts';
 import { createBookingFinder, type FinderServices } from './find.ts';
 import { checkIfMatch } from './if-match.ts';
+import type { BookingLimits } from './limits.ts';
 import { bookingResponse } from './resource.ts';
 import { type UpdateField, updateFields } from './storage/columns.ts';
 import type { BookingStore } from './storage/store.ts';
@@ -31,6 +32,7 @@ export interface UpdateServices extends FinderServices {
   readonly store: BookingStore;
   readonly catalogue: Catalogue;
   readonly rules: RulesStore;
+  readonly limits: BookingLimits;
   readonly link: MakeLink;
   readonly now: () => Date;
 }
@@ -44,14 +46,15 @@ export interface UpdateRequest {
 }
 
 export function createBookingUpdater(services: UpdateServices) {
-  const { store, catalogue, rules, link, findLikelyFacilities } = services;
+  const { store, catalogue, rules, limits, link, findLikelyFacilities } = services;
   const find = createBookingFinder(services);
 
   return async ({ id, caller, ifMatch, body, validationErrors }: UpdateRequest): Promise<EndpointResponse> => {
     const { facilities } = caller;
     const now = services.now();
     const etags = tagsToMatch(ifMatch);
-    const requested = await validateBooking(updateFields, body, validationErrors, { catalogue, facilities, now });
+    const options = { catalogue, facilities, limits, now };
+    const requested = await validateBooking(updateFields, body, validationErrors, options);
     const { bay, fields } = requested;
 
     // In the common case one statement is enough: the id shows the facility, and the new bay belongs to it too.

@@ -12,6 +12,7 @@ import { isText } from '../http/text.ts';
 import type { Catalogue } from '../places/catalogue.ts';
 import type { Booking } from './booking.ts';
 import { findDateErrors, parseDateTime } from './date-times.ts';
+import { type BookingLimits, findLimitErrors } from './limits.ts';
 import { type CreateField, pick } from './storage/columns.ts';
 import type { BookingStore, ExceptedIds } from './storage/store.ts';
 
@@ -35,19 +36,21 @@ export interface RequestedBooking<F extends CreateField> {
 export interface ValidationOptions {
   readonly catalogue: Catalogue;
   readonly facilities: readonly string[];
+  readonly limits: BookingLimits;
   readonly now: Date;
 }
 
-/** `validationErrors` are those that the router found. `fields` are the fields that the request sets. */
+/** `requestErrors` are those that the router found. `fields` are the fields that the request sets. */
 export async function validateBooking<F extends CreateField>(
   fields: readonly F[],
   body: RequestBody<F>,
-  validationErrors: readonly ValidationError[],
-  { catalogue, facilities, now }: ValidationOptions,
+  requestErrors: readonly ValidationError[],
+  { catalogue, facilities, limits, now }: ValidationOptions,
 ): Promise<RequestedBooking<F>> {
   const { bayId, startDate, endDate }: RequestBody<CreateField> = body;
   const start = startDate === undefined ? undefined : parseDateTime(startDate);
   const end = endDate === undefined ? undefined : parseDateTime(endDate);
+  const validationErrors = [...requestErrors, ...findLimitErrors({ start, end }, limits, now)];
   const facilityId =
     bayId !== undefined && isText(bayId) ? await catalogue.findFacilityOfBay(facilities, bayId) : undefined;
   const codes: ErrorCode[] = [...findDateErrors(start, end, now)];

@@ -8,6 +8,7 @@ import type { RulesStore } from '../availability/rules-store.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
 import { newBookingId } from '../bookings/booking-id.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
+import type { BookingLimits } from '../bookings/limits.ts';
 import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
 import type { BookingStore } from '../bookings/storage/store.ts';
 import {
@@ -29,6 +30,7 @@ export interface CreateHoldServices {
   readonly idempotency: IdempotencyStore;
   readonly catalogue: Catalogue;
   readonly rules: RulesStore;
+  readonly limits: BookingLimits;
   readonly link: MakeLink;
   readonly now: () => Date;
   /** The maximum number of live holds of a client. */
@@ -43,14 +45,14 @@ export interface CreateHoldRequest {
 }
 
 export function createHoldCreator(services: CreateHoldServices) {
-  const { store, bookings, idempotency, catalogue, rules, link, now: clock, maxHolds } = services;
+  const { store, bookings, idempotency, catalogue, rules, limits, link, now: clock, maxHolds } = services;
 
   return ({ body, validationErrors, idempotencyKey, caller }: CreateHoldRequest): Promise<EndpointResponse> => {
     const now = clock();
     const request = { idempotencyKey, caller, body, validationErrors, now };
     return createOnce(request, idempotency, async (keyed, errors) => {
       const fields = ['bayId', 'startDate', 'endDate'] as const;
-      const options = { catalogue, facilities: caller.facilities, now };
+      const options = { catalogue, facilities: caller.facilities, limits, now };
       const requested = await validateBooking(fields, body, errors, options);
       const { bay, fields: valid } = requested;
       const findAllConflicts = async (): Promise<readonly Conflict[]> => {

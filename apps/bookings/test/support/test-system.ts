@@ -42,6 +42,8 @@ export interface TestSystemOptions {
   readonly now?: () => Date;
   readonly rateLimitPerMinute?: number;
   readonly holdsPerClient?: number;
+  readonly maxBookingHours?: number;
+  readonly maxDaysAhead?: number;
   readonly baseUrl?: string;
   readonly poolMax?: number;
   readonly issuer?: {
@@ -87,6 +89,8 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
       rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
       metricsPort: undefined,
       holdsPerClient: options.holdsPerClient ?? 10_000,
+      maxBookingHours: options.maxBookingHours ?? 0,
+      maxDaysAhead: options.maxDaysAhead ?? 0,
     },
     db,
     jwksCache,
