@@ -102,7 +102,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     config,
     logger,
     audit,
-    cookies: createBrowserCookies(provider),
+    cookies: createBrowserCookies(provider, config.issuer),
     providerSessions: createProviderSessions(provider, artifacts),
     interactions: createInteractions(provider),
     grants: createConsentGrants(provider, resource),

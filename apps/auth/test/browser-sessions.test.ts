@@ -69,6 +69,9 @@ test('the database contains no session cookie, also during an authorization requ
   expect(rows[0].stored).not.toContain(value);
 });
 
+/** A sibling domain cannot set cookies with this prefix. */
+const hostCookies = ['__Host-_form', '__Host-_session', '__Host-_session.sig', '__Host-_device'];
+
 test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () => {
   const secure = await startAuthServer({ ISSUER: 'https://id.example' });
   const form = await fetch(`${secure.origin}/sign-in`);
@@ -82,7 +85,8 @@ test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () =>
   });
   expect(signedIn.status).toBe(303);
   const all = [...cookies, ...signedIn.headers.getSetCookie()];
-  expect(all.map((line) => line.split('=')[0])).toEqual(expect.arrayContaining(['_form', '_session', '_session.sig']));
-  for (const line of all) expect(line.toLowerCase()).toMatch(/(?=.*; secure)(?=.*; httponly)(?=.*; samesite=lax)/);
+  expect(all.map((line) => line.split('=')[0])).toEqual(expect.arrayContaining(hostCookies));
+  for (const line of all)
+    expect(line.toLowerCase()).toMatch(/(?=.*; secure)(?=.*; httponly)(?=.*; samesite=lax)(?=.*; path=\/;)/);
   await secure.close();
 });

@@ -2,7 +2,10 @@
 // because oidc-provider needs the result synchronously, and RateLimiterMemory of rate-limiter-flexible returns a
 // promise.
 
-/** More clients than this within one minute start a new window, so that the memory for counters is bounded. */
+/**
+ * Bounds the memory for counters. Above it, the client that was counted longest ago is forgotten, so a flood of new names
+ * does not reset the counts of clients that keep sending requests.
+ */
 const maxClients = 10_000;
 
 /**
@@ -18,11 +21,14 @@ export function createRateLimit(perMinute: number, now: () => number = Date.now)
   return (clientKey) => {
     if (perMinute === 0) return 0;
     const current = Math.floor(now() / 60_000);
-    if (current !== window || counts.size >= maxClients) {
+    if (current !== window) {
       window = current;
       counts = new Map();
     }
     const count = (counts.get(clientKey) ?? 0) + 1;
+    // Deleting first moves the key to the end of the map, which iterates in the order of insertion.
+    counts.delete(clientKey);
+    if (counts.size >= maxClients) counts.delete(counts.keys().next().value as string);
     counts.set(clientKey, count);
     return count > perMinute ? Math.max(1, Math.ceil(((window + 1) * 60_000 - now()) / 1000)) : 0;
   };

@@ -3,6 +3,7 @@
 // gives `unauthorized_client` (RFC 6749 section 5.2).
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../clients/secret.ts';
+import { addressKey } from '../guard/keys.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { requestState } from './request-state.ts';
@@ -10,10 +11,10 @@ import { normaliseScope } from './scopes.ts';
 
 /**
  * Counts a token request and returns the seconds that the client must wait, or 0.
- * Many users share a public client, so its requests are counted for each IP address.
+ * Many users share a public client, so its requests are counted for each IP address or IPv6 /64 network.
  */
 export const countTokenRequest = (limit: RateLimit, client: RegisteredClient, address: string): number =>
-  limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${address}` : client.clientId);
+  limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${addressKey(address)}` : client.clientId);
 
 export function applyClientPolicy(provider: Provider, { limit }: { limit: RateLimit }): void {
   const client = provider.Client.prototype as RegisteredClient;

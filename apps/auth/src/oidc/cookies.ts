@@ -13,13 +13,21 @@ export interface BrowserCookies {
   ) => void;
 }
 
-export function createBrowserCookies(provider: () => Provider): BrowserCookies {
+/**
+ * The name of a cookie with the path `/`. With an https issuer, the prefix makes browsers refuse a cookie of this name
+ * from a sibling domain (RFC 6265bis, "The __Host- Prefix").
+ */
+export const hostCookieName = (issuer: string, name: string): string =>
+  issuer.startsWith('https:') ? `__Host-${name}` : name;
+
+export function createBrowserCookies(provider: () => Provider, issuer: string): BrowserCookies {
   const cookiesOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().createContext(request, response).cookies;
+  const fullName = (name: string): string => hostCookieName(issuer, name);
   return {
-    get: (request, response, name) => cookiesOf(request, response).get(name, { signed: false }),
+    get: (request, response, name) => cookiesOf(request, response).get(fullName(name), { signed: false }),
     set: (request, response, { name, value, maxAge }) => {
-      cookiesOf(request, response).set(name, value, {
+      cookiesOf(request, response).set(fullName(name), value, {
         path: '/',
         httpOnly: true,
         sameSite: 'lax',

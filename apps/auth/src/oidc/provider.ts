@@ -14,6 +14,7 @@ import { checkClientAssertion } from './client-assertion.ts';
 import { applyClientPolicy } from './client-policy.ts';
 import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
+import { hostCookieName } from './cookies.ts';
 import { limitProofsWithNonce, nonceSecretOf } from './dpop.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
@@ -112,7 +113,13 @@ function createConfiguration(
     clockTolerance: 10,
     // RFC 9700 section 2.1: every request must have a redirect URI, and it is compared with the registered ones.
     allowOmittingSingleRegisteredRedirectUri: false,
-    cookies: { keys: [...settings.cookieKeys], long: cookie, short: cookie },
+    cookies: {
+      keys: [...settings.cookieKeys],
+      // The cookies of an interaction have a path of their own, which the prefix does not allow.
+      names: { session: hostCookieName(settings.issuer, '_session') },
+      long: cookie,
+      short: cookie,
+    },
     ttl: {
       AccessToken: (_ctx, _token, client) => lifetimes.accessToken(client),
       ClientCredentials: (_ctx, _token, client) => lifetimes.accessToken(client),

@@ -127,7 +127,7 @@ describe('cookies', () => {
       const cookies = await overHttps(secure);
       await secure.close();
       expect(cookies.map((line) => line.split('=')[0])).toEqual(
-        expect.arrayContaining(['_session', '_session.sig', '_interaction', '_form']),
+        expect.arrayContaining(['__Host-_session', '__Host-_session.sig', '_interaction', '__Host-_form']),
       );
       for (const line of cookies) {
         expect(line).toMatch(/;\s*secure/i);

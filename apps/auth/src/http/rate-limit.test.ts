@@ -1,0 +1,22 @@
+// Tests the limit of token requests per minute.
+import { expect, test } from '@jest/globals';
+import { createRateLimit } from './rate-limit.ts';
+
+test('a client that keeps sending requests stays limited while ten thousand other names appear', () => {
+  const limit = createRateLimit(2, () => 60_000);
+  limit('busy');
+  limit('busy');
+  for (let n = 0; n < 30_000; n++) {
+    limit(`name ${n}`);
+    if (n % 1_000 === 0) expect(limit('busy')).toBeGreaterThan(0);
+  }
+});
+
+test('a new minute starts a new count', () => {
+  let now = 60_000;
+  const limit = createRateLimit(1, () => now);
+  expect(limit('client')).toBe(0);
+  expect(limit('client')).toBe(60);
+  now += 60_000;
+  expect(limit('client')).toBe(0);
+});
