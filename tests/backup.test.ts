@@ -156,8 +156,8 @@ test('a server that was lost with its disk is restored to the end of its archive
   const { externalBookingId: _, ...sameSlot } = sameBooking([...before][0] as string);
   expect(await book(one.base, token, sameSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
 
-  // A refresh token that was used after the point in time counts as unused, until the documented statement ends its
-  // grant.
+  // A refresh token that was used after the time of the restore is unused again in the restored database. The operator
+  // therefore runs the documented statement, which revokes its grant.
   const unused = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
   expect((await system.database.query('auth', unused)).rowCount).toBe(1);
   await system.database.query('auth', await documented('### Auth after a restore to a point in time'));

@@ -48,7 +48,7 @@ const dataset = {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       pkce: 'optional',
-      // As for the client of the other targets. An RSA signature takes longer than the rest of a refresh.
+      // The clients of the other targets use ES256 too. An RSA signature takes longer than the rest of a refresh.
       id_token_signed_response_alg: 'ES256',
       scope: `openid offline_access ${scope}`,
     },

@@ -58,7 +58,7 @@ export interface PortalFixture {
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
   /** Requests an access token with the credentials of a personal access token. */
   readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;
-  /** Moves the sign-in of the account, and its last use of the session, into the past. */
+  /** Moves the account's sign-in time, and the last use of its session, into the past. */
   readonly ageSession: (name: string, minutes: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }

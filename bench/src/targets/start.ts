@@ -1,4 +1,5 @@
-// Reads the settings of a peer, which the harness passes as one JSON argument. Peers read no environment variables.
+// Reads the settings of a peer: a server that the service is compared with. The benchmark passes them as one JSON
+// argument.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 export interface PeerOptions {

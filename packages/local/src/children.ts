@@ -94,13 +94,13 @@ function printLines({ app, env, print }: ChildOptions, streams: readonly Readabl
     });
 }
 
-/** Returns one line per service, in the format that endLeftServices reads. */
+/** Returns one line per service, in the format that stopOrphanedServices reads. */
 export function describeServices(services: readonly Service[]): string {
   return services.map(({ child: { pid } }) => `${pid} ${pid ? processIdentity(pid) : ''}\n`).join('');
 }
 
-/** Stops the services of a killed launcher that were still starting and did not notice its end. */
-export async function endLeftServices(file: string): Promise<void> {
+/** A service that was still starting may not notice that its launcher was killed. This function stops such services. */
+export async function stopOrphanedServices(file: string): Promise<void> {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');

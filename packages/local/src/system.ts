@@ -2,7 +2,7 @@
 // stand-in providers, PostgreSQL, the lock on DATA_DIR.
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
-import { describeServices, endLeftServices, runCommand, type Service, startService } from './children.ts';
+import { describeServices, runCommand, type Service, startService, stopOrphanedServices } from './children.ts';
 import { lockDataFolder, readSecrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, roles, shareSecrets } from './databases.ts';
 import { demoData } from './demo.ts';
@@ -36,7 +36,7 @@ export interface Stops {
 export async function startSystem({ settings, env, print, signal }: SystemOptions, stops: Stops): Promise<System> {
   const lock = lockDataFolder(settings.dataDir);
   stops.steps.push(async () => lock.release());
-  if (lock.afterCrash) await endLeftServices(join(settings.dataDir, SERVICES_FILE));
+  if (lock.afterCrash) await stopOrphanedServices(join(settings.dataDir, SERVICES_FILE));
   await requireFreePorts(settings, lock.afterCrash ? PORT_WAIT_AFTER_CRASH_MS : 0);
   const ownSecrets = readSecrets(settings.dataDir, roles);
 

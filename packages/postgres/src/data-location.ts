@@ -1,6 +1,6 @@
-// Chooses the folder for the data. This is the requested folder, unless the server's account cannot reach it, for
-// example if root has its checkout below a folder that only root may enter. The data are then in a folder below
-// /var/lib, and a pointer file beside the requested folder contains its path.
+// Chooses the folder for the data. The requested folder is used if the account that runs PostgreSQL can reach it. If it
+// cannot, for example because the repository is inside /root, the data are in a folder below /var/lib, and a pointer
+// file beside the requested folder contains that path.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,

@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
 /**
- * Reads a file in UTF-8 with or without a byte order mark. `-` is standard input. A relative path starts at
- * `directory`, in which the command was typed.
+ * Reads a file in UTF-8 with or without a byte order mark. `-` is standard input. A relative path is resolved
+ * against `directory`, in which the user ran the command.
  * @throws {Error} if the file is not in UTF-8: invalid bytes would silently become other characters
  */
 export async function readInputFile(file: string, directory: string): Promise<string> {

@@ -91,9 +91,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * For a sign-in. `name` is the user name as the database compares it, also if there is no account. Failures must be
-     * counted under this name: if the count distinguished spellings that the lookup does not, it would reveal whether
-     * the account exists.
+     * Finds the account for a sign-in. `name` is the normalised user name, which is returned even if no account has it.
+     * Failures must be counted under `name`. A count for each spelling would reveal whether the account exists.
      */
     async lookUp(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
       const [row] = await query<{ wanted: string } & (Account | { id: null })>(
@@ -108,7 +107,7 @@ export function createAccountStore({ db }: { db: Database }) {
     /** Undefined if another account has the user name. */
     create: (account: NewAccount): Promise<Account | undefined> => insertAccount(db, account),
 
-    /** Also ends mailed links that reset the password: somebody else may have them. */
+    /** Also deletes unused links for a password reset, because somebody else may have them. */
     async setPassword(accountId: string, passwordHash: string): Promise<void> {
       await query(
         db,
@@ -120,8 +119,8 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /**
      * Sets a new password for a user who followed a link that was mailed to `email`, which proves that the user owns
-     * that address. Until somebody proves that for the first time, somebody else may have created the account in the
-     * owner's name and linked their own social identities to it. Identities that were linked before are removed.
+     * that address. Before the address was first proven, an attacker may have created the account with it and linked the
+     * attacker's own social identities. Identities that were linked before that moment are removed.
      */
     async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
       await query(
@@ -142,7 +141,7 @@ export function createAccountStore({ db }: { db: Database }) {
       await query(db, 'update account set name = $2, updated_at = now() where id = $1', [accountId, withoutNul(name)]);
     },
 
-    /** False if the account's address is no longer `email`, to which the link was mailed. */
+    /** Returns false if the address of the account has changed since the link was mailed to `email`. */
     async verifyEmail(accountId: string, email: string): Promise<boolean> {
       const rows = await query(
         db,
@@ -154,8 +153,8 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * For the owner of an address with which somebody else created an account: removes every way to sign in to the
-     * account. Its owner can choose a password with a mailed link. False if the address is no longer `email` or has
+     * Removes every way to sign in to an account that somebody else has created with this address. The owner of the
+     * address can then set a password through a mailed link. Returns false if the address is no longer `email` or has
      * been confirmed.
      */
     async disown(accountId: string, email: string): Promise<boolean> {
@@ -173,5 +172,5 @@ export function createAccountStore({ db }: { db: Database }) {
   };
 }
 
-/** The time at which somebody proved to own the address. Infinity if nobody has. */
+/** The time when the ownership of the address was first proven; infinity if it never was. */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;

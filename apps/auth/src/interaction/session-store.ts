@@ -35,8 +35,8 @@ export function createSessionStore({ db }: { db: Database }) {
     },
 
     /**
-     * Records that the session is used, and returns its previous use in seconds since 1970. A session that was unused
-     * for `idleLimit` seconds stays idle: only a new sign-in ends that state, so this use is not recorded.
+     * Records the use of a session and returns the time of its previous use, in seconds since 1970. After `idleLimit`
+     * seconds without a use, the session is idle until the user signs in again. Uses of an idle session are not recorded.
      */
     async recordUse({
       uid,

@@ -31,7 +31,7 @@ export interface AvailabilityServices {
 export function createAvailabilityEndpoints({ store, findHold, link }: AvailabilityServices) {
   const schedules = createScheduleCache();
 
-  /** What takes the bays, by facility. */
+  /** The bookings, holds and closures that make bays unavailable, by facility. */
   async function findTaken(
     bays: readonly BayRow[],
     interval: Interval,

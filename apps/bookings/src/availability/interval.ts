@@ -1,7 +1,7 @@
 // Intervals of time in milliseconds since 1970, and the operations on them that the rule for free bays needs.
 //
-// An interval is half-open: its end does not belong to it. If start and end are equal, the interval is an instant,
-// which belongs to itself.
+// An interval includes its start and excludes its end. If both are equal, the interval is an instant, which includes
+// that single moment.
 
 export interface Interval {
   readonly start: number;
@@ -36,7 +36,10 @@ export function join(intervals: readonly Interval[]): Interval[] {
   return joined;
 }
 
-/** The parts of `interval` that belong to none of `others`. An instant splits a part; the second one begins 1 ms later. */
+/**
+ * The parts of `interval` that belong to none of `others`. An instant in `others` splits the interval, and the second
+ * part begins 1 ms after the instant.
+ */
 export function subtract(interval: Interval, others: readonly Interval[]): Interval[] {
   const parts: Interval[] = [];
   let start = interval.start;

@@ -1,6 +1,7 @@
 // Maps a booking to the JSON of responses (specification, "Booking").
 //
-// Lists need no faster encoder (docs/decisions/0013-fields-of-a-booking.md).
+// Lists use plain JSON.stringify too: an encoder written for bookings was hardly faster
+// (docs/decisions/0013-fields-of-a-booking.md).
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { type Booking, etagOf, type PublicBooking } from './booking.ts';

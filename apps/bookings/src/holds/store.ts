@@ -105,7 +105,7 @@ export function createHoldStore(db: Database) {
     count: async ({ clientId, subject }: Caller): Promise<number> =>
       (await query<{ holds: number }>(db, holdReads.count, [clientId, subject]))[0]?.holds ?? 0,
 
-    /** Locks in the order of all writes: idempotency key, client, bay. */
+    /** Locks in the same order as every write: idempotency key, then the client (only for holds), then the bay. */
     create: (hold: Hold, { caller, rulesVersion, maxHolds, response }: HoldCreation): Promise<CreateHoldOutcome> =>
       retryOnce(db, () =>
         inTransaction(db, async (run) => {

@@ -28,7 +28,7 @@ on conflict (facility_id, id) do update set name = excluded.name`,
   lockBays: `select id, location_id, description, kind, bookable from bay where facility_id = $1
 order by id for no key update`,
 
-  /** An import can change the time zone and the location of bays, and therefore when they are open. */
+  /** An import can change the time zone or the location of a bay, so cached availability rules are out of date. */
   increaseRulesVersions: 'update bay set rules_version = rules_version + 1 where facility_id = $1',
 
   bays: `insert into bay (facility_id, id, location_id, name, description, kind, bookable)

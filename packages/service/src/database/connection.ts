@@ -1,12 +1,11 @@
-// A connection to PostgreSQL: a client of pg that prepares statements and whose statements have a time limit.
+// A connection to PostgreSQL. It wraps a pg client, prepares statements and limits how long they run.
 import pg from 'pg';
 import { Batch, type BatchCallback, type PreparedStatements, type TypeParsers } from './batch.ts';
 import type { PooledConnection } from './pool.ts';
 import { type InspectError, isSchemaRelated } from './schema-version.ts';
 
 /**
- * SQL with the placeholders $1, $2 …, its values and, unless pg's default conversions are right, the conversions of
- * its columns.
+ * SQL with the placeholders $1, $2 …, its values, and conversions of columns where pg's defaults are wrong.
  */
 export type Statement = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
 
@@ -77,7 +76,7 @@ export class Connection implements PooledConnection {
     void this.#client.query(batch as unknown as pg.Submittable);
   }
 
-  /** Runs a statement of knex, which calls this method as that of a pg client. */
+  /** Runs a statement of knex. knex calls this method as if the connection were a pg client. */
   query({ text, values }: KnexStatement, callback: KnexCallback): void {
     const name = this.#nameOf(text, values);
     // pg and a batch do not know which names the other one has prepared, so the prefix keeps them apart.
@@ -99,10 +98,9 @@ export class Connection implements PooledConnection {
   }
 
   /**
-   * An overdue response may still arrive and must not be taken for the response to the next statement. Therefore the
-   * connection is closed, which fails the statement. `query_timeout` of pg keeps the connection open. It also needs a
-   * timer for every statement, whose closure keeps the objects of the request alive for so long that the heap doubles
-   * (235 instead of 119 MB).
+   * Closes the connection if its statement is overdue, which fails the statement. On an open connection, the late
+   * response could be taken for the response to the next statement. pg's own `query_timeout` keeps the connection open,
+   * and its timers keep objects of requests in memory: the heap had 235 instead of 119 MB.
    */
   closeIfOverdue(now: number): void {
     if (this.#sentAt > 0 && now - this.#sentAt > this.#options.queryTimeout) void this.close();

@@ -105,7 +105,7 @@ function publicKeyOf(jwk: unknown, alg: DpopAlgorithm) {
   return { keyObject, thumbprint: hash('sha256', JSON.stringify(key), 'base64url') };
 }
 
-/** Verifying an ES256 signature takes about 70 µs this way, and twice the CPU time with WebCrypto. */
+/** Uses `verify` of node:crypto, which takes half the CPU time of WebCrypto for an ES256 signature. */
 function isSignedBy(key: KeyObject, alg: DpopAlgorithm, data: Buffer, signature: Buffer): boolean {
   if (alg === 'ES256') return verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature);
   // RFC 7518 section 3.5: padding 6 is RSASSA-PSS, and the salt is as long as the hash.

@@ -104,7 +104,7 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
 const looksLikeJwt = (token: string): boolean => token.split('.').length === 3;
 const isBearerError = (result: object): result is BearerError => 'status' in result;
 
-/** Creates a value once for each argument. Here: a verifier for each set of keys, because keys rotate. */
+/** Calls `create` once for each argument and caches the result: one verifier for each set of signing keys. */
 function onePerArgument<Argument extends object, Value>(create: (argument: Argument) => Value) {
   const values = new WeakMap<Argument, Value>();
   return (argument: Argument): Value => {

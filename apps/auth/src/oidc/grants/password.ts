@@ -35,7 +35,10 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
   );
 }
 
-/** RFC 6749 has no error for this, so the code is that of a wrong password. The status 429 tells clients to wait. */
+/**
+ * RFC 6749 defines no error for a locked-out user, so the response uses `invalid_grant`, as for a wrong password. The
+ * status 429 tells the client to wait.
+ */
 const lockedOut = (): Error =>
   Object.assign(new errors.InvalidGrant({ detail: 'locked out' }), {
     status: 429,

@@ -28,7 +28,7 @@ export interface Change {
 
 export interface ChangePage {
   readonly changes: readonly Change[];
-  /** The highest number of a deleted booking that was removed from the feed; 0 if none was. */
+  /** The highest change number among the deletions that were removed from the feed, or 0 if none were removed. */
   readonly removedNumber: number;
 }
 

@@ -1,8 +1,8 @@
 // Reads, creates, updates, moves and deletes bookings.
 //
 // Every write is atomic. Concurrent writes cannot deadlock, because each locks in the same order: idempotency key,
-// external booking id, bays by facility and id, booking. Errors of PostgreSQL are recognised by SQLSTATE, because a
-// distributed table renames its constraints.
+// external booking id, bays by facility and id, booking. Errors of PostgreSQL are recognised by SQLSTATE, because
+// Citus gives constraints other names on the shards of a distributed table.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
 import type { AllowedEtags, Booking } from '../booking.ts';
