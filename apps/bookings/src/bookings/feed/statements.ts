@@ -43,17 +43,18 @@ from facility where id = any($1)`,
    * The changes of facility $1 after number $2, and in the same snapshot the highest removed number. Without changes,
    * one row with that number alone.
    */
-  page: `select facility.removed_change_number::float8 as "removedNumber", page.*
-from facility left join (
-  select booking_feed.facility_id, number::float8 as number, first_number::float8 as "firstNumber",
-    booking_id as "bookingId", deleted or booking.id is null as "isDeleted", last_state as "lastState",
-    ${selectList(publicFields)}
-  from booking_feed
-  left join booking on booking.facility_id = booking_feed.facility_id and booking.id = booking_feed.booking_id
-  where booking_feed.facility_id = $1 and number > $2::bigint
-  order by number limit $3
-) page on page.facility_id = facility.id
-where facility.id = $1 order by page.number`,
+  page: `select head."removedNumber", page.number::float8 as number, page.first_number::float8 as "firstNumber",
+  page.booking_id as "bookingId", page.deleted or booking.id is null as "isDeleted", page.last_state as "lastState",
+  ${selectList(publicFields)}
+from (
+  select id, removed_change_number::float8 as "removedNumber" from facility where id = $1
+) head
+left join (
+  select facility_id, number, first_number, booking_id, deleted, last_state from booking_feed
+  where facility_id = $1 and number > $2::bigint order by number limit $3
+) page on page.facility_id = head.id and page.facility_id = $1
+left join booking on booking.facility_id = $1 and booking.id = page.booking_id
+order by page.number`,
 
   facilitiesWithExpired: `select facility_id as id from booking_feed where deleted and changed_at < $1
 group by facility_id order by facility_id limit $2`,
