@@ -41,7 +41,8 @@ from facility where id = any($1)`,
 
   /**
    * The changes of facility $1 after number $2, and in the same snapshot the highest removed number. Without changes,
-   * one row with that number alone.
+   * one row with that number alone. The limit of the last join makes PostgreSQL look up each booking by its key: with a
+   * generic plan, it could else scan all bookings of a large facility.
    */
   page: `select head."removedNumber", page.number::float8 as number, page.first_number::float8 as "firstNumber",
   page.booking_id as "bookingId", page.deleted or booking.id is null as "isDeleted", page.last_state as "lastState",
@@ -53,7 +54,9 @@ left join (
   select facility_id, number, first_number, booking_id, deleted, last_state from booking_feed
   where facility_id = $1 and number > $2::bigint order by number limit $3
 ) page on page.facility_id = head.id and page.facility_id = $1
-left join booking on booking.facility_id = $1 and booking.id = page.booking_id
+left join lateral (
+  select * from booking where facility_id = $1 and id = page.booking_id limit 1
+) booking on true
 order by page.number`,
 
   facilitiesWithExpired: `select facility_id as id from booking_feed where deleted and changed_at < $1
