@@ -56,8 +56,9 @@ runService(async () => {
       { name: 'expired holds', intervalMilliseconds: 60_000, run: () => holds.deleteExpired() },
       // Reading a total adds up everything that is not compacted yet.
       { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
+      { name: 'filling of the change feed', intervalMilliseconds: 10_000, run: () => feed.fill() },
       {
-        name: 'change feed',
+        name: 'retention of the change feed',
         intervalMilliseconds: 60_000,
         run: () => feed.removeExpired(new Date(Date.now() - retention)),
       },

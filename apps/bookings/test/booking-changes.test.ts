@@ -215,6 +215,9 @@ test('after an upgrade from a release without the feed, the feed contains every 
   await query(upgraded.db, 'delete from booking_change');
   await query(upgraded.db, 'delete from booking_feed');
   await query(upgraded.db, "update facility set feed_filled_to = '00000000-0000-0000-0000-000000000000'");
+  await createFeedStore(upgraded.db).fill();
+  const filled = await query<{ n: number }>(upgraded.db, 'select count(*)::int as n from booking_feed');
+  expect(filled).toEqual([{ n: 5 }]);
   const { body } = await upgraded.call('GET', '/api/booking-changes?facilityId=fac-north');
   expect(body.items).toHaveLength(5);
   expect(new Set(body.items.map(({ id }: Item) => id)).size).toBe(5);

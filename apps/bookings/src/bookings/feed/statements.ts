@@ -59,6 +59,8 @@ left join lateral (
 ) booking on true
 order by page.number`,
 
+  facilitiesToFill: 'select id from facility where feed_filled_to is not null order by id limit $1',
+
   facilitiesWithExpired: `select facility_id as id from booking_feed where deleted and changed_at < $1
 group by facility_id order by facility_id limit $2`,
 } as const;

@@ -69,25 +69,27 @@ export function createFeedStore(db: Database) {
   const readState = async (facilityId: string): Promise<State> =>
     (await query<State>(db, feedReads.state, [facilityId]))[0] ?? emptyState;
 
+  /** Numbers every change that was acknowledged before this call. Returns zeros if the facility does not exist. */
+  const number = async (facilityId: string): Promise<FeedHead> => {
+    let state = await readState(facilityId);
+    while (!state.isFilled || state.hasUnnumberedChanges) {
+      const { isFilled } = state;
+      await inTransaction(db, (run) =>
+        run(
+          [compactionWrites.lockFacility, [facilityId]],
+          [compactionWrites.compact, [facilityId]],
+          ...(isFilled ? [] : [[feedWrites.fill, [facilityId, fillSize]] as const]),
+        ),
+      );
+      state = await readState(facilityId);
+      // What is logged after the first compaction was acknowledged after the call.
+      if (state.isFilled) break;
+    }
+    return state;
+  };
+
   return {
-    /** Numbers every change that was acknowledged before this call. Returns zeros if the facility does not exist. */
-    number: async (facilityId: string): Promise<FeedHead> => {
-      let state = await readState(facilityId);
-      while (!state.isFilled || state.hasUnnumberedChanges) {
-        const { isFilled } = state;
-        await inTransaction(db, (run) =>
-          run(
-            [compactionWrites.lockFacility, [facilityId]],
-            [compactionWrites.compact, [facilityId]],
-            ...(isFilled ? [] : [[feedWrites.fill, [facilityId, fillSize]] as const]),
-          ),
-        );
-        state = await readState(facilityId);
-        // What is logged after the first compaction was acknowledged after the call.
-        if (state.isFilled) break;
-      }
-      return state;
-    },
+    number,
 
     /** The changes after `number`, in order. They include what `number` has numbered before. */
     changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
@@ -100,6 +102,15 @@ export function createFeedStore(db: Database) {
 
     heads: (facilityIds: readonly string[]): Promise<readonly FacilityHead[]> =>
       query<FacilityHead>(db, feedReads.heads, [facilityIds]),
+
+    /**
+     * Enters the bookings that existed before the feed did, in up to 1000 facilities, so that the first reader of a large
+     * facility does not have to wait for it.
+     */
+    fill: async (): Promise<void> => {
+      const facilities = await query<{ id: string }>(db, feedReads.facilitiesToFill, [maxFacilities]);
+      for (const { id } of facilities) await number(id);
+    },
 
     /** Removes the bookings that were deleted before `before`, in up to 1000 facilities. */
     removeExpired: async (before: Date): Promise<void> => {
