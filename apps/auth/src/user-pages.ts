@@ -6,6 +6,7 @@ import { type RequestHandler, Router } from 'express';
 import { accountRoutes } from './account/routes.ts';
 import type { AccountServices } from './accounts/account-services.ts';
 import type { Audit } from './audit/audit.ts';
+import type { ClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import type { FacilityStore } from './facilities/store.ts';
 import { addressKey } from './guard/keys.ts';
@@ -30,6 +31,7 @@ import type { Interactions } from './oidc/interactions.ts';
 import type { ScopeTable } from './oidc/scopes.ts';
 import type { ProviderSessions } from './oidc/sessions.ts';
 import { createSignInDestination } from './portal/sign-in-destination.ts';
+import { isActive } from './portal/token-pages.ts';
 import { createAuthorizationFlow } from './social/authorization-flow.ts';
 import { createNativeTokenVerifier } from './social/native-token.ts';
 import { createSocialRoutes } from './social/routes.ts';
@@ -46,6 +48,7 @@ export interface UserPagesOptions {
   readonly interactions: Interactions;
   readonly grants: ConsentGrants;
   readonly accountServices: AccountServices;
+  readonly clients: Pick<ClientStore, 'listPersonalAccessTokens'>;
   readonly facilities: FacilityStore;
   readonly scopes: ScopeTable;
   /** Seconds. */
@@ -139,6 +142,8 @@ export function createUserPages(options: UserPagesOptions) {
       newPasswords,
       signOutEverywhere: sessionStore.endEverything,
       resetFailures,
+      findActiveTokenNames: async (accountId) =>
+        (await options.clients.listPersonalAccessTokens(accountId)).filter(isActive).map(({ name }) => name),
       audit,
     }),
   );

@@ -250,6 +250,15 @@ describe('a password reset', () => {
     expect((await browser().open(String(live))).status).toBe(200);
   });
 
+  test('of a service account shows its personal access tokens, and offers to revoke them', async () => {
+    const visitor = browser();
+    const form = await visitor.open(await requestReset('bot@north.example'));
+    const done = await visitor.send(form, { password: 'eight quiet harbours' });
+    expect(done.html).toContain('These personal access tokens still work');
+    const review = await visitor.open(done.links.find(({ text }) => text === 'Review and revoke tokens')?.href ?? '');
+    expect(review.html).toContain('demo-pat-north');
+  });
+
   test('signs the user in, in a browser that others cannot lock out', async () => {
     const { username } = await register('signed-in');
     const visitor = browser();

@@ -170,3 +170,23 @@ describe('a native token gets 503 temporarily_unavailable if the provider cannot
     expect(await exchange(name, responses)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
   });
 });
+
+test('tokens that no provider confirms count as failed sign-ins from the address', async () => {
+  const guarded = await server.startInstance({ LOCKOUT_ADDRESS_FAILURES: '5' });
+  await server.db.raw('delete from guard_count');
+  const exchange = (token: string) =>
+    fetch(`${guarded.origin}/connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'social_access_token',
+        client_id: 'demo-native',
+        scope: scopes.play,
+        provider: 'debugToken',
+        token,
+      }),
+    });
+  for (let n = 0; n < 5; n++) expect((await exchange('not a token')).status).toBe(400);
+  const locked = await exchange('not a token');
+  expect([locked.status, Number(locked.headers.get('retry-after')) > 0]).toEqual([429, true]);
+  await server.db.raw('delete from guard_count');
+});

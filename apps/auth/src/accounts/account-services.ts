@@ -54,6 +54,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     socialIdentities,
     count,
     signIn,
+    beginSocialAttempt: (address: string) => guard.beginAttempt({ address }),
     resetFailures: async (username: string): Promise<void> =>
       guard.resetFailures((await accounts.lookUp(username)).name),
     mailer,

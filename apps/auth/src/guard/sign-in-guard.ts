@@ -53,8 +53,8 @@ export interface SignInAttempt {
 }
 
 export interface AttemptKeys {
-  /** The user name as the database compares it. */
-  readonly name: string;
+  /** The user name as the database compares it. Left out if the attempt names no account. */
+  readonly name?: string;
   readonly address: string;
   /** The id of a browser in which the account has signed in before. */
   readonly device?: string | undefined;
@@ -90,16 +90,18 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
 
     async beginAttempt({ name, address, device }) {
       const own =
-        device === undefined
-          ? { counter: accountFailures, key: nameKey(name) }
-          : { counter: deviceFailures, key: nameKey(device) };
+        device !== undefined
+          ? { counter: deviceFailures, key: nameKey(device) }
+          : name !== undefined
+            ? { counter: accountFailures, key: nameKey(name) }
+            : undefined;
       const shared = device === undefined ? [{ counter: addressFailures, key: addressKey(address) }] : [];
-      const counted = [own, ...shared];
+      const counted = [...(own ? [own] : []), ...shared];
       const readCounts = () => Promise.all(counted.map(({ counter, key }) => counter.read(key)));
       const counts = await readCounts();
       const lockout = lockoutOf(counts);
       if (lockout) return lockout;
-      const failures = counts[0]?.failures ?? 0;
+      const failures = own ? (counts[0]?.failures ?? 0) : 0;
       const refused = await slowDown(failures);
       if (refused) return refused;
 
@@ -107,7 +109,7 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
         async succeeded() {
           const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
-          if (failures > 0) await own.counter.reset(own.key);
+          if (own && failures > 0) await own.counter.reset(own.key);
           return undefined;
         },
         async failed() {

@@ -27,6 +27,8 @@ export interface PasswordResetOptions {
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
   /** Ends the lock-out of a user name. */
   readonly resetFailures: (username: string) => Promise<void>;
+  /** The names of the personal access tokens of a service account that still work. */
+  readonly findActiveTokenNames: (accountId: string) => Promise<readonly string[]>;
   readonly audit: Audit;
 }
 
@@ -155,14 +157,23 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
   );
   router.get(
     '/reset-password/done',
-    site.forSignedIn((request, response) =>
-      site.showMessage(request, response, {
+    site.forSignedIn(async (request, response, { account }) => {
+      const changed = 'You are signed in here with the new password, and signed out everywhere else.';
+      const tokens = await options.findActiveTokenNames(account.id);
+      return site.showMessage(request, response, {
         title: 'Your password is changed',
-        text: 'You are signed in here with the new password, and signed out everywhere else.',
+        text:
+          tokens.length === 0
+            ? changed
+            : `${changed} These personal access tokens still work: ${tokens.join(', ')}. ` +
+              'Revoke those that you do not know.',
         tone: 'good',
-        links: [{ href: '/account', text: 'Your account' }],
-      }),
-    ),
+        links:
+          tokens.length === 0
+            ? [{ href: '/account', text: 'Your account' }]
+            : [{ href: '/portal', text: 'Review and revoke tokens' }],
+      });
+    }),
   );
   router.use('/reset-password', site.errorHandler);
   return router;

@@ -61,6 +61,7 @@ export interface ProviderDependencies {
   readonly findAccount: (id: string) => Promise<ProviderAccount | undefined>;
   readonly signIn: PasswordGrantOptions['signIn'];
   readonly verifyNativeToken: SocialGrantOptions['verifyNativeToken'];
+  readonly beginSocialAttempt: SocialGrantOptions['beginSocialAttempt'];
   readonly findOrCreateSocialAccount: SocialGrantOptions['findOrCreateSocialAccount'];
   readonly isSocialProvider: (name: string) => boolean;
   readonly pages: ProviderPages;

@@ -4,6 +4,7 @@ import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
+import { lockedOut } from './locked-out.ts';
 import { checkScopes } from './scopes.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {
@@ -28,20 +29,8 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
         return;
       }
       if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });
-      ctx.set('Retry-After', String(result.retryAfter));
-      throw lockedOut();
+      throw lockedOut(ctx, result.retryAfter);
     },
     ['username', 'password', 'scope'],
   );
 }
-
-/**
- * RFC 6749 defines no error for a locked-out user, so the response uses `invalid_grant`, as for a wrong password. The
- * status 429 tells the client to wait.
- */
-const lockedOut = (): Error =>
-  Object.assign(new errors.InvalidGrant({ detail: 'locked out' }), {
-    status: 429,
-    statusCode: 429,
-    error_description: 'too many failed sign-ins, try again later',
-  });

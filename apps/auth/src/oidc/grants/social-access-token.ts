@@ -3,13 +3,17 @@
 // was issued to one of our apps.
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
+import type { Lockout, SignInAttempt } from '../../guard/sign-in-guard.ts';
 import type { NativeTokenVerifier } from '../../social/native-token.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
+import { lockedOut } from './locked-out.ts';
 import { checkScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
+  /** A token that no provider confirms counts as a failed sign-in from the address. */
+  readonly beginSocialAttempt: (address: string) => Promise<SignInAttempt | Lockout>;
   readonly findOrCreateSocialAccount: (
     identity: SocialIdentity,
   ) => Promise<{ readonly id: string; readonly disabledAt: Date | null }>;
@@ -23,11 +27,14 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
       const granted = checkScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
       const { token, provider: name } = params;
       if (!token) throw new errors.InvalidRequest('token is required');
+      const attempt = await options.beginSocialAttempt(ctx.ip);
+      if ('retryAfter' in attempt) throw lockedOut(ctx, attempt.retryAfter);
       const identity = await options
         .verifyNativeToken({ token, ...(name && { provider: name }) })
-        .catch((cause: Error & { unavailable?: boolean }) => {
+        .catch(async (cause: Error & { unavailable?: boolean }) => {
           // The token may be valid, but its provider did not respond. The client should try again.
           if (cause.unavailable) throw unavailable(cause);
+          await attempt.failed();
           throw new errors.InvalidGrant({ cause, detail: `no provider confirms the token: ${cause.message}` });
         });
       const account = await options.findOrCreateSocialAccount(identity);
