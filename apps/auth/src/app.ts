@@ -79,6 +79,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   collectDatabaseMetrics(metrics, { primary: db });
   const facilities = createFacilityStore({ db });
   const clients = createClientStore({ db, audit });
+  const longestAccessTokenTtl = () => clients.findLongestAccessTokenTtl(lifetimes.defaultAccessToken);
   const concurrentUse = createConcurrentUse();
   const artifacts = createArtifactStore({ db, concurrentUse });
   const adapter = createAdapter({
@@ -110,7 +111,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     clients,
     facilities,
     scopes,
-    accessTokenTtl: lifetimes.longestAccessToken,
+    longestAccessTokenTtl,
   });
   const pages = createProviderPages(userPages.site.findLayoutUser);
 
@@ -207,7 +208,8 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       db,
       config,
       scopes,
-      accessTokenTtl: lifetimes.longestAccessToken,
+      accessTokenTtl: lifetimes.defaultAccessToken,
+      longestAccessTokenTtl,
       audit,
       logger,
       clients,

@@ -51,8 +51,8 @@ export interface UserPagesOptions {
   readonly clients: Pick<ClientStore, 'listPersonalAccessTokens'>;
   readonly facilities: FacilityStore;
   readonly scopes: ScopeTable;
-  /** Seconds. */
-  readonly accessTokenTtl: number;
+  /** The longest lifetime of access tokens of all clients, in seconds. */
+  readonly longestAccessTokenTtl: () => Promise<number>;
 }
 
 export function createUserPages(options: UserPagesOptions) {
@@ -174,7 +174,7 @@ export function createUserPages(options: UserPagesOptions) {
       emails,
       newPasswords,
       scopes,
-      accessTokenTtl: options.accessTokenTtl,
+      longestAccessTokenTtl: options.longestAccessTokenTtl,
       audit,
     }),
   );

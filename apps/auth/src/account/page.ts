@@ -23,8 +23,8 @@ export interface AccountPageOptions {
   readonly facilities: Pick<FacilityStore, 'membershipsOf'>;
   readonly providers: SocialProviders;
   readonly scopes: ScopeTable;
-  /** Seconds. */
-  readonly accessTokenTtl: number;
+  /** The longest lifetime of access tokens of all clients, in seconds. */
+  readonly longestAccessTokenTtl: () => Promise<number>;
 }
 
 export type ShowAccount = (
@@ -52,8 +52,7 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
 });
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
-  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, accessTokenTtl } = options;
-  const noticesByKey = notices(accessTokenTtl);
+  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, longestAccessTokenTtl } = options;
   return async (request, response, signedIn, state = { validationErrors: [], status: 200 }) => {
     const { account, uid } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
@@ -62,9 +61,10 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
       socialIdentities.list(account.id),
       facilities.membershipsOf(account.id),
     ]);
+    const done = queryText(request, 'done');
     const data = {
       account,
-      notice: noticesByKey[queryText(request, 'done') ?? ''],
+      notice: done === undefined ? undefined : notices(await longestAccessTokenTtl())[done],
       roles: [...account.roles.map(accountRoleName), ...memberships.map(facilityRoleName)],
       hasPortal: memberships.length > 0,
       browsers: browsers.map((row) => ({ ...row, isThis: row.uid === uid, name: describeBrowser(row.userAgent) })),

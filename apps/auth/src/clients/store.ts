@@ -22,6 +22,8 @@ export interface PersonalAccessToken {
   readonly disabledAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly lastUsedFrom: string | null;
+  /** The lifetime of its access tokens in seconds; null means ACCESS_TOKEN_TTL. */
+  readonly accessTokenTtl: number | null;
   /** The number of secrets that work now: two while a rotation overlaps. */
   readonly secrets: number;
 }
@@ -62,7 +64,7 @@ export const activeClientQuery = `
 
 const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_at as "createdAt",
   c.expires_at as "expiresAt", c.disabled_at as "disabledAt", c.last_used_at as "lastUsedAt",
-  c.last_used_from as "lastUsedFrom",
+  c.last_used_from as "lastUsedFrom", (c.metadata->>'access_token_ttl')::integer as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as secrets`;
 
 /** Milliseconds between two updates of the last use of one token. */
@@ -116,6 +118,16 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
         `select ${tokenColumns} from client c where c.account_id = $1 order by c.created_at desc, c.id limit 500`,
         [accountId],
       ),
+
+    /** The longest lifetime of access tokens of all clients in seconds; `minimum` if no client has a longer one. */
+    async findLongestAccessTokenTtl(minimum: number): Promise<number> {
+      const [row] = await query<{ seconds: number }>(
+        db,
+        `select greatest($1::integer, max((metadata->>'access_token_ttl')::integer)) as seconds from client`,
+        [minimum],
+      );
+      return row?.seconds ?? minimum;
+    },
 
     async findPersonalAccessToken(accountId: string, clientId: string): Promise<PersonalAccessToken | undefined> {
       const [token] = await query<PersonalAccessToken>(

@@ -62,6 +62,7 @@ const schema = {
           pkce: { enum: ['required', 'optional'] },
           profile: { enum: ['fapi2'] },
           accountId: line,
+          access_token_ttl: { type: 'integer', minimum: 60, maximum: 86_400 },
           name: line,
         },
       },

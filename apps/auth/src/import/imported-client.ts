@@ -15,12 +15,16 @@ export interface ClientToStore extends StoredClient {
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;
   if (accountId !== undefined) {
+    const { access_token_ttl: accessTokenTtl } = imported;
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
     return {
       id,
       kind: 'personal-access-token',
       pkce: 'required',
-      metadata: label === null ? {} : { client_name: label },
+      metadata: {
+        ...(label !== null && { client_name: label }),
+        ...(accessTokenTtl !== undefined && { access_token_ttl: accessTokenTtl }),
+      },
       scope: '',
       accountId,
       secretHashes: [],
@@ -64,7 +68,17 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
   };
 }
 
-const ownFields = ['client_id', 'client_secret', 'scope', 'kind', 'pkce', 'accountId', 'name', 'profile'];
+const ownFields = [
+  'client_id',
+  'client_secret',
+  'scope',
+  'kind',
+  'pkce',
+  'accountId',
+  'name',
+  'access_token_ttl',
+  'profile',
+];
 
 /**
  * Fields that are neither our own nor OpenID Connect metadata. A misspelt field that was ignored could change what

@@ -7,6 +7,7 @@ import type { Database } from '@bay-booking/service/database/database';
 import { providerMetadata } from '../oidc/client-metadata.ts';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
+import { recordClientLifetimes } from '../signing-keys/store.ts';
 import type { ImportDocument, ImportedAccount, ImportedClient } from './document.ts';
 import { findHighSecurityErrors } from './high-security.ts';
 import { type ClientToStore, findClientErrors, findUnknownFields, toStoredClient } from './imported-client.ts';
@@ -70,9 +71,11 @@ export async function importDocument(
     for (const [index, account] of accounts.entries()) {
       if (!(await storeAccount(tx, account))) errors.push(usernameTaken(index));
     }
+    await recordClientLifetimes(tx);
     for (const [index, client] of storedClients.entries()) {
       if (!(await storeClient(tx, client))) errors.push(`/clients/${index}/client_secret: is missing`);
     }
+    await recordClientLifetimes(tx);
     throwIfAny(errors);
   });
   return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };

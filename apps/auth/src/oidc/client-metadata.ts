@@ -10,6 +10,7 @@ export const ownMetadata = [
   'account_id',
   'facility_ids',
   'secret_hashes',
+  'access_token_ttl',
   'profile',
 ] as const;
 
@@ -22,6 +23,8 @@ export interface OwnMetadata {
   /** The current facilities of the account; the client is read from the database for every request. */
   readonly facility_ids: readonly string[] | undefined;
   readonly secret_hashes: readonly string[];
+  /** The lifetime of the client's access tokens in seconds; undefined means ACCESS_TOKEN_TTL. */
+  readonly access_token_ttl: number | undefined;
   /** Rules that the client must follow in addition: those of the FAPI 2.0 Security Profile. */
   readonly profile: 'fapi2' | undefined;
 }
@@ -49,6 +52,7 @@ export function providerMetadata(
     account_id: client.accountId ?? undefined,
     facility_ids: client.accountId === null ? undefined : (client.facilityIds ?? []),
     secret_hashes: client.secretHashes,
+    access_token_ttl: ownLifetime(client.metadata),
     profile: client.metadata.profile === 'fapi2' ? 'fapi2' : undefined,
   };
   return {
@@ -65,6 +69,9 @@ export function providerMetadata(
 
 /** The library has no response type `token`; implicit-flow.ts serves it as `code token`. */
 const providerResponseType = (type: string): string => (type === 'token' ? 'code token' : type);
+
+const ownLifetime = ({ access_token_ttl }: Readonly<Record<string, unknown>>): number | undefined =>
+  typeof access_token_ttl === 'number' ? access_token_ttl : undefined;
 
 const nameOf = ({ client_name }: Readonly<Record<string, unknown>>) =>
   typeof client_name === 'string' ? { client_name } : {};

@@ -1,5 +1,5 @@
 // Defines how long tokens are valid, and how long the records are kept that belong to them. All values are seconds.
-import type { RegisteredClient } from './registered-client.ts';
+import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 
 const year = 365 * 24 * 3600;
 const idToken = 3600;
@@ -14,10 +14,13 @@ export function createTokenLifetimes({
   refreshTokenTtl: number;
 }) {
   return {
-    /** The lifetime of an access token of this client. Every grant type uses this function. */
-    accessToken: (_client: RegisteredClient): number => accessTokenTtl,
-    /** The longest of these lifetimes, for pages that state how long access tokens remain valid. */
-    longestAccessToken: accessTokenTtl,
+    /**
+     * The lifetime of an access token of this client: its own `access_token_ttl`, or ACCESS_TOKEN_TTL. Every grant type
+     * uses this function.
+     */
+    accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
+    /** The lifetime of an access token of a client without a lifetime of its own. */
+    defaultAccessToken: accessTokenTtl,
     code: 60,
     idToken,
     /** The lifetime of a refresh token. Each refresh issues a new token with the full lifetime. */
@@ -26,7 +29,10 @@ export function createTokenLifetimes({
     interaction: 3600,
     /** The lifetime of a grant. Refreshing does not extend it. */
     grant: Math.max(year, refreshTokenTtl),
-    /** The longest lifetime of all signed tokens. Their signing key must stay published for as long. */
+    /**
+     * The longest lifetime of signed tokens, apart from clients with a longer lifetime of their own. Their signing key
+     * must stay published for as long (signing-keys/store.ts).
+     */
     longestSigned: Math.max(accessTokenTtl, idToken),
   };
 }

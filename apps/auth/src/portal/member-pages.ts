@@ -18,8 +18,8 @@ import { assignableRoles, mayRevoke } from './rules.ts';
 export interface MemberPagesOptions {
   readonly pages: PortalPages;
   readonly members: MemberStore;
-  /** Seconds. */
-  readonly accessTokenTtl: number;
+  /** The longest lifetime of access tokens of all clients, in seconds. */
+  readonly longestAccessTokenTtl: () => Promise<number>;
   readonly audit: Audit;
 }
 
@@ -32,7 +32,7 @@ type MemberHandler = (request: Request, response: Response, context: MemberConte
 
 const nameOf = ({ name, username }: Member): string => name ?? username;
 
-export function memberRoutes({ pages, members, accessTokenTtl, audit }: MemberPagesOptions): Router {
+export function memberRoutes({ pages, members, longestAccessTokenTtl, audit }: MemberPagesOptions): Router {
   const withMember =
     (handler: MemberHandler): ManagerHandler =>
     async (request, response, context) => {
@@ -136,7 +136,15 @@ export function memberRoutes({ pages, members, accessTokenTtl, audit }: MemberPa
           request,
           response,
           'revoke',
-          { facility, member, isSelf, name, roleName: roleNames[member.role], accessTokenTtl, action: request.path },
+          {
+            facility,
+            member,
+            isSelf,
+            name,
+            roleName: roleNames[member.role],
+            accessTokenTtl: await longestAccessTokenTtl(),
+            action: request.path,
+          },
           {
             title: isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`,
             breadcrumbs: facilityBreadcrumbs(facility),

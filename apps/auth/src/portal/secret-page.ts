@@ -8,6 +8,8 @@ export interface ShownSecret extends NewSecret {
   readonly name: string;
   /** After a rotation: seconds for which the old secret still works. */
   readonly overlap?: number;
+  /** The token's own lifetime of access tokens in seconds. */
+  readonly accessTokenTtl?: number | null;
 }
 
 export interface SecretPageOptions {
@@ -52,7 +54,12 @@ export function createSecretPage(options: SecretPageOptions) {
         request,
         response,
         'secret',
-        { ...secret, tokenCommand: tokenCommand(secret), apiCommand, accessTokenTtl },
+        {
+          ...secret,
+          tokenCommand: tokenCommand(secret),
+          apiCommand,
+          accessTokenTtl: secret.accessTokenTtl ?? accessTokenTtl,
+        },
         {
           title: secret.overlap === undefined ? `${secret.name} is created` : `${secret.name} has a new secret`,
           breadcrumbs: [tokensBreadcrumb],

@@ -16,7 +16,7 @@ export interface TokenChangePagesOptions {
   readonly submittedForms: Pick<SubmittedForms, 'newId'>;
   readonly tokens: Pick<Tokens, 'rotate' | 'revoke'>;
   readonly secretPage: SecretPage;
-  /** Seconds. */
+  /** The lifetime of access tokens in seconds, unless the token has its own. */
   readonly accessTokenTtl: number;
 }
 
@@ -62,7 +62,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         overlaps,
         formId: submittedForms.newId(),
         error,
-        accessTokenTtl,
+        accessTokenTtl: token.accessTokenTtl ?? accessTokenTtl,
         action: `${tokenPath(token.clientId)}/rotate`,
       },
       { title: `New secret for ${token.name}`, status, breadcrumbs: [tokensBreadcrumb] },
@@ -80,7 +80,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     `${path}/rotate`,
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
-        const { clientId, name } = token;
+        const { clientId, name, accessTokenTtl: ownLifetime } = token;
         const overlap = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
         if (overlap === undefined) {
           return showRotate(request, response, token, { status: 400, error: 'Choose one of these.' });
@@ -90,7 +90,9 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           { clientId, name, overlap, formId: field(request, 'form') || submittedForms.newId() },
           actorOf(request, signedIn),
         );
-        if (!('error' in result)) return secretPage.show(request, response, { ...result, name, overlap });
+        if (!('error' in result)) {
+          return secretPage.show(request, response, { ...result, name, overlap, accessTokenTtl: ownLifetime });
+        }
         return result.error === 'form-already-submitted'
           ? secretPage.showAlreadyShown(request, response)
           : showEnded(request, response);
@@ -107,7 +109,11 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           request,
           response,
           'revoke-token',
-          { token, accessTokenTtl, action: `${tokenPath(token.clientId)}/revoke` },
+          {
+            token,
+            accessTokenTtl: token.accessTokenTtl ?? accessTokenTtl,
+            action: `${tokenPath(token.clientId)}/revoke`,
+          },
           { title: `Revoke ${token.name}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),

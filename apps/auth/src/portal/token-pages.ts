@@ -75,7 +75,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         ended: all.filter((token) => !isActive(token)),
         maxActiveTokens,
         maxTokenDays,
-        accessTokenTtl,
+        accessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl ?? accessTokenTtl)),
         formId: submittedForms.newId(),
         values: { name, expiresInDays },
       },

@@ -87,6 +87,22 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
   };
 }
 
+/** The longest access_token_ttl of all clients in seconds, or 0. */
+const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl')::integer), 0) from client";
+
+/**
+ * Records how long the tokens of clients are valid that have an `access_token_ttl`. An import calls this function before
+ * and after it changes clients: the tokens of a client that had a longer lifetime before are still valid.
+ */
+export async function recordClientLifetimes(tx: Database): Promise<void> {
+  await query(
+    tx,
+    `update signing_key set longest_ttl = (${longestClientLifetime})
+      where state <> 'retired' and longest_ttl < (${longestClientLifetime})`,
+    [],
+  );
+}
+
 /** All times are seconds from now, by the clock of the database. */
 function changesIn(tx: Database, encryptionKey: Buffer) {
   return {
@@ -117,8 +133,8 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     },
 
     /**
-     * Retires the current key if the next key is due. The retired key is deleted when the recorded token lifetime, or
-     * `minimum` if that is longer, and then `margin` have passed.
+     * Retires the current key if the next key is due. The retired key is deleted when the longest of the recorded token
+     * lifetime, the lifetimes of clients and `minimum`, and then `margin` have passed.
      */
     async retireReplaced(
       alg: SigningAlgorithm,
@@ -127,7 +143,7 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
       await query(
         tx,
         `update signing_key old set state = 'retired', retired_at = now(),
-                delete_after = now() + make_interval(secs => greatest(old.longest_ttl, $1) + $2)
+                delete_after = now() + make_interval(secs => greatest(old.longest_ttl, $1, (${longestClientLifetime})) + $2)
           where old.alg = $3 and old.state = 'current'
             and exists (select 1 from signing_key n
                          where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
