@@ -83,9 +83,8 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         const { start, end } = readInterval(query, validationErrors);
         const page = pageRequest(query, defaultPageSizes.availability);
         const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
-        const asOf = await store.now();
+        const { rows, asOf, total } = await store.findBays(caller.facilities, query, page);
         const interval = { start: Math.max(start, Date.parse(asOf)), end };
-        const { rows, total } = await store.findBays(caller.facilities, query, page);
         const taken =
           interval.start < interval.end ? await findTaken(rows, interval, { asOf, exceptHoldId: hold?.id }) : undefined;
         const items = rows.map((bay) => {

@@ -4,7 +4,8 @@ import { unavailable } from '../errors.ts';
 const maxAttempts = 20;
 
 /**
- * Calls `attempt` until it returns a result. The argument tells the first attempt from the others. It returns undefined if the database refused a write, but no reason was
+ * Calls `attempt` until it returns a result. The argument tells the first attempt from the others. It returns
+ * undefined if the database refused a write, but no reason was
  * found afterwards, because another request removed the reason in between.
  *
  * @throws {ApiError} 503 after 20 attempts

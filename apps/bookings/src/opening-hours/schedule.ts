@@ -38,7 +38,7 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
     return openDuring(part).some((opening) => contains(opening, part));
   }
 
-  /** A gap ends the loop: with a gap every week, only exceptions can fill gaps, and a location has 400 of them at most. */
+  /** A gap ends the loop soon: with a gap every week, only exceptions can fill gaps, and there are at most 400. */
   function isOpenWeekByWeek({ start, end }: Interval): boolean {
     let from = start;
     while (end - from > week) {

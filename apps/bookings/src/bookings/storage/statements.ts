@@ -181,8 +181,8 @@ export const bayStatements = {
 order by id for no key update`,
 
   /**
-   * The holds of bay $2 that overlap the interval from $3 to $4. It follows the lock of the bay in the same transaction,
-   * so that no hold is added afterwards.
+   * The holds of bay $2 that overlap the interval from $3 to $4. The transaction has locked the bay before, so no hold
+   * is added afterwards.
    */
   liveHolds: `select id from booking_hold where facility_id = $1 and bay_id = $2 and expires_at > clock_timestamp()
   and ${bookedRange} && ${requestedRange}`,

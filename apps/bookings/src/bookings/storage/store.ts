@@ -12,7 +12,9 @@ import { type BookingUpdate, bayStatements, bookingReads, referenceStatements } 
 import { isoTimestamps } from './timestamps.ts';
 import { createWriterSelection } from './writer-selection.ts';
 
-/** The booking or its bay does not exist, the bay cannot be booked or has other rules, or the booking has another ETag. */
+/**
+ * The booking or its bay does not exist, the bay cannot be booked or has other rules, or the booking has another ETag.
+ */
 type Conflict = 'conflict';
 export type CreateOutcome = 'created' | 'external id used' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
 export type UpdateOutcome = Booking | 'overlap' | Conflict;

@@ -18,7 +18,9 @@ export interface BookingWriter {
    */
   insert(booking: Booking, check: BayCheck): readonly [Statement, ...Statement[]];
 
-  /** Returns the updated booking; no row if it or its bay does not exist, or the bay, the check or an ETag prevents it. */
+  /**
+   * Returns the updated booking; no row if it or its bay does not exist, or the bay, the check or an ETag prevents it.
+   */
   update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];
 
