@@ -44,6 +44,7 @@ import { createOpeningHoursStore } from './opening-hours/store.ts';
 import { createCatalogue } from './places/catalogue.ts';
 import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore, type PlacesStore } from './places/store.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
   readonly config: Pick<
@@ -57,6 +58,8 @@ export interface AppOptions {
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Undefined if webhooks are off. */
+  readonly webhooks?: Pick<Webhooks, 'endpoints' | 'noteRequest'> | undefined;
   readonly now?: () => Date;
   /** Aborted when the process begins to stop. Requests that wait for a change then get their response. */
   readonly stopping?: AbortSignal | undefined;
@@ -69,6 +72,7 @@ export function createApp({
   jwksCache,
   logger,
   metrics,
+  webhooks,
   now = () => new Date(),
   stopping,
 }: AppOptions): Express {
@@ -76,15 +80,18 @@ export function createApp({
   const scope = `${scopeBase}/golf/bookings`;
   const servesMetrics = metricsPort === undefined;
   const readRouter = replica && connectReadRouter(db, replica, logger, metrics);
-  const endpoints = createEndpoints({
-    db,
-    readRouter,
-    baseUrl,
-    now,
-    stopping,
-    limits: { maxHours: config.maxBookingHours ?? 0, maxDaysAhead: config.maxDaysAhead ?? 0 },
-    holdsPerClient: config.holdsPerClient,
-  });
+  const endpoints = [
+    ...createEndpoints({
+      db,
+      readRouter,
+      baseUrl,
+      now,
+      stopping,
+      limits: { maxHours: config.maxBookingHours ?? 0, maxDaysAhead: config.maxDaysAhead ?? 0 },
+      holdsPerClient: config.holdsPerClient,
+    }),
+    ...(webhooks?.endpoints ?? []),
+  ];
 
   collectDatabaseMetrics(metrics, { primary: db, ...(replica && { replica: replica.db }) });
   observeJwksCache(metrics, jwksCache);
@@ -105,15 +112,20 @@ export function createApp({
   });
   mountBasePath(app, baseUrl);
   mountUndecodablePaths(app);
+  const verifyToken = createAccessTokenVerifier({
+    jwksCache,
+    issuer: authIssuer,
+    audience,
+    scope,
+    resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
+    now,
+  });
   mountEndpoints(app, endpoints, {
-    authorize: createAccessTokenVerifier({
-      jwksCache,
-      issuer: authIssuer,
-      audience,
-      scope,
-      resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
-      now,
-    }),
+    authorize: async (authorization) => {
+      const caller = await verifyToken(authorization);
+      webhooks?.noteRequest(caller);
+      return caller;
+    },
     rateLimit: createRateLimit(db, rateLimitPerMinute, (err) => logger.warn({ err }, 'rate limit not counted')),
     formats,
   });

@@ -5,6 +5,7 @@ import {
   flag,
   httpUrl,
   integer,
+  list,
   logLevel,
   mandatory,
   optional,
@@ -15,6 +16,27 @@ import {
   text,
   trustProxy,
 } from '@bay-booking/service/config';
+import { createNetworkCheck } from '@bay-booking/service/outbound/addresses';
+
+/** Parses a list of keys with 32 bytes each, in base64. */
+const encryptionKeys = (value: string): readonly Buffer[] => {
+  const texts = list(value);
+  const keys = texts.map((key) => Buffer.from(key, 'base64'));
+  const isValid = (key: Buffer, index: number): boolean =>
+    key.length === 32 && key.toString('base64').replace(/=+$/, '') === texts[index]?.replace(/=+$/, '');
+  if (keys.length === 0 || !keys.every(isValid)) throw new Error('must be 32 bytes in base64');
+  return keys;
+};
+
+const networks = (value: string): readonly string[] => {
+  const entries = list(value);
+  try {
+    createNetworkCheck(entries);
+  } catch {
+    throw new Error('must be a list of networks in CIDR notation');
+  }
+  return entries;
+};
 
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
@@ -37,6 +59,9 @@ const fields = {
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   databaseReadUrl: optional('DATABASE_READ_URL', postgresUrl),
   databaseReadWait: optional('DATABASE_READ_WAIT', integer(0, 5_000), 50),
+  webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
+  webhookLeaseDays: optional('WEBHOOK_LEASE_DAYS', integer(1, 3_650), 7),
+  webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 
 export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audience: string };

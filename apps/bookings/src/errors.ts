@@ -31,6 +31,7 @@ export const errorCatalogue = {
   BOOK00002: { status: 400, description: 'The booking time overlaps another booking.' },
   BOOK00003: { status: 400, description: 'The bay is not available for booking.' },
   BOOK00004: { status: 400, description: 'The client has too many holds.' },
+  HOOK00001: { status: 400, description: 'A client can have 20 webhooks at most.' },
   ERR00400: { status: 400, description: 'The request is not valid HTTP.', appliesTo: 'every endpoint' },
   ERR00401: {
     status: 401,

@@ -15,6 +15,7 @@ import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createHoldStore } from './holds/store.ts';
 import { malformedRequestResponse } from './http/malformed-request.ts';
 import { countFailedFetches } from './metrics.ts';
+import { createWebhooks } from './webhooks/webhooks.ts';
 
 runService(async () => {
   const config = readBookingsConfig(process.env);
@@ -50,6 +51,10 @@ runService(async () => {
   const compaction = createCountCompaction(db);
   const feed = createFeedStore(db);
   const retention = config.changeRetentionDays * 86_400_000;
+  const { webhookKeys, webhookAllowNetworks: allowNetworks, webhookLeaseDays: leaseDays, baseUrl } = config;
+  const webhooks =
+    webhookKeys && createWebhooks({ db, baseUrl, keys: webhookKeys, allowNetworks, leaseDays, logger, metrics });
+  const stopWebhooks = webhooks?.start();
   const stopCleanupJobs = startCleanupJobs(
     [
       { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
@@ -62,11 +67,12 @@ runService(async () => {
         intervalMilliseconds: 60_000,
         run: () => feed.removeExpired(new Date(Date.now() - retention)),
       },
+      ...(webhooks?.cleanupJobs ?? []),
     ],
     logger,
   );
   const stopping = new AbortController();
-  const app = createApp({ config, db, replica, jwksCache, logger, metrics, stopping: stopping.signal });
+  const app = createApp({ config, db, replica, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
   await serve({
     listeners: [
       {
@@ -86,6 +92,7 @@ runService(async () => {
     close: async () => {
       stopCleanupJobs();
       jwksCache.close();
+      await stopWebhooks?.();
       await Promise.all([db.destroy(), replica?.db.destroy()]);
     },
   });

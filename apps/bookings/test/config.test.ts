@@ -31,6 +31,9 @@ test('three variables are mandatory, and the others have defaults', () => {
     changeRetentionDays: 30,
     databaseReadUrl: undefined,
     databaseReadWait: 50,
+    webhookKeys: undefined,
+    webhookLeaseDays: 7,
+    webhookAllowNetworks: [],
   });
 });
 

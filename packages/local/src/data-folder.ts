@@ -72,6 +72,7 @@ export function writePrivately(folder: string, name: string, text: string): void
 export interface Secrets {
   cookieKeys: string;
   keyEncryptionKey: string;
+  webhookKey: string;
   /** The password of each database role. */
   passwords: Record<string, string>;
 }
@@ -82,6 +83,7 @@ export function readSecrets(folder: string, roles: readonly string[]): Secrets {
   const secrets: Secrets = {
     cookieKeys: kept.cookieKeys ?? randomBytes(32).toString('base64url'),
     keyEncryptionKey: kept.keyEncryptionKey ?? randomBytes(32).toString('base64'),
+    webhookKey: kept.webhookKey ?? randomBytes(32).toString('base64'),
     passwords: Object.fromEntries(
       roles.map((role) => [role, kept.passwords?.[role] ?? randomBytes(24).toString('base64url')]),
     ),

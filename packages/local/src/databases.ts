@@ -71,7 +71,10 @@ export async function shareSecrets<T extends object>(serverUrl: string, own: T):
          sole boolean primary key default true check (sole), value jsonb not null
        )`,
     );
-    await client.query('insert into bay_booking_launcher.secrets (value) values ($1) on conflict do nothing', [own]);
+    await client.query(
+      'insert into bay_booking_launcher.secrets (value) values ($1) on conflict (sole) do update set value = excluded.value || secrets.value',
+      [own],
+    );
     const { rows } = await client.query<{ value: T }>('select value from bay_booking_launcher.secrets');
     await client.query('commit');
     shared = rows[0]?.value ?? own;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readSettings, serviceEnvironment } from './settings.ts';
 
-const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key' };
+const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key', webhookKey: 'hook' };
 const read = (env: Record<string, string>) => readSettings(env, []);
 const both = (env: Record<string, string>) => ({
   auth: serviceEnvironment('auth', env, read(env), secrets),

@@ -86,6 +86,7 @@ export function namedPorts({ authPort, bookingsPort, postgresPort, metricsPorts,
 export interface ServiceSecrets {
   cookieKeys: string;
   keyEncryptionKey: string;
+  webhookKey: string;
 }
 
 export type AppName = 'auth' | 'bookings';
@@ -97,7 +98,7 @@ export function serviceEnvironment(
   settings: Settings,
   secrets: ServiceSecrets,
 ): Environment {
-  const { DATABASE_URL: _database, DATABASE_SERVER_URL: _server, PORT: _port, ...rest } = env;
+  const { DATABASE_URL: _database, DATABASE_SERVER_URL: _server, PORT: _port, WEBHOOK_KEY: webhookKey, ...rest } = env;
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
   const shared: Environment = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),
@@ -126,6 +127,8 @@ export function serviceEnvironment(
     BASE_URL: settings.baseUrl,
     AUTH_ISSUER: env.AUTH_ISSUER || settings.issuer,
     AUDIENCE: env.AUDIENCE || audience,
+    WEBHOOK_KEY: webhookKey || secrets.webhookKey,
+    WEBHOOK_ALLOW_NETWORKS: env.WEBHOOK_ALLOW_NETWORKS || '127.0.0.0/8,::1/128',
     ...(settings.metricsPorts ? { METRICS_PORT: String(settings.metricsPorts.bookings) } : {}),
   };
 }

@@ -25,5 +25,13 @@ export const distribution: Distribution = {
     { table: 'idempotency_key', column: 'id' },
     { table: 'booking_hold_client', column: 'id' },
   ],
-  local: ['booking_count_state', 'import_lock', 'rate_limit', 'schema_migration'],
+  local: [
+    'booking_count_state',
+    'import_lock',
+    'rate_limit',
+    'schema_migration',
+    'webhook',
+    'webhook_cursor',
+    'webhook_delivery',
+  ],
 };

@@ -15,6 +15,8 @@ export const defaultPageSizes = {
   upcomingBookings: 10,
   locations: 500,
   bays: 1000,
+  webhooks: 50,
+  deliveries: 50,
   closures: 50,
   availability: 200,
 } as const;

@@ -12,6 +12,7 @@ import { errorCatalogue } from '../errors.ts';
 import { holdComponents } from '../holds/schema.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
+import { webhookComponents } from '../webhooks/schema.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -37,6 +38,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     tags: [
       { name: 'Bookings', description: 'Bookings of bays.' },
       { name: 'Places', description: 'Locations and their bays.' },
+      { name: 'Webhooks', description: 'Notifications of changes.' },
       { name: 'Availability', description: 'When bays are free.' },
       { name: 'Holds', description: 'Bays that are kept free for one client.' },
       { name: 'Opening hours and closures', description: 'When bays can be booked.' },
@@ -46,6 +48,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
       ...bookingComponents,
       ...feedComponents,
       ...placeComponents,
+      ...webhookComponents,
       ...openingHoursComponents,
       ...closureComponents,
       ...availabilityComponents,

@@ -10,10 +10,13 @@ import { createApp } from '../../src/app.ts';
 import { createJwksCache, type JwksCache } from '../../src/auth/jwks-cache.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { migrationsDirectory } from '../../src/database/migrations-directory.ts';
+import { createWebhooks } from '../../src/webhooks/webhooks.ts';
 import { checkResponse } from './check-response.ts';
 import { importTestPlaces } from './places.ts';
 
 export const baseUrl = 'https://bookings.example';
+
+const webhookKey = Buffer.alloc(32, 7);
 
 interface CallOptions {
   /** By default a token for fac-north and fac-south. `null` sends no token. */
@@ -52,6 +55,8 @@ export interface TestSystemOptions {
     readonly unknownKidInterval?: number;
     readonly slowMilliseconds?: number;
   };
+  /** By default nothing is delivered, and only public addresses are allowed. */
+  readonly webhooks?: { readonly deliver: boolean; readonly allowNetworks?: readonly string[] };
   /** Uses the database and the issuer of this system, as a second instance of the service does. */
   readonly sharing?: TestSystem;
 }
@@ -79,6 +84,18 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     destination: { write: (line) => void logged.push(line) },
   });
   const jwksCache = createJwksCache({ issuer: issuer.url, onFetchError: () => {}, ...options.issuer });
+  const metrics = createMetrics('bookings');
+  const webhooks = createWebhooks({
+    db,
+    baseUrl: options.baseUrl ?? baseUrl,
+    keys: [webhookKey],
+    allowNetworks: options.webhooks?.allowNetworks ?? [],
+    leaseDays: 7,
+    logger,
+    metrics,
+    ...(options.now && { now: options.now }),
+  });
+  const stopWebhooks = options.webhooks?.deliver ? webhooks.start() : undefined;
   const app = createApp({
     config: {
       baseUrl: options.baseUrl ?? baseUrl,
@@ -95,7 +112,8 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     db,
     jwksCache,
     logger,
-    metrics: createMetrics('bookings'),
+    metrics,
+    webhooks,
     ...(options.now && { now: options.now }),
   });
   const server = await startHttpServer({ handler: app, port: 0 });
@@ -131,6 +149,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     close: async () => {
       jwksCache.close();
       await server.drain();
+      await stopWebhooks?.();
       await db.destroy();
       if (sharing) return;
       await issuer.close();

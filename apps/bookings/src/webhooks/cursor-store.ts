@@ -1,0 +1,73 @@
+// Reads and advances the positions of webhooks in the change feed.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import { addStatement, type NewDelivery } from './delivery-store.ts';
+import type { BookingEvent } from './webhook.ts';
+
+/** While so many deliveries of a webhook and facility wait for their first attempt, its changes wait in the feed. */
+const maxUnattempted = 1_000;
+
+const hasRoom = `(select count(*) from (
+    select from webhook_delivery
+    where webhook_id = $1 and facility_id = $2 and state = 'pending' and attempts = 0 limit ${maxUnattempted}
+  ) unattempted) < ${maxUnattempted}`;
+
+const statements = {
+  findActive: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number,
+  replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil", events
+from webhook_cursor join webhook on webhook.id = webhook_id
+where state = 'active' and seen_at > $1::timestamptz`,
+  /** Returns no row if another instance has advanced the cursor, or if too many deliveries wait. */
+  advance: `update webhook_cursor set number = $4
+where webhook_id = $1 and facility_id = $2 and number = $3 and ${hasRoom} returning number`,
+  advanceReplay: `update webhook_cursor set replay_number = case when $4 < replay_until then $4 end,
+  replay_until = case when $4 < replay_until then replay_until end
+where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${hasRoom} returning number`,
+  startReplay: `update webhook_cursor set replay_number = least(replay_number, $3), replay_until = $4
+where webhook_id = $1 and facility_id = $2`,
+} as const;
+
+export interface Cursor {
+  readonly webhookId: string;
+  readonly facilityId: string;
+  /** Every change up to this number has its delivery. */
+  readonly number: number;
+  readonly replayNumber: number | null;
+  readonly replayUntil: number | null;
+  readonly events: readonly BookingEvent[];
+}
+
+export interface Step {
+  readonly from: number;
+  readonly to: number;
+  readonly isReplay: boolean;
+}
+
+export type CursorStore = ReturnType<typeof createCursorStore>;
+
+export function createCursorStore(db: Database) {
+  return {
+    /** The cursors of active webhooks whose client has sent a request since `leaseStart`. */
+    findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
+
+    /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
+    advance: (
+      { webhookId, facilityId }: Pick<Cursor, 'webhookId' | 'facilityId'>,
+      { from, to, isReplay }: Step,
+      deliveries: readonly NewDelivery[],
+      now: Date,
+    ): Promise<boolean> =>
+      inTransaction(db, async (run) => {
+        const statement = isReplay ? statements.advanceReplay : statements.advance;
+        const [moved] = await run([statement, [webhookId, facilityId, from, to]]);
+        if (moved?.length === 0) return false;
+        if (deliveries.length > 0) await run(addStatement(webhookId, deliveries, now));
+        return true;
+      }),
+
+    /** Sends the changes after `number` up to `until` again. A replay that has not ended is extended. */
+    startReplay: async (webhookId: string, facilityId: string, number: number, until: number): Promise<void> => {
+      await query(db, statements.startReplay, [webhookId, facilityId, number, until]);
+    },
+  };
+}

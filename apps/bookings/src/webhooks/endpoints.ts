@@ -1,0 +1,168 @@
+// Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and replay.ts.
+import { endpointDefiner } from '@bay-booking/common/endpoint';
+import type { Caller } from '../auth/caller.ts';
+import { createWebhookManagement, type ManagementServices } from './manage.ts';
+import { createRegistration, type RegistrationServices } from './register.ts';
+import { createReplay, type ReplayServices } from './replay.ts';
+import {
+  createWebhookSchema,
+  deliveryListSchema,
+  deliveryQuerySchema,
+  replaySchema,
+  updateWebhookSchema,
+  webhookListSchema,
+  webhookQuerySchema,
+  webhookSchema,
+  webhookWithSecretSchema,
+} from './schema.ts';
+
+const defineEndpoint = endpointDefiner<Caller>();
+const string = { type: 'string' } as const;
+const tag = 'Webhooks';
+const params = { id: { description: 'Webhook ID.', schema: string } } as const;
+const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
+const bodyExample = { url: 'https://partner.example/hooks', events: ['booking.created'], description: 'Till' };
+
+export type WebhookEndpointServices = RegistrationServices & ManagementServices & Omit<ReplayServices, 'findWebhook'>;
+
+export function createWebhookEndpoints(services: WebhookEndpointServices) {
+  const register = createRegistration(services);
+  const webhooks = createWebhookManagement(services);
+  const replay = createReplay({ ...services, findWebhook: webhooks.find });
+
+  return [
+    defineEndpoint({
+      operationId: 'createWebhook',
+      method: 'POST',
+      path: '/api/webhooks',
+      tag,
+      summary: 'Register a webhook',
+      description: 'The service sends changes of bookings to the address. Deliveries follow Standard Webhooks.',
+      headers: {
+        'Idempotency-Key': {
+          description:
+            'Makes it safe to repeat the request. A repeated request gets the same response, with the secret.',
+          schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+          example: '6f1c2f0e-43',
+        },
+      },
+      body: createWebhookSchema,
+      bodyExample,
+      success: {
+        status: 201,
+        description: 'The webhook with its secret.',
+        schema: webhookWithSecretSchema,
+        headers: { Location: { description: 'The address of the webhook.', schema: string } },
+      },
+      errorCodes: ['ERR00001', 'ERR00002', 'HOOK00001', 'ERR00409', 'ERR00422'],
+      reportsValidationErrors: true,
+      handle: ({ body, validationErrors, caller, header }) =>
+        register({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
+    }),
+    defineEndpoint({
+      operationId: 'listWebhooks',
+      method: 'GET',
+      path: '/api/webhooks',
+      tag,
+      summary: 'List webhooks',
+      description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
+      query: webhookQuerySchema,
+      success: { status: 200, description: 'A page of webhooks.', schema: webhookListSchema, headers: linkHeader },
+      errorCodes: ['ERR00002'],
+      handle: ({ query, caller }) => webhooks.list(query, caller),
+    }),
+    defineEndpoint({
+      operationId: 'getWebhook',
+      method: 'GET',
+      path: '/api/webhooks/{id}',
+      tag,
+      summary: 'Get one webhook',
+      description: 'A webhook of this client.',
+      params,
+      success: { status: 200, description: 'The webhook.', schema: webhookSchema },
+      errorCodes: ['ERR00404'],
+      handle: ({ params: { id = '' }, caller }) => webhooks.get(id, caller),
+    }),
+    defineEndpoint({
+      operationId: 'updateWebhook',
+      method: 'PUT',
+      path: '/api/webhooks/{id}',
+      tag,
+      summary: 'Update a webhook',
+      description: 'Fields that are left out do not change.',
+      params,
+      body: updateWebhookSchema,
+      bodyExample: { ...bodyExample, state: 'paused' },
+      success: { status: 200, description: 'The webhook.', schema: webhookSchema },
+      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404'],
+      reportsValidationErrors: true,
+      handle: ({ params: { id = '' }, body, validationErrors, caller }) =>
+        webhooks.update(id, { body, validationErrors }, caller),
+    }),
+    defineEndpoint({
+      operationId: 'deleteWebhook',
+      method: 'DELETE',
+      path: '/api/webhooks/{id}',
+      tag,
+      summary: 'Delete a webhook',
+      description: 'Deletes the webhook and its deliveries.',
+      params,
+      success: { status: 204, description: 'Deleted.' },
+      errorCodes: ['ERR00404'],
+      handle: ({ params: { id = '' }, caller }) => webhooks.delete(id, caller),
+    }),
+    defineEndpoint({
+      operationId: 'rotateWebhookSecret',
+      method: 'POST',
+      path: '/api/webhooks/{id}/rotate',
+      tag,
+      summary: 'Replace the secret',
+      description: 'The old secret also signs for 24 hours. A second rotation drops the oldest secret.',
+      params,
+      success: { status: 200, description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
+      errorCodes: ['ERR00404'],
+      handle: ({ params: { id = '' }, caller }) => webhooks.rotate(id, caller),
+    }),
+    defineEndpoint({
+      operationId: 'pingWebhook',
+      method: 'POST',
+      path: '/api/webhooks/{id}/ping',
+      tag,
+      summary: 'Send a test event',
+      description: 'Sends webhook.ping to the receiver.',
+      params,
+      success: { status: 202, description: 'The event will be sent.' },
+      errorCodes: ['ERR00404'],
+      handle: ({ params: { id = '' }, caller }) => webhooks.ping(id, caller),
+    }),
+    defineEndpoint({
+      operationId: 'replayWebhook',
+      method: 'POST',
+      path: '/api/webhooks/{id}/replay',
+      tag,
+      summary: 'Send changes again',
+      description:
+        'Sends the bookings of a facility that have changed since a change number, ' +
+        'as new deliveries of the types booking.updated and booking.deleted.',
+      params,
+      body: replaySchema,
+      bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },
+      success: { status: 202, description: 'The events will be sent.' },
+      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404', 'ERR00410'],
+      handle: ({ params: { id = '' }, body, caller }) => replay(id, body, caller),
+    }),
+    defineEndpoint({
+      operationId: 'listWebhookDeliveries',
+      method: 'GET',
+      path: '/api/webhooks/{id}/deliveries',
+      tag,
+      summary: 'List deliveries',
+      description: 'The deliveries of the last 30 days, newest first.',
+      params,
+      query: deliveryQuerySchema,
+      success: { status: 200, description: 'A page of deliveries.', schema: deliveryListSchema, headers: linkHeader },
+      errorCodes: ['ERR00002', 'ERR00404'],
+      handle: ({ params: { id = '' }, query, caller }) => webhooks.listDeliveries(id, query, caller),
+    }),
+  ];
+}

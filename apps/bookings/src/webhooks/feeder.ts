@@ -1,0 +1,130 @@
+// Turns changes of the change feed into deliveries: for every webhook and facility, it reads the changes after the
+// cursor, adds a delivery for each, and moves the cursor.
+//
+// Every instance does this. If two instances read the same changes, only one of them can move the cursor.
+import { randomUUID } from 'node:crypto';
+import type { MakeLink } from '@bay-booking/common/links';
+import type { Logger } from '@bay-booking/service/logging';
+import type { Change, FeedStore } from '../bookings/feed/store.ts';
+import { bookingItem } from '../bookings/resource.ts';
+import type { Cursor, CursorStore, Step } from './cursor-store.ts';
+import type { NewDelivery } from './delivery-store.ts';
+import type { BookingEvent } from './webhook.ts';
+
+/** Milliseconds between two looks at the feed. */
+const pollInterval = 500;
+const pageSize = 500;
+const day = 86_400_000;
+
+export interface FeederOptions {
+  readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
+  readonly feed: Pick<FeedStore, 'heads' | 'number' | 'changesAfter'>;
+  readonly leaseDays: number;
+  /** Called after deliveries were added. */
+  readonly wakeWorker: () => void;
+  readonly link: MakeLink;
+  readonly logger: Logger;
+  readonly now: () => Date;
+}
+
+/** Returns a function that stops the feeder and resolves when its last step has ended. */
+export function startFeeder(options: FeederOptions): () => Promise<void> {
+  const { logger } = options;
+  let isStopped = false;
+  let wakeUp = (): void => {};
+
+  async function loop(): Promise<void> {
+    while (!isStopped) {
+      const hasMore = await feedAll(options).catch((err: unknown) => {
+        logger.warn({ err }, 'changes not passed to webhooks');
+        return false;
+      });
+      if (hasMore || isStopped) continue;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pollInterval * (0.75 + Math.random() / 2));
+        wakeUp = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  const ended = loop();
+  return async () => {
+    isStopped = true;
+    wakeUp();
+    await ended;
+  };
+}
+
+/** Makes one step for each cursor that is behind. Returns whether one of them has more to do. */
+async function feedAll(options: FeederOptions): Promise<boolean> {
+  const { cursors, feed, leaseDays, now } = options;
+  const active = await cursors.findActive(new Date(now().getTime() - leaseDays * day));
+  const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
+  const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
+  let hasMore = false;
+  for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
+    const head = hasUnnumberedChanges ? (await feed.number(facilityId)).changeNumber : changeNumber;
+    // Most webhooks of a facility are at the same number, so each page is read once.
+    const pages = new Map<number, Promise<readonly Change[]>>();
+    const readPage = (number: number): Promise<readonly Change[]> => {
+      const page = pages.get(number) ?? feed.changesAfter(facilityId, number, pageSize).then(({ changes }) => changes);
+      pages.set(number, page);
+      return page;
+    };
+    for (const cursor of byFacility.get(facilityId) ?? []) {
+      if (cursor.number < head && (await step(cursor, await readPage(cursor.number), options))) hasMore = true;
+      const { replayNumber } = cursor;
+      if (replayNumber !== null && (await stepReplay(cursor, await readPage(replayNumber), options))) hasMore = true;
+    }
+  }
+  return hasMore;
+}
+
+/** Returns whether there are more changes. */
+async function step(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
+  const last = changes.at(-1);
+  if (!last) return false;
+  const typeOf = ({ booking, firstNumber }: Change): BookingEvent => {
+    if (!booking) return 'booking.deleted';
+    return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
+  };
+  const range = { from: cursor.number, to: last.number, isReplay: false };
+  return (await advance(cursor, range, changes, typeOf, options)) && changes.length === pageSize;
+}
+
+async function stepReplay(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
+  const from = cursor.replayNumber ?? 0;
+  const until = cursor.replayUntil ?? 0;
+  const selected = changes.filter(({ number }) => number <= until);
+  const isLastPage = changes.length < pageSize || selected.length < changes.length;
+  const to = isLastPage ? until : (selected.at(-1)?.number ?? until);
+  const typeOf = ({ booking }: Change): BookingEvent => (booking ? 'booking.updated' : 'booking.deleted');
+  return (await advance(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
+}
+
+async function advance(
+  cursor: Cursor,
+  step: Step,
+  changes: readonly Change[],
+  typeOf: (change: Change) => BookingEvent,
+  { cursors, wakeWorker, link, now }: FeederOptions,
+): Promise<boolean> {
+  const at = now();
+  const deliveries = changes.flatMap((change): NewDelivery[] => {
+    const type = typeOf(change);
+    // The deletion of such a booking has no number yet. It follows with a higher number.
+    const booking = change.booking ?? change.lastState;
+    if (!booking || !cursor.events.includes(type)) return [];
+    const { facilityId } = cursor;
+    const modified = change.number;
+    const timestamp = change.booking ? change.booking.lastUpdatedAt : at.toISOString();
+    const data = { facilityId, modified, booking: bookingItem(booking, link) };
+    return [{ id: randomUUID(), type, facilityId, modified, body: JSON.stringify({ type, timestamp, data }) }];
+  });
+  const isAdvanced = await cursors.advance(cursor, step, deliveries, at);
+  if (isAdvanced && deliveries.length > 0) wakeWorker();
+  return isAdvanced;
+}

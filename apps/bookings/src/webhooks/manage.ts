@@ -1,0 +1,125 @@
+// Finds, lists, updates, deletes, rotates and pings the webhooks of a client.
+import { randomUUID } from 'node:crypto';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import type { PageRequest } from '@bay-booking/common/page';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { Caller } from '../auth/caller.ts';
+import { isBookingId as isUuid } from '../bookings/booking-id.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import type { DeliveryStore } from './delivery-store.ts';
+import { webhookPath, webhookResource } from './resource.ts';
+import { newSecret, type SecretBox } from './secrets.ts';
+import type { LatestNumbers, WebhookStore } from './store.ts';
+import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
+import type { DeliveryState, Webhook } from './webhook.ts';
+
+/** How long the secret before a rotation signs as well. */
+const previousSecretLifetime = 24 * 3_600_000;
+
+export interface ManagementServices {
+  readonly store: WebhookStore;
+  readonly deliveries: Pick<DeliveryStore, 'add' | 'list'>;
+  readonly secretBox: SecretBox;
+  readonly client: Pick<OutboundClient, 'urlError'>;
+  readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
+  /** Called after a delivery was added. */
+  readonly wakeWorker: () => void;
+  readonly link: MakeLink;
+  readonly now: () => Date;
+}
+
+export interface UpdateRequest {
+  readonly body: RequestedWebhook & { readonly state?: 'active' | 'paused' };
+  readonly validationErrors: readonly ValidationError[];
+}
+
+export type WebhookManagement = ReturnType<typeof createWebhookManagement>;
+
+export function createWebhookManagement(services: ManagementServices) {
+  const { store, deliveries, secretBox, client, findLatestNumbers, wakeWorker, link, now } = services;
+
+  /** @throws {ApiError} 404, also for a webhook of another client or with a facility that the token does not name */
+  async function find(id: string, { clientId, facilities }: Caller): Promise<Webhook> {
+    const found = isUuid(id) ? await store.find(clientId, facilities, id) : undefined;
+    if (!found) throw apiError('ERR00404');
+    return found;
+  }
+
+  return {
+    find,
+
+    get: async (id: string, caller: Caller): Promise<EndpointResponse> => ({
+      status: 200,
+      body: webhookResource(await find(id, caller), link),
+    }),
+
+    list: async (query: Partial<PageRequest>, { clientId, facilities }: Caller): Promise<EndpointResponse> => {
+      const page = pageRequest(query, defaultPageSizes.webhooks);
+      // A client has so few webhooks that one statement reads them all.
+      const all = await store.list(clientId, facilities);
+      const from = (page.page - 1) * page.pageSize;
+      const items = all.slice(from, from + page.pageSize).map((webhook) => webhookResource(webhook, link));
+      return listResponse({ path: '/api/webhooks', query: { ...query }, page }, items, all.length, link);
+    },
+
+    update: async (
+      id: string,
+      { body, validationErrors }: UpdateRequest,
+      caller: Caller,
+    ): Promise<EndpointResponse> => {
+      const webhook = await find(id, caller);
+      const errors = [...validationErrors, ...findWebhookErrors(body.url, body.facilityIds, caller.facilities, client)];
+      if (errors.length > 0) throw badRequest(problemsOf(errors));
+      const change = {
+        url: body.url ?? webhook.url,
+        events: body.events ? [...new Set(body.events)] : webhook.events,
+        facilityIds: body.facilityIds ? [...new Set(body.facilityIds)] : webhook.facilityIds,
+        description: body.description ?? webhook.description,
+        state: body.state ?? webhook.state,
+      };
+      const updated = await store.update(id, change, await findLatestNumbers(change.facilityIds), now());
+      if (!updated) throw apiError('ERR00404');
+      wakeWorker();
+      return { status: 200, body: webhookResource(updated, link) };
+    },
+
+    delete: async (id: string, caller: Caller): Promise<EndpointResponse> => {
+      await find(id, caller);
+      if (!(await store.delete(id))) throw apiError('ERR00404');
+      return { status: 204 };
+    },
+
+    rotate: async (id: string, caller: Caller): Promise<EndpointResponse> => {
+      await find(id, caller);
+      const at = now();
+      const secret = newSecret();
+      const previousUntil = new Date(at.getTime() + previousSecretLifetime);
+      if (!(await store.rotate(id, secretBox.encrypt(secret, id), previousUntil, at))) throw apiError('ERR00404');
+      return { status: 200, body: { ...webhookResource(await find(id, caller), link), secret } };
+    },
+
+    ping: async (id: string, caller: Caller): Promise<EndpointResponse> => {
+      await find(id, caller);
+      const at = now();
+      const body = JSON.stringify({ type: 'webhook.ping', timestamp: at.toISOString(), data: {} });
+      const ping = { id: randomUUID(), type: 'webhook.ping', facilityId: null, modified: null, body } as const;
+      await deliveries.add(id, [ping], at);
+      wakeWorker();
+      return { status: 202 };
+    },
+
+    listDeliveries: async (
+      id: string,
+      query: Partial<PageRequest> & { readonly state?: DeliveryState },
+      caller: Caller,
+    ): Promise<EndpointResponse> => {
+      const webhook = await find(id, caller);
+      const page = pageRequest(query, defaultPageSizes.deliveries);
+      const { rows, total } = await deliveries.list(webhook.id, query.state, page);
+      return listResponse({ path: `${webhookPath(webhook)}/deliveries`, query, page }, rows, total, link);
+    },
+  };
+}

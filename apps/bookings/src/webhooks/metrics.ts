@@ -1,0 +1,28 @@
+// The metrics of webhooks: deliveries by outcome, and how long the oldest due delivery has waited.
+import type { Metrics } from '@bay-booking/service/metrics';
+import { Counter, Gauge } from 'prom-client';
+import type { Outcome } from './worker.ts';
+
+/** Returns the function that counts an attempt. `oldestDue` is called when Prometheus collects the metrics. */
+export function observeDeliveries(
+  { registry }: Metrics,
+  oldestDue: () => Promise<Date | undefined>,
+  now: () => Date,
+): (outcome: Outcome) => void {
+  const counter = new Counter({
+    name: 'webhook_deliveries_total',
+    help: 'Attempts to deliver an event, by outcome: delivered, retried (failed, repeated later) or failed (last attempt).',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  new Gauge({
+    name: 'webhook_oldest_pending_seconds',
+    help: 'Seconds that the oldest due delivery of the active webhooks has waited; 0 if none waits.',
+    registers: [registry],
+    async collect() {
+      const due = await oldestDue().catch(() => undefined);
+      this.set(due ? Math.max((now().getTime() - due.getTime()) / 1000, 0) : 0);
+    },
+  });
+  return (outcome) => counter.inc({ outcome });
+}

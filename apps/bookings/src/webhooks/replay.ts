@@ -1,0 +1,37 @@
+// POST /api/webhooks/{id}/replay: sends the changes of a facility after a change number again.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { Caller } from '../auth/caller.ts';
+import type { FeedStore } from '../bookings/feed/store.ts';
+import { apiError, badRequest, problemsOf } from '../errors.ts';
+import type { CursorStore } from './cursor-store.ts';
+import type { Webhook } from './webhook.ts';
+
+export interface ReplayServices {
+  readonly findWebhook: (id: string, caller: Caller) => Promise<Webhook>;
+  readonly cursors: Pick<CursorStore, 'startReplay'>;
+  readonly feed: Pick<FeedStore, 'number'>;
+}
+
+export interface ReplayRequest {
+  readonly facilityId?: string;
+  readonly afterChangeNumber?: number;
+}
+
+export function createReplay({ findWebhook, cursors, feed }: ReplayServices) {
+  return async (
+    id: string,
+    { facilityId = '', afterChangeNumber = 0 }: ReplayRequest,
+    caller: Caller,
+  ): Promise<EndpointResponse> => {
+    const webhook = await findWebhook(id, caller);
+    if (!webhook.facilityIds.includes(facilityId))
+      throw badRequest(
+        problemsOf([{ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the webhook' }]),
+      );
+    const { changeNumber, removedNumber } = await feed.number(facilityId);
+    // A deleted booking after this number may be missing in the feed.
+    if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
+    if (afterChangeNumber < changeNumber) await cursors.startReplay(id, facilityId, afterChangeNumber, changeNumber);
+    return { status: 202 };
+  };
+}

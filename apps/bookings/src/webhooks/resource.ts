@@ -1,0 +1,23 @@
+// Maps a webhook to the JSON of responses.
+import type { MakeLink } from '@bay-booking/common/links';
+import type { Webhook } from './webhook.ts';
+
+export function webhookPath({ id }: Pick<Webhook, 'id'>): string {
+  return `/api/webhooks/${id}`;
+}
+
+export function webhookResource({ clientId: _clientId, ...webhook }: Webhook, link: MakeLink) {
+  const path = webhookPath(webhook);
+  return {
+    ...webhook,
+    _links: {
+      self: link('GET', path),
+      edit: link('PUT', path),
+      delete: link('DELETE', path),
+      rotate: link('POST', `${path}/rotate`),
+      ping: link('POST', `${path}/ping`),
+      replay: link('POST', `${path}/replay`),
+      deliveries: link('GET', `${path}/deliveries`),
+    },
+  };
+}

@@ -1,0 +1,161 @@
+// JSON Schemas of webhooks, their deliveries and the requests for them.
+import { linkSchema } from '@bay-booking/common/links';
+import { listEnvelopeSchema } from '@bay-booking/common/page';
+import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
+import { patternWithout, textSchema } from '../http/text.ts';
+import { bookingEvents, deliveryStates, webhookStates } from './webhook.ts';
+
+const nullable = <const T extends string>(type: T) => [type, 'null'] as const;
+const dateTime = { type: 'string', format: 'date-time' } as const;
+const nullableDateTime = { type: nullable('string'), format: 'date-time' } as const;
+
+const url = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 2048,
+  pattern: patternWithout('\\u0000-\\u0020\\u007f-\\u009f'),
+  description: 'The address of the receiver: https, without user information, at a public address.',
+} as const;
+const events = {
+  type: 'array',
+  items: { type: 'string', enum: bookingEvents },
+  minItems: 1,
+  maxItems: 100,
+  description: 'The events to send; all of them by default.',
+} as const;
+const facilityIds = {
+  type: 'array',
+  items: textSchema,
+  minItems: 1,
+  maxItems: 500,
+  description: 'The facilities whose events are sent; by default those of the token.',
+} as const;
+const description = { ...textSchema, description: 'A note of the client.' } as const;
+
+export const createWebhookSchema = {
+  type: 'object',
+  required: ['url'],
+  properties: { url, events, facilityIds, description },
+} as const;
+
+export const updateWebhookSchema = {
+  type: 'object',
+  required: ['url'],
+  properties: {
+    url,
+    events,
+    facilityIds,
+    description,
+    state: { type: 'string', enum: ['active', 'paused'], description: 'active also enables a disabled webhook.' },
+  },
+} as const;
+
+export const replaySchema = {
+  type: 'object',
+  required: ['facilityId', 'afterChangeNumber'],
+  properties: {
+    facilityId: { ...textSchema, description: 'One of the facilities of the webhook.' },
+    afterChangeNumber: {
+      type: 'integer',
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Later changes are sent again. It is `modified` of an event or of the change feed.',
+    },
+  },
+} as const;
+
+const links = ['self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries'] as const;
+
+const webhookFields = {
+  id: { type: 'string', description: 'Webhook ID.' },
+  url,
+  events,
+  facilityIds: { ...facilityIds, description: 'The facilities whose events are sent.' },
+  description: { type: nullable('string'), description: 'A note of the client.' },
+  state: {
+    type: 'string',
+    enum: webhookStates,
+    description: 'The service disables a webhook after 5 days with only failures, or after a 410 response.',
+  },
+  failingSince: { ...nullableDateTime, description: 'The first failed attempt since the last successful one.' },
+  createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
+  lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
+  _links: {
+    type: 'object',
+    required: links,
+    additionalProperties: false,
+    properties: Object.fromEntries(links.map((name) => [name, linkSchema])),
+  },
+} as const;
+
+export const webhookSchema = {
+  type: 'object',
+  required: Object.keys(webhookFields),
+  additionalProperties: false,
+  properties: webhookFields,
+} as const;
+
+/** The response to a registration and to a rotation. */
+export const webhookWithSecretSchema = {
+  type: 'object',
+  required: [...Object.keys(webhookFields), 'secret'],
+  additionalProperties: false,
+  properties: {
+    ...webhookFields,
+    secret: { type: 'string', description: 'Verifies signatures. The service returns it only in this response.' },
+  },
+} as const;
+
+export const webhookListSchema = listEnvelopeSchema(webhookSchema, maxPageSize);
+export const webhookQuerySchema = { type: 'object', properties: pageQuerySchema(defaultPageSizes.webhooks) } as const;
+
+const deliverySchema = {
+  type: 'object',
+  required: [
+    'id',
+    'type',
+    'facilityId',
+    'modified',
+    'state',
+    'attempts',
+    'lastStatus',
+    'lastAttemptAt',
+    'nextAttemptAt',
+  ],
+  additionalProperties: false,
+  properties: {
+    id: { type: 'string', description: 'The webhook-id of the delivery.' },
+    type: { type: 'string', enum: [...bookingEvents, 'webhook.ping'], description: 'The event.' },
+    facilityId: { type: nullable('string'), description: 'The facility of the booking; null for a ping.' },
+    modified: { type: nullable('integer'), description: 'The number of the change; null for a ping.' },
+    state: { type: 'string', enum: deliveryStates, description: 'pending until the last attempt has ended.' },
+    attempts: { type: 'integer', minimum: 0, description: 'The number of attempts.' },
+    lastStatus: {
+      type: nullable('integer'),
+      description: 'The status of the last response; null if there was no response.',
+    },
+    lastAttemptAt: { ...nullableDateTime, description: 'The time of the last attempt.' },
+    nextAttemptAt: { ...nullableDateTime, description: 'The time of the next attempt; null if there is none.' },
+  },
+} as const;
+
+export const deliveryListSchema = listEnvelopeSchema(deliverySchema, maxPageSize);
+
+export const deliveryQuerySchema = {
+  type: 'object',
+  properties: {
+    state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' },
+    ...pageQuerySchema(defaultPageSizes.deliveries),
+  },
+} as const;
+
+/** The schemas that are components of the OpenAPI document, by their name there. */
+export const webhookComponents = {
+  Webhook: webhookSchema,
+  WebhookWithSecret: webhookWithSecretSchema,
+  WebhookList: webhookListSchema,
+  CreateWebhook: createWebhookSchema,
+  UpdateWebhook: updateWebhookSchema,
+  ReplayWebhook: replaySchema,
+  DeliveryList: deliveryListSchema,
+} as const;

@@ -1,0 +1,56 @@
+// Creates, encrypts and decrypts the signing secrets of webhooks.
+//
+// The format is `v1.key.nonce.ciphertext-and-tag`: AES-256-GCM with a new 96-bit nonce each time. `key` identifies the
+// encryption key, so that secrets of an old key can be found and encrypted again. The id of the webhook is
+// authenticated too, so an encrypted secret cannot be copied to another webhook.
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+export class UnknownEncryptionKey extends Error {
+  override readonly name = 'UnknownEncryptionKey';
+  constructor() {
+    super('WEBHOOK_KEY does not contain the key that encrypted this secret');
+  }
+}
+
+export type SecretBox = ReturnType<typeof createSecretBox>;
+
+/** The first key encrypts. Every key decrypts. Each key has 32 bytes. */
+export function createSecretBox(keys: readonly Buffer[]) {
+  const keyById = new Map(keys.map((key) => [keyId(key), key]));
+  const [currentKey] = keys;
+  if (!currentKey) throw new Error('at least one key is needed');
+  const currentPrefix = `v1.${keyId(currentKey)}.`;
+
+  return {
+    /** Texts that the first key has encrypted start with this prefix. */
+    currentPrefix,
+
+    encrypt: (text: string, owner: string): string => {
+      const nonce = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', currentKey, nonce).setAAD(Buffer.from(owner));
+      const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+      return `${currentPrefix}${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
+    },
+
+    /** @throws {UnknownEncryptionKey}, or an Error if the text was changed or belongs to another owner */
+    decrypt: (text: string, owner: string): string => {
+      const [version, id = '', nonce = '', encoded = ''] = text.split('.');
+      const key = keyById.get(id);
+      if (version !== 'v1' || !key) throw new UnknownEncryptionKey();
+      const encrypted = Buffer.from(encoded, 'base64url');
+      const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
+        .setAAD(Buffer.from(owner))
+        .setAuthTag(encrypted.subarray(-16));
+      return Buffer.concat([decipher.update(encrypted.subarray(0, -16)), decipher.final()]).toString('utf8');
+    },
+  };
+}
+
+/** A new signing secret in the form that Standard Webhooks prescribes. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+function keyId(key: Buffer): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 8);
+}

@@ -1,0 +1,150 @@
+// Owns the tables webhook and webhook_cursor: registered webhooks, and per facility the position in the change feed and
+// the client's last request.
+import { type Database, query } from '@bay-booking/service/database/database';
+import { inTransaction } from '@bay-booking/service/database/transaction';
+import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
+import { isoTimestamps } from '../bookings/storage/timestamps.ts';
+import { maxWebhooksOfClient, type Webhook } from './webhook.ts';
+
+const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
+failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
+
+/** $1 is the client, $2 the facilities of its token. */
+const visible = 'client_id = $1 and facility_ids <@ $2::text[]';
+
+const statements = {
+  /** Concurrent registrations of one client wait for each other, so that the limit is exact. */
+  lockClient: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
+  count: 'select count(*)::int as total from webhook where client_id = $1',
+  insert: `insert into webhook
+  (id, client_id, url, events, facility_ids, description, state, secret, created_at, last_updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
+  list: `select ${columns} from webhook where ${visible} order by created_at, id`,
+  find: `select ${columns} from webhook where ${visible} and id = $3`,
+  lock: 'select state from webhook where id = $1 for update',
+  update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
+  failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
+  last_updated_at = $7
+where id = $1 returning ${columns}`,
+  delete: 'delete from webhook where id = $1 returning id',
+  rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4
+where id = $1 returning id`,
+  findOldSecrets: `select id, secret, previous_secret as "previousSecret" from webhook
+where secret not like $1 || '%' or previous_secret not like $1 || '%' limit 100`,
+  replaceSecrets: `update webhook set secret = $3, previous_secret = $5
+where id = $1 and secret = $2 and previous_secret is not distinct from $4`,
+
+  addCursors: `insert into webhook_cursor (webhook_id, facility_id, number, seen_at)
+select $1, facility_id, number, $4 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
+on conflict (webhook_id, facility_id) do nothing`,
+  resetCursors: `update webhook_cursor set number = added.number
+from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
+where webhook_id = $1 and webhook_cursor.facility_id = added.facility_id`,
+  removeCursors: 'delete from webhook_cursor where webhook_id = $1 and facility_id <> all($2::text[])',
+  dropDeliveries: `update webhook_delivery set state = 'failed', next_attempt_at = null
+where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
+  renewLeases: `update webhook_cursor set seen_at = $3 from webhook
+where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[]) and seen_at < $3`,
+} as const;
+
+export type CreateOutcome = 'created' | 'too many' | Exclude<StoreResponseOutcome, 'stored'>;
+export type NewWebhook = Omit<Webhook, 'failingSince' | 'lastUpdatedAt'> & { readonly encryptedSecret: string };
+export type WebhookChange = Pick<Webhook, 'url' | 'events' | 'facilityIds' | 'description' | 'state'>;
+
+/** The number of the latest change of each facility. */
+export type LatestNumbers = ReadonlyMap<string, number>;
+
+class Rollback extends Error {
+  readonly outcome: CreateOutcome;
+  constructor(outcome: CreateOutcome) {
+    super('rolled back');
+    this.outcome = outcome;
+  }
+}
+
+export type WebhookStore = ReturnType<typeof createWebhookStore>;
+
+export function createWebhookStore(db: Database) {
+  return {
+    /** `response` is stored if the request had an Idempotency-Key. The webhook receives changes after `latest`. */
+    create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
+      const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
+      try {
+        return await inTransaction<CreateOutcome>(db, async (run) => {
+          const [facilityId = ''] = facilityIds;
+          const stored = response ? await storeResponse(run, response, { facilityId, createdAt }) : 'stored';
+          if (stored !== 'stored') throw new Rollback(stored);
+          const [, [count]] = await run<[object[], { total: number }[]]>(
+            [statements.lockClient, [clientId]],
+            [statements.count, [clientId]],
+          );
+          if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback('too many');
+          const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
+          await run([statements.insert, values], [statements.addCursors, [id, ...arraysOf(latest), createdAt]]);
+          return 'created';
+        });
+      } catch (error) {
+        if (error instanceof Rollback) return error.outcome;
+        throw error;
+      }
+    },
+
+    list: (clientId: string, facilities: readonly string[]) =>
+      query<Webhook>(db, statements.list, [clientId, facilities], isoTimestamps),
+
+    find: async (clientId: string, facilities: readonly string[], id: string): Promise<Webhook | undefined> =>
+      (await query<Webhook>(db, statements.find, [clientId, facilities, id], isoTimestamps))[0],
+
+    /**
+     * Changes the webhook. Facilities that are new to it start at `latest`. So do all facilities of a webhook that was
+     * disabled, because the changes of that time are dropped. Undefined if the webhook was deleted.
+     */
+    update: (id: string, change: WebhookChange, latest: LatestNumbers, at: Date): Promise<Webhook | undefined> =>
+      inTransaction(db, async (run) => {
+        const [[before]] = await run<[{ state: string }[]]>([statements.lock, [id]]);
+        if (!before) return undefined;
+        const { url, events, facilityIds, description, state } = change;
+        const wasDisabled = before.state === 'disabled' && state !== 'disabled';
+        const [[updated]] = await run<[Webhook[]]>(
+          [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()], isoTimestamps],
+          [statements.removeCursors, [id, facilityIds]],
+          [statements.dropDeliveries, [id, facilityIds]],
+          ...(wasDisabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
+          [statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]],
+        );
+        return updated;
+      }),
+
+    delete: async (id: string): Promise<boolean> => (await query(db, statements.delete, [id])).length > 0,
+
+    /** The secret until now signs as well until `previousUntil`. Returns false if the webhook was deleted. */
+    rotate: async (id: string, encryptedSecret: string, previousUntil: Date, at: Date): Promise<boolean> => {
+      const values = [id, encryptedSecret, previousUntil.toISOString(), at.toISOString()];
+      return (await query(db, statements.rotate, values)).length > 0;
+    },
+
+    /** Extends the right of a client's webhooks to receive the events of these facilities. */
+    renewLeases: async (clientId: string, facilities: readonly string[], at: Date): Promise<void> => {
+      await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
+    },
+
+    /** Encrypts again the secrets that an old key encrypted. Returns the number of webhooks. */
+    reencrypt: async (prefix: string, encryptAgain: (text: string, id: string) => string): Promise<number> => {
+      const old = await query<{ id: string; secret: string; previousSecret: string | null }>(
+        db,
+        statements.findOldSecrets,
+        [prefix],
+      );
+      for (const { id, secret, previousSecret } of old) {
+        const newPrevious = previousSecret === null ? null : encryptAgain(previousSecret, id);
+        const values = [id, secret, encryptAgain(secret, id), previousSecret, newPrevious];
+        await query(db, statements.replaceSecrets, values);
+      }
+      return old.length;
+    },
+  };
+}
+
+function arraysOf(latest: LatestNumbers): [string[], number[]] {
+  return [[...latest.keys()], [...latest.values()]];
+}

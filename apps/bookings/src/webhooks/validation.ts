@@ -1,0 +1,28 @@
+// Checks the rules of a webhook that its JSON Schema cannot express: the address and the facilities.
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { BookingEvent } from './webhook.ts';
+
+export interface RequestedWebhook {
+  readonly url?: string;
+  readonly events?: readonly BookingEvent[];
+  readonly facilityIds?: readonly string[];
+  readonly description?: string;
+}
+
+/** `facilityIds` are those of the request or their default; undefined if the request has an error there. */
+export function findWebhookErrors(
+  url: string | undefined,
+  facilityIds: readonly string[] | undefined,
+  facilitiesOfToken: readonly string[],
+  client: Pick<OutboundClient, 'urlError'>,
+): readonly ValidationError[] {
+  const errors: ValidationError[] = [];
+  const urlError = url === undefined ? undefined : client.urlError(url);
+  if (urlError !== undefined) errors.push({ field: 'url', kind: 'invalid', hint: urlError });
+  if (facilityIds?.length === 0)
+    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'the token names no facility' });
+  if (facilityIds?.some((id) => !facilitiesOfToken.includes(id)))
+    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' });
+  return errors;
+}

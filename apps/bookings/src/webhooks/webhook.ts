@@ -1,0 +1,40 @@
+// Defines the types of webhooks and of their deliveries.
+
+export const bookingEvents = ['booking.created', 'booking.updated', 'booking.deleted'] as const;
+export type BookingEvent = (typeof bookingEvents)[number];
+export type EventType = BookingEvent | 'webhook.ping';
+
+export const webhookStates = ['active', 'paused', 'disabled'] as const;
+export type WebhookState = (typeof webhookStates)[number];
+
+export const deliveryStates = ['pending', 'delivered', 'failed'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+/** Times are ISO 8601 texts in UTC with milliseconds. */
+export interface Webhook {
+  readonly id: string;
+  readonly clientId: string;
+  readonly url: string;
+  readonly events: readonly BookingEvent[];
+  readonly facilityIds: readonly string[];
+  readonly description: string | null;
+  readonly state: WebhookState;
+  /** The first failed attempt since the last successful one. */
+  readonly failingSince: string | null;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+}
+
+export interface Delivery {
+  readonly id: string;
+  readonly type: EventType;
+  readonly facilityId: string | null;
+  readonly modified: number | null;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  readonly lastStatus: number | null;
+  readonly lastAttemptAt: string | null;
+  readonly nextAttemptAt: string | null;
+}
+
+export const maxWebhooksOfClient = 20;

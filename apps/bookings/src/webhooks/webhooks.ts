@@ -1,0 +1,102 @@
+// Connects the parts of webhooks: endpoints, leases, the feeder, the worker and the clean-up.
+import type { Endpoint } from '@bay-booking/common/endpoint';
+import { linksBelow } from '@bay-booking/common/links';
+import type { Database } from '@bay-booking/service/database/database';
+import type { Logger } from '@bay-booking/service/logging';
+import type { Metrics } from '@bay-booking/service/metrics';
+import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import type { Caller } from '../auth/caller.ts';
+import { createFeedStore } from '../bookings/feed/store.ts';
+import { createIdempotencyStore } from '../bookings/storage/idempotency-store.ts';
+import type { CleanupJob } from '../cleanup-job.ts';
+import { createCursorStore } from './cursor-store.ts';
+import { createDeliveryStore } from './delivery-store.ts';
+import { createWebhookEndpoints } from './endpoints.ts';
+import { startFeeder } from './feeder.ts';
+import { createLeaseRenewal } from './lease.ts';
+import { observeDeliveries } from './metrics.ts';
+import { createSecretBox } from './secrets.ts';
+import { createWebhookStore, type LatestNumbers } from './store.ts';
+import { startWorker, type Worker } from './worker.ts';
+
+const deliveryLifetime = 30 * 86_400_000;
+
+export interface WebhookOptions {
+  readonly db: Database;
+  readonly baseUrl: string;
+  /** The first key encrypts the signing secrets, and every key decrypts them. */
+  readonly keys: readonly Buffer[];
+  readonly allowNetworks: readonly string[];
+  readonly leaseDays: number;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly now?: () => Date;
+}
+
+export interface Webhooks {
+  readonly endpoints: readonly Endpoint<Caller>[];
+  /** Called with the caller of every request. */
+  readonly noteRequest: (caller: Caller) => void;
+  readonly cleanupJobs: readonly CleanupJob[];
+  /** Begins to deliver events. Returns a function that stops. */
+  readonly start: () => () => Promise<void>;
+}
+
+export function createWebhooks(options: WebhookOptions): Webhooks {
+  const { db, baseUrl, keys, allowNetworks, leaseDays, logger, metrics, now = () => new Date() } = options;
+  // The worker limits the attempts of each webhook. Several webhooks may have one host, so that has no tighter limit.
+  const client = createOutboundClient({ allowNetworks, maxConnectionsPerHost: 2_000 });
+  const secretBox = createSecretBox(keys);
+  const store = createWebhookStore(db);
+  const deliveries = createDeliveryStore(db);
+  const cursors = createCursorStore(db);
+  const feed = createFeedStore(db);
+  const link = linksBelow(baseUrl);
+  const countOutcome = observeDeliveries(metrics, deliveries.oldestDue, now);
+  let worker: Worker | undefined;
+  const wakeWorker = (): void => worker?.wake();
+
+  const findLatestNumbers = async (facilities: readonly string[]): Promise<LatestNumbers> => {
+    const numbers = new Map<string, number>();
+    for (const facility of facilities) numbers.set(facility, (await feed.number(facility)).changeNumber);
+    return numbers;
+  };
+
+  return {
+    endpoints: createWebhookEndpoints({
+      store,
+      deliveries,
+      cursors,
+      feed,
+      idempotency: createIdempotencyStore(db),
+      secretBox,
+      client,
+      findLatestNumbers,
+      wakeWorker,
+      link,
+      now,
+    }),
+    noteRequest: createLeaseRenewal(store, logger, now),
+    cleanupJobs: [
+      {
+        name: 'webhook deliveries',
+        intervalMilliseconds: 900_000,
+        run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetime)),
+      },
+      {
+        name: 'webhook secrets',
+        intervalMilliseconds: 60_000,
+        run: () =>
+          store.reencrypt(secretBox.currentPrefix, (text, id) => secretBox.encrypt(secretBox.decrypt(text, id), id)),
+      },
+    ],
+    start: () => {
+      worker = startWorker({ store: deliveries, secretBox, client, leaseDays, countOutcome, logger, now });
+      const stopFeeder = startFeeder({ cursors, feed, leaseDays, wakeWorker, link, logger, now });
+      return async () => {
+        await Promise.all([stopFeeder(), worker?.stop()]);
+        client.close();
+      };
+    },
+  };
+}

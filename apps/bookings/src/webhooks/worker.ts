@@ -1,0 +1,135 @@
+// Delivers events: claims due deliveries, sends them, and records the results. Every instance has one worker.
+//
+// One loop makes all the database queries, each for many deliveries, and the attempts run beside it. Each webhook has
+// its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
+import type { Logger } from '@bay-booking/service/logging';
+import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
+import { maxFailingTime, nextAttemptAt } from './schedule.ts';
+import type { SecretBox } from './secrets.ts';
+import { signedHeaders } from './signature.ts';
+
+const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
+/** Milliseconds between two searches for due deliveries, if no attempt has ended. */
+const pollInterval = 500;
+/** Results that arrive during this time are recorded together. */
+const recordDelay = 10;
+const attemptTimeout = 15_000;
+const day = 86_400_000;
+
+export type Outcome = 'delivered' | 'retried' | 'failed';
+
+export interface WorkerOptions {
+  readonly store: Pick<DeliveryStore, 'claim' | 'record'>;
+  readonly secretBox: SecretBox;
+  readonly client: Pick<OutboundClient, 'request'>;
+  readonly leaseDays: number;
+  readonly countOutcome: (outcome: Outcome) => void;
+  readonly logger: Logger;
+  readonly now: () => Date;
+}
+
+export type Worker = ReturnType<typeof startWorker>;
+
+export function startWorker(options: WorkerOptions) {
+  const { store, countOutcome, logger, now } = options;
+  const running = new Map<string, number>();
+  const finished: AttemptResult[] = [];
+  let runningTotal = 0;
+  let isStopped = false;
+  let wakeUp = (): void => {};
+
+  async function work(): Promise<void> {
+    if (finished.length > 0) {
+      const results = finished.splice(0);
+      // If this fails, the leases end and the attempts are repeated.
+      await store.record(results, before(now(), maxFailingTime));
+      for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
+    }
+    if (isStopped) return;
+    const total = limits.total - runningTotal;
+    if (total <= 0) return;
+    const leaseStart = before(now(), options.leaseDays * day);
+    for (const delivery of await store.claim(running, { ...limits, total }, leaseStart, now())) start(delivery);
+  }
+
+  function start(delivery: ClaimedDelivery): void {
+    const { id, webhookId } = delivery;
+    runningTotal++;
+    running.set(webhookId, (running.get(webhookId) ?? 0) + 1);
+    attempt(delivery, options)
+      .then((result) => finished.push(result))
+      // For example, no key decrypts the secret. The delivery is repeated when its lease ends.
+      .catch((err: unknown) => logger.error({ err, webhook: webhookId, delivery: id }, 'delivery not attempted'))
+      .finally(() => {
+        runningTotal--;
+        const left = (running.get(webhookId) ?? 1) - 1;
+        if (left > 0) running.set(webhookId, left);
+        else running.delete(webhookId);
+        wakeUp();
+      });
+  }
+
+  async function loop(): Promise<void> {
+    while (!isStopped || finished.length > 0) {
+      await work().catch((err: unknown) => logger.warn({ err }, 'webhook deliveries not processed'));
+      if (isStopped || finished.length > 0) continue;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pollInterval * (0.75 + Math.random() / 2));
+        wakeUp = () => {
+          clearTimeout(timer);
+          setTimeout(resolve, recordDelay);
+        };
+      });
+      wakeUp = () => {};
+    }
+  }
+
+  const ended = loop();
+  return {
+    /** Looks for due deliveries now. */
+    wake: (): void => wakeUp(),
+    /** Starts no more attempts. Results of the last ones are recorded if they are there; the others are repeated. */
+    stop: async (): Promise<void> => {
+      isStopped = true;
+      wakeUp();
+      await ended;
+    },
+  };
+}
+
+async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promise<AttemptResult> {
+  const { client, secretBox, logger, now } = options;
+  const { id, webhookId, body, url, secret, previousSecret } = delivery;
+  const attemptedAt = now();
+  const secrets = [secret, previousSecret].filter((text) => text !== null);
+  const headers = signedHeaders(
+    { id, body, attemptAt: attemptedAt },
+    secrets.map((text) => secretBox.decrypt(text, webhookId)),
+  );
+  const attempts = delivery.attempts + 1;
+  let status: number | null = null;
+  let retryAfter: string | undefined;
+  try {
+    const response = await client.request(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'User-Agent': 'BayBooking-Webhooks', ...headers },
+      body,
+      timeout: attemptTimeout,
+      maxBytes: 0,
+    });
+    status = response.status;
+    retryAfter = response.headers['retry-after'];
+  } catch (err) {
+    logger.info({ err, webhook: webhookId, delivery: id }, 'webhook receiver not reached');
+  }
+  const result = { id, webhookId, attempts, status, attemptedAt };
+  if (status !== null && status >= 200 && status < 300)
+    return { ...result, state: 'delivered', nextAttemptAt: undefined };
+  const next = nextAttemptAt(attempts, now(), retryAfter);
+  return { ...result, state: next ? 'pending' : 'failed', nextAttemptAt: next };
+}
+
+function before(time: Date, milliseconds: number): Date {
+  return new Date(time.getTime() - milliseconds);
+}

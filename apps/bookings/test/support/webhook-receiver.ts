@@ -1,0 +1,71 @@
+// A receiver of webhooks: records every request, verifies its signature, and responds as the test wishes.
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+
+export interface ReceivedEvent {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly event: {
+    readonly type: string;
+    readonly timestamp: string;
+    readonly data: {
+      readonly facilityId?: string;
+      readonly modified?: number;
+      readonly booking?: Readonly<Record<string, unknown>>;
+    };
+  };
+}
+
+export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
+
+export async function startWebhookReceiver() {
+  const events: ReceivedEvent[] = [];
+  const waiting = new Set<() => void>();
+  let respond: RequestListener = (_request, response) => void response.writeHead(204).end();
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString('utf8');
+      events.push({ headers: request.headers, body, event: JSON.parse(body) });
+      respond(request, response);
+      for (const check of waiting) check();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    events,
+
+    /** Sets the response to all later requests. */
+    respondWith: (listener: RequestListener): void => {
+      respond = listener;
+    },
+
+    /** Waits until the receiver has received this number of events, and returns them. */
+    received: async (count: number): Promise<readonly ReceivedEvent[]> => {
+      if (events.length < count)
+        await new Promise<void>((resolve) => {
+          const check = (): void => {
+            if (events.length < count) return;
+            waiting.delete(check);
+            resolve();
+          };
+          waiting.add(check);
+        });
+      return events.slice(0, count);
+    },
+
+    close: (): Promise<void> => {
+      server.closeAllConnections();
+      return new Promise((resolve) => void server.close(() => resolve()));
+    },
+  };
+}
+
+/** @throws {Error} if the signature does not fit the secret */
+export function verifySignature({ headers, body }: ReceivedEvent, secret: string): void {
+  new Webhook(secret).verify(body, headers as Record<string, string>);
+}

@@ -1,0 +1,296 @@
+// Tests that webhooks deliver events, and what happens if a receiver fails (docs/behaviour.md, "Webhooks").
+import { setImmediate } from 'node:timers/promises';
+import { query } from '@bay-booking/service/database/database';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
+
+let system: TestSystem;
+let second: TestSystem;
+let receiver: WebhookReceiver;
+let shift = 0;
+const now = () => new Date(Date.now() + shift);
+const webhooks = { deliver: true, allowNetworks: ['127.0.0.0/8'] };
+beforeAll(async () => {
+  system = await createTestSystem({ now, webhooks });
+  second = await createTestSystem({ now, webhooks, sharing: system });
+});
+afterAll(async () => {
+  await second.close();
+  await system.close();
+});
+
+const receivers: WebhookReceiver[] = [];
+afterEach(async () => {
+  for (const { body } of [await system.call('GET', '/api/webhooks')])
+    for (const { id } of body.items) await system.call('DELETE', `/api/webhooks/${id}`);
+  await Promise.all(receivers.splice(0).map((each) => each.close()));
+});
+
+async function registerReceiver(fields: object = {}) {
+  const started = await startWebhookReceiver();
+  receivers.push(started);
+  receiver = started;
+  const { body } = await system.call('POST', '/api/webhooks', { body: { url: started.url, ...fields } });
+  return { receiver: started, path: `/api/webhooks/${body.id}`, ...body } as {
+    receiver: WebhookReceiver;
+    path: string;
+    id: string;
+    url: string;
+    secret: string;
+  };
+}
+
+const book = async (fields = {}) => (await system.call('POST', '/api/bookings', { body: bookingBody(fields) })).body;
+const ping = (path: string) => system.call('POST', `${path}/ping`);
+const deliveriesOf = async (path: string, query = '') =>
+  (await system.call('GET', `${path}/deliveries${query}`)).body.items;
+
+/** Repeats until the condition holds. The worker records a result only after the receiver has responded. */
+async function until<T>(read: () => Promise<T>, condition: (value: T) => boolean): Promise<T> {
+  const deadline = Date.now() + 8_000;
+  for (;;) {
+    const value = await read();
+    if (condition(value)) return value;
+    // Other callbacks, such as those of the receiver, run meanwhile.
+    await setImmediate();
+    if (Date.now() > deadline) throw new Error(`the condition does not hold for ${JSON.stringify(value)}`);
+  }
+}
+
+test('a ping is signed as Standard Webhooks prescribes and appears in the deliveries', async () => {
+  const { path, secret } = await registerReceiver({ events: ['booking.deleted'] });
+  expect((await ping(path)).status).toBe(202);
+  const [received] = await receiver.received(1);
+  if (!received) throw new Error('nothing received');
+  verifySignature(received, secret);
+  expect(received.event).toMatchObject({ type: 'webhook.ping', data: {} });
+  expect(received.headers['content-type']).toBe('application/json');
+  const [delivery] = await until(
+    () => deliveriesOf(path, '?state=delivered'),
+    (items) => items.length === 1,
+  );
+  expect(delivery).toMatchObject({
+    id: received.headers['webhook-id'],
+    type: 'webhook.ping',
+    facilityId: null,
+    modified: null,
+    state: 'delivered',
+    attempts: 1,
+    lastStatus: 204,
+    nextAttemptAt: null,
+  });
+});
+
+test('two secrets sign for 24 hours after a rotation, and a second rotation drops the oldest', async () => {
+  const { path, secret } = await registerReceiver();
+  const rotate = async () => (await system.call('POST', `${path}/rotate`)).body.secret as string;
+  const newer = await rotate();
+  await ping(path);
+  const [, both] = [0, (await receiver.received(1))[0]];
+  expect(String(both?.headers['webhook-signature']).split(' ')).toHaveLength(2);
+  for (const each of [secret, newer]) verifySignature(both as never, each);
+  const newest = await rotate();
+  await ping(path);
+  const after = (await receiver.received(2))[1];
+  for (const each of [newer, newest]) verifySignature(after as never, each);
+  expect(() => verifySignature(after as never, secret)).toThrow();
+});
+
+test('creates, updates and deletes of bookings are sent with the booking as an item of a list', async () => {
+  const { secret } = await registerReceiver();
+  const body = bookingBody({ externalBookingId: 'hook-1' });
+  const { body: booking } = await system.call('POST', '/api/bookings', { body });
+  const [created] = await receiver.received(1);
+  verifySignature(created as never, secret);
+  expect(created?.event).toEqual({
+    type: 'booking.created',
+    timestamp: booking.createdAt,
+    data: {
+      facilityId: 'fac-north',
+      modified: expect.any(Number),
+      booking: { ...booking, _links: { self: booking._links.self } },
+    },
+  });
+  await system.call('PUT', `/api/bookings/${booking.id}`, { body: { ...body, userAlias: 'Bob' } });
+  const updated = (await receiver.received(2))[1];
+  expect(updated?.event).toMatchObject({ type: 'booking.updated', data: { booking: { userAlias: 'Bob' } } });
+  await system.call('DELETE', `/api/bookings/${booking.id}`);
+  const deleted = (await receiver.received(3))[2];
+  expect(deleted?.event).toMatchObject({ type: 'booking.deleted', data: { booking: { userAlias: 'Bob' } } });
+  expect(deleted?.event.data.booking).toEqual(updated?.event.data.booking);
+  const numbers = receiver.events.map(({ event }) => event.data.modified as number);
+  expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+});
+
+test('a move to another facility sends deleted with the state before it, and created in the new facility', async () => {
+  await registerReceiver();
+  const booking = await book();
+  await receiver.received(1);
+  await system.call('PUT', `/api/bookings/${booking.id}`, { body: bookingBody({ bayId: 'bay-s1-01' }) });
+  const events = (await receiver.received(3)).slice(1).map(({ event }) => event);
+  expect(events.sort((a, b) => (a.type < b.type ? -1 : 1))).toMatchObject([
+    { type: 'booking.created', data: { facilityId: 'fac-south', booking: { id: booking.id, bayId: 'bay-s1-01' } } },
+    { type: 'booking.deleted', data: { facilityId: 'fac-north', booking: { id: booking.id, bayId: 'bay-n1-10' } } },
+  ]);
+});
+
+test('only the chosen events and facilities are sent, and only changes after the registration', async () => {
+  await book();
+  await registerReceiver({ events: ['booking.created'], facilityIds: ['fac-south'] });
+  await book();
+  const south = await book({ bayId: 'bay-s1-02' });
+  await system.call('DELETE', `/api/bookings/${(await book({ bayId: 'bay-s1-03' })).id}`);
+  const last = await book({ bayId: 'bay-s1-04' });
+  const seen = async () => receiver.events.map(({ event }) => event.data.booking?.id);
+  const ids = await until(seen, (all) => all.includes(last.id) && all.includes(south.id));
+  for (const { event } of receiver.events) expect(event).toMatchObject({ type: 'booking.created' });
+  expect(ids.length).toBeLessThanOrEqual(3);
+});
+
+test('a failed delivery is repeated with the same id and body, after 5 s, 5 min and so on', async () => {
+  const { path } = await registerReceiver();
+  receiver.respondWith((_request, response) => void response.writeHead(500).end());
+  await ping(path);
+  const delays = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+  for (const [index, delay] of delays.entries()) {
+    await receiver.received(index + 1);
+    const [delivery] = await until(
+      () => deliveriesOf(path),
+      ([first]) => first.attempts === index + 1,
+    );
+    expect(delivery).toMatchObject({ state: 'pending', lastStatus: 500 });
+    const planned = (Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.lastAttemptAt)) / 1_000;
+    expect(planned).toBeGreaterThanOrEqual(delay * 0.9);
+    expect(planned).toBeLessThanOrEqual(delay * 1.1 + 5);
+    shift += Date.parse(delivery.nextAttemptAt) - now().getTime();
+  }
+  await receiver.received(10);
+  const [failed] = await until(
+    () => deliveriesOf(path, '?state=failed'),
+    (items) => items.length === 1,
+  );
+  expect(failed).toMatchObject({ attempts: 10, nextAttemptAt: null });
+  expect(new Set(receiver.events.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+  expect(new Set(receiver.events.map(({ body }) => body)).size).toBe(1);
+  expect((await system.call('GET', path)).body.failingSince).not.toBeNull();
+});
+
+test('a redirect is a failure that is not followed, and Retry-After delays the next attempt by a day at most', async () => {
+  const { path } = await registerReceiver();
+  receiver.respondWith((_request, response) => {
+    response.writeHead(302, { Location: `${receiver.url}/elsewhere`, 'Retry-After': '1000000' }).end();
+  });
+  await ping(path);
+  const [delivery] = await until(
+    () => deliveriesOf(path),
+    ([first]) => first.attempts === 1,
+  );
+  expect(delivery).toMatchObject({ state: 'pending', lastStatus: 302 });
+  const planned = Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.lastAttemptAt);
+  expect(planned).toBeGreaterThanOrEqual(86_400_000);
+  expect(planned).toBeLessThan(86_420_000);
+  expect(receiver.events).toHaveLength(1);
+});
+
+test('a 410 response disables the webhook, and changes meanwhile are dropped', async () => {
+  const { path, url } = await registerReceiver();
+  receiver.respondWith((_request, response) => void response.writeHead(410).end());
+  await book();
+  await until(
+    () => system.call('GET', path),
+    ({ body }) => body.state === 'disabled',
+  );
+  expect(await deliveriesOf(path, '?state=pending')).toEqual([]);
+  await book();
+  receiver.respondWith((_request, response) => void response.writeHead(200).end());
+  const { body } = await system.call('PUT', path, { body: { url, state: 'active' } });
+  expect(body).toMatchObject({ state: 'active', failingSince: null });
+  const after = await book();
+  const [, next] = await receiver.received(2);
+  expect(next?.event.data.booking?.id).toBe(after.id);
+});
+
+test('after 5 days with only failures, the service disables the webhook', async () => {
+  const { path } = await registerReceiver();
+  receiver.respondWith((_request, response) => void response.writeHead(503).end());
+  await ping(path);
+  await until(
+    () => system.call('GET', path),
+    ({ body }) => body.failingSince !== null,
+  );
+  shift += 5 * 86_400_000;
+  await until(
+    () => system.call('GET', path),
+    ({ body }) => body.state === 'disabled',
+  );
+});
+
+test('changes wait while the webhook is paused', async () => {
+  const { path, url } = await registerReceiver();
+  await system.call('PUT', path, { body: { url, state: 'paused' } });
+  const booking = await book();
+  await ping(path);
+  expect((await receiver.received(1))[0]?.event.type).toBe('webhook.ping');
+  await system.call('PUT', path, { body: { url, state: 'active' } });
+  expect((await receiver.received(2))[1]?.event.data.booking?.id).toBe(booking.id);
+});
+
+test('replay sends what has changed since a number again, as updated and deleted', async () => {
+  const { path } = await registerReceiver();
+  const kept = await book();
+  const removed = await book();
+  const first = (await receiver.received(2)).map(({ event }) => event.data.modified as number);
+  await system.call('DELETE', `/api/bookings/${removed.id}`);
+  await receiver.received(3);
+  const replay = (body: object) => system.call('POST', `${path}/replay`, { body });
+  expect((await replay({ facilityId: 'fac-north', afterChangeNumber: Math.min(...first) - 1 })).status).toBe(202);
+  const again = (await receiver.received(5)).slice(3).map(({ event }) => [event.type, event.data.booking?.id]);
+  expect(again.sort()).toEqual([
+    ['booking.deleted', removed.id],
+    ['booking.updated', kept.id],
+  ]);
+  expect(errorCodes(await replay({ facilityId: 'fac-east', afterChangeNumber: 0 }))).toEqual(['ERR00002']);
+  expect(errorCodes(await replay({}))).toEqual(['ERR00001', 'ERR00001']);
+  await query(system.db, "update facility set removed_change_number = 2 where id = 'fac-north'");
+  const tooOld = await replay({ facilityId: 'fac-north', afterChangeNumber: 1 });
+  await query(system.db, "update facility set removed_change_number = 0 where id = 'fac-north'");
+  expect(tooOld.status).toBe(410);
+});
+
+test('events wait after the lease has ended, until the next request releases them', async () => {
+  const { id } = await registerReceiver();
+  const other = await system.token(['fac-north', 'fac-south'], { client_id: 'another-client' });
+  await system.call('GET', '/api/bookings?pageSize=1');
+  shift += 7 * 86_400_000 + 60_000;
+  const { body } = await system.call('POST', '/api/bookings', { token: other, body: bookingBody() });
+  const find = () => query(system.db, 'select from webhook_delivery where webhook_id = $1', [id]);
+  expect(await find()).toEqual([]);
+  expect(receiver.events).toEqual([]);
+  await system.call('GET', '/api/bookings?pageSize=1');
+  expect((await receiver.received(1))[0]?.event.data.booking?.id).toBe(body.id);
+});
+
+test('a receiver that hangs does not delay another webhook', async () => {
+  const hanging = await registerReceiver();
+  hanging.receiver.respondWith(() => {});
+  const healthy = await registerReceiver();
+  for (let count = 0; count < 50; count++) await book({ bayId: 'bay-n1-09' });
+  await healthy.receiver.received(50);
+  // Each of the two instances makes 20 attempts at most.
+  expect(hanging.receiver.events.length).toBeLessThanOrEqual(40);
+});
+
+test('each event is delivered once by two instances', async () => {
+  const { path } = await registerReceiver();
+  const before = (await deliveriesOf(path)).length;
+  const bookings = await Promise.all(Array.from({ length: 40 }, () => book({ bayId: 'bay-n1-08' })));
+  const events = await receiver.received(bookings.length);
+  expect(new Set(events.map(({ event }) => event.data.booking?.id))).toEqual(new Set(bookings.map(({ id }) => id)));
+  await until(
+    () => system.call('GET', `${path}/deliveries?state=delivered`),
+    ({ body }) => body.total === before + bookings.length,
+  );
+  expect(receiver.events).toHaveLength(bookings.length);
+});

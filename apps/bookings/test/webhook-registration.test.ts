@@ -1,0 +1,147 @@
+// Tests the registration of webhooks and changes to them (docs/behaviour.md, "Webhooks").
+import { query } from '@bay-booking/service/database/database';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { errorCodes } from './support/booking-requests.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
+
+let system: TestSystem;
+beforeAll(async () => {
+  system = await createTestSystem();
+});
+afterAll(() => system.close());
+
+const url = 'https://partner.example/hooks';
+let clients = 0;
+/** A token of a client that has no webhook yet. */
+const newClient = (facilities: readonly string[] = ['fac-north', 'fac-south'], client = `client-${++clients}`) =>
+  system.token(facilities, { client_id: client });
+const register = (token: string, body: object = { url }, headers = {}) =>
+  system.call('POST', '/api/webhooks', { token, body, headers });
+
+test('a registration returns 201 with Location, secret and defaults', async () => {
+  const token = await newClient();
+  const { status, body, headers } = await register(token);
+  expect(status).toBe(201);
+  expect(headers.location).toBe(body._links.self.href);
+  expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(body).toMatchObject({
+    url,
+    events: ['booking.created', 'booking.updated', 'booking.deleted'],
+    facilityIds: ['fac-north', 'fac-south'],
+    description: null,
+    state: 'active',
+    failingSince: null,
+  });
+  expect(Object.keys(body._links)).toEqual(['self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries']);
+  const { secret: _secret, ...webhook } = body;
+  expect((await system.call('GET', `/api/webhooks/${body.id}`, { token })).body).toEqual(webhook);
+  expect((await system.call('GET', '/api/webhooks', { token })).body.items).toEqual([webhook]);
+});
+
+test('secrets are encrypted in the database, also those of stored responses', async () => {
+  const { body } = await register(await newClient(), { url }, { 'Idempotency-Key': 'encrypted' });
+  const rows = [
+    ...(await query<{ text: string }>(system.db, 'select secret as text from webhook')),
+    ...(await query<{ text: string }>(system.db, 'select answer as text from idempotency_key')),
+  ];
+  expect(rows.length).toBeGreaterThan(1);
+  for (const { text } of rows) expect(text).not.toContain(body.secret.slice('whsec_'.length));
+});
+
+test('Idempotency-Key repeats the secret too', async () => {
+  const token = await newClient();
+  const first = await register(token, { url }, { 'Idempotency-Key': 'k' });
+  const second = await register(token, { url }, { 'Idempotency-Key': 'k' });
+  expect(second.status).toBe(201);
+  expect(second.body).toEqual(first.body);
+  expect((await system.call('GET', '/api/webhooks', { token })).body.total).toBe(1);
+  expect((await register(token, { url: `${url}/2` }, { 'Idempotency-Key': 'k' })).status).toBe(422);
+});
+
+test.each([
+  ['a missing address', {}, 'ERR00001'],
+  ['http', { url: 'http://partner.example' }, 'ERR00002'],
+  ['user information', { url: 'https://user:secret@partner.example' }, 'ERR00002'],
+  ['a loopback address', { url: 'https://127.0.0.1/' }, 'ERR00002'],
+  ['a decimal loopback address', { url: 'https://2130706433/' }, 'ERR00002'],
+  ['an octal loopback address', { url: 'https://0177.0.0.1/' }, 'ERR00002'],
+  ['a mapped address', { url: 'https://[::ffff:127.0.0.1]/' }, 'ERR00002'],
+  ['a NAT64 address', { url: 'https://[64:ff9b::7f00:1]/' }, 'ERR00002'],
+  ['a 6to4 address', { url: 'https://[2002:7f00:1::]/' }, 'ERR00002'],
+  ['a private address', { url: 'https://10.0.0.1/' }, 'ERR00002'],
+  ['a link-local address', { url: 'https://169.254.169.254/' }, 'ERR00002'],
+  ['another protocol', { url: 'ftp://partner.example' }, 'ERR00002'],
+  ['2049 characters', { url: `https://partner.example/${'x'.repeat(2025)}` }, 'ERR00002'],
+  ['no event', { url, events: [] }, 'ERR00002'],
+  ['an unknown event', { url, events: ['webhook.ping'] }, 'ERR00002'],
+  ['no facility', { url, facilityIds: [] }, 'ERR00002'],
+  ['a foreign facility', { url, facilityIds: ['fac-east'] }, 'ERR00002'],
+])('%s returns 400', async (_title, body, code) => {
+  const response = await register(await newClient(), body);
+  expect(response.status).toBe(400);
+  expect(errorCodes(response)).toEqual([code]);
+});
+
+test('an address of 2048 characters is accepted', async () => {
+  expect((await register(await newClient(), { url: `https://partner.example/${'x'.repeat(2024)}` })).status).toBe(201);
+});
+
+test('more than 20 webhooks of one client return HOOK00001, also if they are registered concurrently', async () => {
+  const token = await newClient();
+  const responses = await Promise.all(Array.from({ length: 24 }, () => register(token)));
+  expect(responses.filter(({ status }) => status === 201)).toHaveLength(20);
+  for (const response of responses.filter(({ status }) => status !== 201))
+    expect(errorCodes(response)).toEqual(['HOOK00001']);
+});
+
+test('other clients, and tokens that lack one of its facilities, get 404', async () => {
+  const owner = `client-${++clients}`;
+  const token = await newClient(['fac-north', 'fac-south'], owner);
+  const { body } = await register(token);
+  for (const other of [await newClient(), await newClient(['fac-north'], owner)]) {
+    for (const [method, suffix] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/ping'],
+      ['POST', '/rotate'],
+      ['GET', '/deliveries'],
+    ] as const) {
+      const response = await system.call(method, `/api/webhooks/${body.id}${suffix}`, { token: other });
+      expect(response.status).toBe(404);
+    }
+    expect((await system.call('PUT', `/api/webhooks/${body.id}`, { token: other, body: { url } })).status).toBe(404);
+    expect((await system.call('GET', '/api/webhooks', { token: other })).body.items).toEqual([]);
+  }
+  expect((await system.call('GET', '/api/webhooks/unknown', { token })).status).toBe(404);
+});
+
+test('PUT keeps fields that are left out, and pauses and activates', async () => {
+  const token = await newClient();
+  const { body } = await register(token, { url, events: ['booking.deleted'], description: 'Till' });
+  const path = `/api/webhooks/${body.id}`;
+  const paused = await system.call('PUT', path, { token, body: { url: `${url}/2`, state: 'paused' } });
+  expect(paused.status).toBe(200);
+  expect(paused.body).toMatchObject({
+    url: `${url}/2`,
+    events: ['booking.deleted'],
+    facilityIds: ['fac-north', 'fac-south'],
+    description: 'Till',
+    state: 'paused',
+  });
+  const active = await system.call('PUT', path, { token, body: { url, facilityIds: ['fac-south'], state: 'active' } });
+  expect(active.body).toMatchObject({ url, facilityIds: ['fac-south'], state: 'active' });
+  expect(errorCodes(await system.call('PUT', path, { token, body: {} }))).toEqual(['ERR00001']);
+  expect(errorCodes(await system.call('PUT', path, { token, body: { url, state: 'disabled' } }))).toEqual(['ERR00002']);
+});
+
+test('rotation returns a new secret, and DELETE removes the webhook', async () => {
+  const token = await newClient();
+  const { body } = await register(token);
+  const path = `/api/webhooks/${body.id}`;
+  const rotated = await system.call('POST', `${path}/rotate`, { token });
+  expect(rotated.status).toBe(200);
+  expect(rotated.body.secret).toMatch(/^whsec_/);
+  expect(rotated.body.secret).not.toBe(body.secret);
+  expect((await system.call('DELETE', path, { token })).status).toBe(204);
+  expect((await system.call('GET', path, { token })).status).toBe(404);
+});
