@@ -17,7 +17,7 @@ export function isStrict(header: string | undefined): boolean {
   return findPreference(header, 'handling')?.toLowerCase() === 'strict';
 }
 
-/** `Prefer: wait=N`: how many seconds the client wants to wait. Undefined without the preference, or if N is no integer. */
+/** The seconds of `Prefer: wait=N`. Undefined without the preference, or if N is not an integer. */
 export function waitSecondsOf(header: string | undefined): number | undefined {
   const value = findPreference(header, 'wait');
   return value !== undefined && /^\d+$/.test(value) ? Number(value) : undefined;

@@ -12,7 +12,8 @@ export const countInserted = (source: string): string => `insert into booking_ch
 select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from ${source}`;
 
 /**
- * Counts deleted bookings. `deleted` is a CTE that includes `location_id` and `hour`, and `lastState` is its row as JSON.
+ * Counts deleted bookings. `deleted` is a CTE that includes `location_id` and `hour`. `lastState` is an expression for
+ * its row as JSON.
  */
 export const countDeleted = (
   deleted: string,

@@ -1,9 +1,10 @@
 // Reads the change feed, and removes deleted bookings from it after the retention period.
 //
 // A sequence cannot number the changes: transactions commit in another order than they draw numbers, and a reader that
-// continues after the highest number it has seen would miss those that commit late. Writers therefore only append to
-// booking_change, which takes no lock. Compaction (../counts/compaction.ts) locks the facility and numbers what has been
-// committed. It commits before the next compaction of the facility begins, so numbers become visible in their order.
+// continues after the highest number it has seen would miss the changes that commit later. Writers therefore only
+// append to booking_change, which takes no lock. Compaction (../counts/compaction.ts) locks the facility and numbers
+// the committed changes. It commits before the next compaction of the facility begins, so numbers become visible in
+// their order (docs/decisions/0014-numbers-of-the-change-feed.md).
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { PublicBooking } from '../booking.ts';
@@ -61,7 +62,7 @@ export interface FacilityHead {
 export type FeedStore = ReturnType<typeof createFeedStore>;
 
 const emptyState: State = { changeNumber: 0, removedNumber: 0, isFilled: true, hasUnnumberedChanges: false };
-/** A facility may have millions of bookings at the upgrade. Each statement enters this many, so that none takes long. */
+/** A facility may have millions of bookings at the upgrade, so each statement enters only this many. */
 const fillSize = 20_000;
 const maxFacilities = 1_000;
 
@@ -104,8 +105,8 @@ export function createFeedStore(db: Database) {
       query<FacilityHead>(db, feedReads.heads, [facilityIds]),
 
     /**
-     * Enters the bookings that existed before the feed did, in up to 1000 facilities, so that the first reader of a large
-     * facility does not have to wait for it.
+     * Enters the bookings that existed before the feed did, in up to 1000 facilities. The first reader of a large
+     * facility then does not have to wait for that.
      */
     fill: async (): Promise<void> => {
       const facilities = await query<{ id: string }>(db, feedReads.facilitiesToFill, [maxFacilities]);
