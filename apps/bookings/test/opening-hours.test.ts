@@ -1,7 +1,7 @@
 // Tests opening hours and closures: their endpoints, and their effect on bookings.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
 beforeAll(async () => {
@@ -199,5 +199,29 @@ describe('closures', () => {
     const found = await system.call('GET', `${url.pathname}${url.search}`);
     expect(found.body.items.map(({ id }: { id: string }) => id)).toEqual([booking.body.id]);
     await system.call('DELETE', `/api/booking-closures/${closure.body.id}`);
+  });
+});
+
+describe('a closure while bookings are in progress', () => {
+  test('a booking that begins after the closure was committed is refused, also by another instance', async () => {
+    const other = await createExtraSystem({ sharing: system, poolMax: 16 });
+    const statuses = new Set<number>();
+    for (let round = 0; round < 10; round += 1) {
+      const day = Date.UTC(2042, 0, 1 + round);
+      const at = (minutes: number) => new Date(day + minutes * 60_000).toISOString();
+      const bookAt = (slot: number) =>
+        other.call('POST', '/api/bookings', {
+          body: bookingBody({ bayId: 'bay-s1-03', startDate: at(slot * 10), endDate: at(slot * 10 + 10) }),
+        });
+      const during = Array.from({ length: 16 }, (_, slot) => bookAt(slot));
+      const closure = await close({ locationId: 'loc-south-1', startDate: at(0), endDate: at(1440) });
+      const after = await Promise.all(Array.from({ length: 8 }, (_, slot) => bookAt(32 + slot)));
+      expect(closure.status).toBe(201);
+      expect(after.map(outcome)).toEqual(after.map(() => ['BOOK00003 blocked']));
+      for (const { status } of await Promise.all(during)) statuses.add(status);
+    }
+    expect([...statuses].filter((status) => status !== 201 && status !== 400)).toEqual([]);
+    expect(other.databaseErrors).toEqual([]);
+    await closeExtraSystems();
   });
 });

@@ -1,0 +1,88 @@
+// Tests opening hours around the changes to and from daylight saving time.
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { weekdays } from './hours.ts';
+import { createSchedule } from './schedule.ts';
+
+const hour = 3_600_000;
+/** The changes of 2026; the second one sets the clocks back. Asia/Kathmandu has none. */
+const changes = {
+  'Europe/Copenhagen': ['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z'],
+  'America/New_York': ['2026-03-08T07:00:00Z', '2026-11-01T06:00:00Z'],
+  'Australia/Lord_Howe': ['2026-10-03T15:30:00Z', '2026-04-04T15:00:00Z'],
+  'Asia/Kathmandu': ['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z'],
+} as const;
+type Zone = keyof typeof changes;
+const zones = Object.keys(changes) as Zone[];
+
+const minuteOfDay = fc.integer({ min: 0, max: 24 * 60 - 1 });
+const text = (minute: number) =>
+  [Math.floor(minute / 60), minute % 60].map((number) => String(number).padStart(2, '0')).join(':');
+
+function wallClock(instant: number, timeZone: string): number {
+  const format = new Intl.DateTimeFormat('en', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  const [hours, minutes] = format.format(instant).split(':').map(Number);
+  return (hours ?? 0) * 60 + (minutes ?? 0);
+}
+
+test.each(zones)('a location in %s is open exactly when the wall clock is within its hours', (zone) => {
+  fc.assert(
+    fc.property(
+      minuteOfDay,
+      minuteOfDay,
+      fc.constantFrom(...changes[zone]),
+      fc.integer({ min: -72 * 60, max: 72 * 60 }),
+      (opens, closes, change, offset) => {
+        const hours = [{ opens: text(opens), closes: text(closes) }];
+        const weekly = Object.fromEntries(weekdays.map((day) => [day, hours]));
+        const schedule = createSchedule({ weekly, exceptions: [] }, zone);
+        const instant = Date.parse(change) + offset * 60_000;
+        const isOpen = schedule.isOpenThroughout({ start: instant, end: instant });
+        const now = wallClock(instant, zone);
+        const isWithin = opens < closes ? opens <= now && now < closes : opens <= now || now < closes;
+        // An opening that begins or ends at a time that occurs twice is the longer one.
+        const isRepeatedTime = change === changes[zone][1] && Math.abs(instant - Date.parse(change)) <= 2 * hour;
+        if (isWithin || !isRepeatedTime) expect(isOpen).toBe(isWithin);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+const openings = (zone: Zone, opens: string, closes: string, day: string) => {
+  const weekday = weekdays[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7] ?? 'monday';
+  const schedule = createSchedule({ weekly: { [weekday]: [{ opens, closes }] }, exceptions: [] }, zone);
+  const noon = Date.parse(`${day}T12:00:00Z`);
+  return schedule
+    .openDuring({ start: noon - 36 * hour, end: noon + 36 * hour })
+    .map(({ start, end }) => [start, end].map((instant) => new Date(instant).toISOString().slice(0, 16)));
+};
+
+test('hours that lie entirely within a skipped hour are not an opening', () => {
+  expect(openings('Europe/Copenhagen', '02:15', '02:45', '2026-03-29')).toEqual([]);
+  expect(openings('Australia/Lord_Howe', '02:05', '02:25', '2026-10-04')).toEqual([]);
+});
+
+test('a skipped time means the instant after the gap', () => {
+  expect(openings('Europe/Copenhagen', '02:30', '04:00', '2026-03-29')).toEqual([
+    ['2026-03-29T01:00', '2026-03-29T02:00'],
+  ]);
+  expect(openings('America/New_York', '22:00', '02:30', '2026-03-07')).toEqual([
+    ['2026-03-08T03:00', '2026-03-08T07:00'],
+  ]);
+});
+
+test('a time that occurs twice gives the longer opening', () => {
+  expect(openings('Europe/Copenhagen', '02:30', '02:45', '2026-10-25')).toEqual([
+    ['2026-10-25T00:30', '2026-10-25T01:45'],
+  ]);
+});
+
+test('an interval of thousands of years is decided at once', () => {
+  const hours = [{ opens: '00:00', closes: '00:00' }];
+  const weekly = Object.fromEntries(weekdays.map((day) => [day, hours]));
+  const years = { start: Date.parse('0001-01-01T00:00:00Z'), end: Date.parse('9999-12-31T00:00:00Z') };
+  expect(createSchedule({ weekly, exceptions: [] }, 'Europe/Copenhagen').isOpenThroughout(years)).toBe(true);
+  const exceptions = [{ date: '5000-01-01', hours: [] }];
+  expect(createSchedule({ weekly, exceptions }, 'Europe/Copenhagen').isOpenThroughout(years)).toBe(false);
+});
