@@ -135,6 +135,18 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(await rolesOf('third-bot@range.example')).toEqual([]);
   });
 
+  test('an unconfirmed account does not block its address: the newcomer proves to own the address', async () => {
+    const email = 'squatted@range.example';
+    const squatter = portal.openBrowser();
+    const form = await squatter.open(`${portal.server.origin}/register`);
+    await squatter.send(form, { name: 'Squatter', username: email, password: 'seven other lamps' });
+    const { browser, page } = await openInvitation(email);
+    const home = await browser.send(filled(page, '/portal/invitation', newcomer), {});
+    expect(home.url.pathname).toBe('/portal');
+    expect(await rolesOf(email)).toEqual(['fac-north bookings-manager service']);
+    expect((await squatter.open(`${portal.server.origin}/account`)).title).toMatch(/^Sign in/);
+  });
+
   test('a person’s account is rejected with an explanation, when it is invited and when it accepts', async () => {
     const { page } = await invite('nobody@range.example');
     expect(page.status).toBe(409);

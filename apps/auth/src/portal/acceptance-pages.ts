@@ -70,11 +70,13 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
       acceptances.findInvitedAccount(invitation.email),
     ]);
     const canAccept = signedIn !== undefined && isInvited(signedIn.account, invitation);
-    if (!canAccept && existing && existing.kind !== kind) return showWrongKind(request, response, invitation);
+    const replaces = existing !== undefined && existing.kind !== kind && existing.replaceable;
+    if (!canAccept && existing && existing.kind !== kind && !replaces)
+      return showWrongKind(request, response, invitation);
     return pages.show(
       request,
       response,
-      canAccept ? 'accept-signed-in' : existing ? 'accept-sign-in' : 'accept-new-account',
+      canAccept ? 'accept-signed-in' : existing && !replaces ? 'accept-sign-in' : 'accept-new-account',
       {
         invitation,
         isService: kind === 'service',

@@ -25,6 +25,13 @@ interface LockedInvitation {
   readonly role: InvitableRole;
 }
 
+/**
+ * Nobody has proved to own the address of this account, so an invitation to the address may replace the account by one
+ * of another kind. An account with a role at a facility, such as an imported one, stays.
+ */
+export const isReplaceable = `a.kind = 'user' and a.email is not null and not a.email_verified
+  and not exists (select from membership m where m.account_id = a.id)`;
+
 export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 
 export function createAcceptanceStore({ db }: { db: Database }) {
@@ -57,10 +64,12 @@ export function createAcceptanceStore({ db }: { db: Database }) {
 
   return {
     /** Finds the account whose user name is the invited address. */
-    async findInvitedAccount(email: string): Promise<InvitedAccount | undefined> {
-      const [row] = await query<InvitedAccount>(db, 'select id, kind from account where lower(username) = lower($1)', [
-        email,
-      ]);
+    async findInvitedAccount(email: string): Promise<(InvitedAccount & { readonly replaceable: boolean }) | undefined> {
+      const [row] = await query<InvitedAccount & { readonly replaceable: boolean }>(
+        db,
+        `select a.id, a.kind, ${isReplaceable} as replaceable from account a where lower(a.username) = lower($1)`,
+        [email],
+      );
       return row;
     },
 
@@ -80,6 +89,15 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         const invitation = await lockInvitation(tx, token);
         if (!invitation) return { error: 'not-open' };
         const kind = accountKindFor(invitation.role);
+        // Deleting the sessions and grants as well ends every token of the replaced account.
+        await query(
+          tx,
+          `with replaced as (
+             delete from account a where lower(a.username) = lower($1) and a.kind <> $2 and ${isReplaceable}
+             returning a.id)
+           delete from oidc_artifact t using replaced r where t.account_id = r.id`,
+          [invitation.email, kind],
+        );
         const account = await insertAccount(tx, {
           username: invitation.email,
           name,

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
+import { isReplaceable } from './acceptance-store.ts';
 import { lockFacilityAs } from './facility-lock-store.ts';
 import { accountKindFor, type InvitableRole, mayInvite } from './rules.ts';
 
@@ -120,7 +121,8 @@ export function createInvitationStore({ db }: { db: Database }) {
           tx,
           `select exists (select from membership m join account a on a.id = m.account_id
                            where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
-                  exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3) as "otherKind",
+                  exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
+                            and not (${isReplaceable})) as "otherKind",
                   (select count(*)::int from membership m where m.facility_id = $1)
                     + (select count(*)::int from invitation i where i.facility_id = $1 and ${isUndecided}) as count`,
           [facilityId, email, accountKindFor(role)],
