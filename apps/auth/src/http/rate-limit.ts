@@ -3,8 +3,8 @@
 // promise.
 
 /**
- * Bounds the memory for counters. Above it, the client that was counted longest ago is forgotten, so a flood of new names
- * does not reset the counts of clients that keep sending requests.
+ * Bounds the memory for counters. Above it, the client that was counted longest ago is forgotten. So a flood of new
+ * names does not reset the counts of clients that keep sending requests.
  */
 const maxClients = 10_000;
 
