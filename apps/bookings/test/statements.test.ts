@@ -2,7 +2,7 @@
 // (docs/decisions/0003-facility-id-in-every-key.md).
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { ruleWrites } from '../src/availability/rule-changes.ts';
+import { ruleWrites } from '../src/availability/rule-statements.ts';
 import { ruleReads } from '../src/availability/rules-store.ts';
 import { compactionReads, compactionWrites } from '../src/bookings/counts/compaction.ts';
 import {

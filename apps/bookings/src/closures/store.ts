@@ -2,7 +2,7 @@
 import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run } from '@bay-booking/service/database/transaction';
-import { lockRules } from '../availability/rule-changes.ts';
+import { lockRules } from '../availability/rule-statements.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
 import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import type { Closure, ClosureRow } from './closure.ts';
