@@ -304,6 +304,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description The webhooks that this client registered and whose facilities the token names, oldest first.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Register a webhook
+         * @description The service sends changes of bookings to the address. Deliveries follow Standard Webhooks.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get one webhook
+         * @description A webhook of this client.
+         */
+        get: operations["getWebhook"];
+        /**
+         * Update a webhook
+         * @description Fields that are left out do not change.
+         */
+        put: operations["updateWebhook"];
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Deletes the webhook and its deliveries.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secret
+         * @description The old secret also signs for 24 hours. A second rotation drops the oldest secret.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event
+         * @description Sends webhook.ping to the receiver.
+         */
+        post: operations["pingWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send changes again
+         * @description Sends the bookings of a facility that have changed since a change number, as new deliveries of the types booking.updated and booking.deleted.
+         */
+        post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deliveries
+         * @description The deliveries of the last 30 days, newest first.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -533,6 +665,188 @@ export interface components {
         };
         BookingBayList: {
             items: components["schemas"]["BookingBay"][];
+            _links: {
+                self: components["schemas"]["Link"];
+                first: components["schemas"]["Link"];
+                last: components["schemas"]["Link"];
+                next?: components["schemas"]["Link"];
+                prev?: components["schemas"]["Link"];
+            };
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        Webhook: {
+            /** @description Webhook ID. */
+            id: string;
+            /** @description The address of the receiver: https, without user information, at a public address. */
+            url: string;
+            /** @description The events to send; all of them by default. */
+            events: ("booking.created" | "booking.updated" | "booking.deleted")[];
+            /** @description The facilities whose events are sent. */
+            facilityIds: string[];
+            /** @description A note of the client. */
+            description: string | null;
+            /**
+             * @description The service disables a webhook after 5 days with only failures, or after a 410 response.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "disabled";
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last successful one.
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Last modification timestamp, UTC.
+             */
+            lastUpdatedAt: string;
+            _links: {
+                self: components["schemas"]["Link"];
+                edit: components["schemas"]["Link"];
+                delete: components["schemas"]["Link"];
+                rotate: components["schemas"]["Link"];
+                ping: components["schemas"]["Link"];
+                replay: components["schemas"]["Link"];
+                deliveries: components["schemas"]["Link"];
+            };
+        };
+        WebhookWithSecret: {
+            /** @description Webhook ID. */
+            id: string;
+            /** @description The address of the receiver: https, without user information, at a public address. */
+            url: string;
+            /** @description The events to send; all of them by default. */
+            events: ("booking.created" | "booking.updated" | "booking.deleted")[];
+            /** @description The facilities whose events are sent. */
+            facilityIds: string[];
+            /** @description A note of the client. */
+            description: string | null;
+            /**
+             * @description The service disables a webhook after 5 days with only failures, or after a 410 response.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "disabled";
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last successful one.
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Last modification timestamp, UTC.
+             */
+            lastUpdatedAt: string;
+            _links: {
+                self: components["schemas"]["Link"];
+                edit: components["schemas"]["Link"];
+                delete: components["schemas"]["Link"];
+                rotate: components["schemas"]["Link"];
+                ping: components["schemas"]["Link"];
+                replay: components["schemas"]["Link"];
+                deliveries: components["schemas"]["Link"];
+            };
+            /** @description Verifies signatures. The service returns it only in this response. */
+            secret: string;
+        };
+        WebhookList: {
+            items: components["schemas"]["Webhook"][];
+            _links: {
+                self: components["schemas"]["Link"];
+                first: components["schemas"]["Link"];
+                last: components["schemas"]["Link"];
+                next?: components["schemas"]["Link"];
+                prev?: components["schemas"]["Link"];
+            };
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        CreateWebhook: {
+            /** @description The address of the receiver: https, without user information, at a public address. */
+            url: string;
+            /** @description The events to send; all of them by default. */
+            events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
+            /** @description The facilities whose events are sent; by default those of the token. */
+            facilityIds?: string[];
+            /** @description A note of the client. */
+            description?: string;
+        };
+        UpdateWebhook: {
+            /** @description The address of the receiver: https, without user information, at a public address. */
+            url: string;
+            /** @description The events to send; all of them by default. */
+            events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
+            /** @description The facilities whose events are sent; by default those of the token. */
+            facilityIds?: string[];
+            /** @description A note of the client. */
+            description?: string;
+            /**
+             * @description active also enables a disabled webhook.
+             * @enum {string}
+             */
+            state?: "active" | "paused";
+        };
+        ReplayWebhook: {
+            /** @description One of the facilities of the webhook. */
+            facilityId: string;
+            /** @description Later changes are sent again. It is `modified` of an event or of the change feed. */
+            afterChangeNumber: number;
+        };
+        DeliveryList: {
+            items: {
+                /** @description The webhook-id of the delivery. */
+                id: string;
+                /**
+                 * @description The event.
+                 * @enum {string}
+                 */
+                type: "booking.created" | "booking.updated" | "booking.deleted" | "webhook.ping";
+                /** @description The facility of the booking; null for a ping. */
+                facilityId: string | null;
+                /** @description The number of the change; null for a ping. */
+                modified: number | null;
+                /**
+                 * @description pending until the last attempt has ended.
+                 * @enum {string}
+                 */
+                state: "pending" | "delivered" | "failed";
+                /** @description The number of attempts. */
+                attempts: number;
+                /** @description The status of the last response; null if there was no response. */
+                lastStatus: number | null;
+                /**
+                 * Format: date-time
+                 * @description The time of the last attempt.
+                 */
+                lastAttemptAt: string | null;
+                /**
+                 * Format: date-time
+                 * @description The time of the next attempt; null if there is none.
+                 */
+                nextAttemptAt: string | null;
+            }[];
             _links: {
                 self: components["schemas"]["Link"];
                 first: components["schemas"]["Link"];
@@ -1126,7 +1440,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1137,7 +1451,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1315,7 +1629,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1326,7 +1640,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1518,7 +1832,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1529,7 +1843,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1697,7 +2011,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1708,7 +2022,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1860,7 +2174,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1871,7 +2185,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2054,7 +2368,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2065,7 +2379,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2246,7 +2560,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2257,7 +2571,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2396,7 +2710,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2407,7 +2721,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2522,7 +2836,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2533,7 +2847,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2663,7 +2977,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2674,7 +2988,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2842,7 +3156,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2853,7 +3167,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3051,7 +3365,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3062,7 +3376,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3214,7 +3528,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3225,7 +3539,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3372,7 +3686,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3383,7 +3697,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3549,7 +3863,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3560,7 +3874,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3757,7 +4071,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3768,7 +4082,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3944,7 +4258,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3955,7 +4269,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4107,7 +4421,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4118,7 +4432,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4320,7 +4634,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4331,7 +4645,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4490,7 +4804,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4501,7 +4815,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4692,7 +5006,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4703,7 +5017,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4865,7 +5179,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4876,7 +5190,7 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -5016,7 +5330,7 @@ export interface operations {
             /** @description ERR00401: A valid access token is required. */
             401: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -5027,7 +5341,1309 @@ export interface operations {
             /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
             403: {
                 headers: {
-                    /** @description A Bearer challenge (RFC 6750). */
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of webhooks. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes it safe to repeat the request. A repeated request gets the same response, with the secret.
+                 * @example 6f1c2f0e-43
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://partner.example/hooks",
+                 *       "events": [
+                 *         "booking.created"
+                 *       ],
+                 *       "description": "Till"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateWebhook"];
+            };
+        };
+        responses: {
+            /** @description The webhook with its secret. */
+            201: {
+                headers: {
+                    /** @description The address of the webhook. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | HOOK00001: A client can have 20 webhooks at most. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
+            409: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00422: The Idempotency-Key was used before with another request body. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://partner.example/hooks",
+                 *       "events": [
+                 *         "booking.created"
+                 *       ],
+                 *       "description": "Till",
+                 *       "state": "paused"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateWebhook"];
+            };
+        };
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook with its new secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    pingWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event will be sent. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "facilityId": "fac-north",
+                 *       "afterChangeNumber": 4711
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayWebhook"];
+            };
+        };
+        responses: {
+            /** @description The events will be sent. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00410: Changes after this number are no longer available: start from the beginning. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Only deliveries in this state. */
+                state?: "pending" | "delivered" | "failed";
+                /** @description Page to return, from 1; 1 if left out. */
+                page?: number;
+                /** @description Size of each page; 50 if left out. */
+                pageSize?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries. */
+            200: {
+                headers: {
+                    /** @description The links of the list (RFC 8288). */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryList"];
+                };
+            };
+            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };

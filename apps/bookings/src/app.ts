@@ -8,6 +8,7 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import type { JwksCache } from './auth/jwks-cache.ts';
+import { createProofStore } from './auth/proof-store.ts';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
 import { createRulesStore } from './availability/rules-store.ts';
 import { createAvailabilityStore } from './availability/store.ts';
@@ -117,12 +118,14 @@ export function createApp({
     issuer: authIssuer,
     audience,
     scope,
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    useProof: createProofStore(db).use,
     resourceMetadataUrl: `${baseUrl}/.well-known/oauth-protected-resource`,
     now,
   });
   mountEndpoints(app, endpoints, {
-    authorize: async (authorization) => {
-      const caller = await verifyToken(authorization);
+    authorize: async (request) => {
+      const caller = await verifyToken(request);
       webhooks?.noteRequest(caller);
       return caller;
     },

@@ -9,7 +9,9 @@ type Headers = Readonly<Record<string, ValueDescription>>;
 
 const text = { type: 'string' } as const;
 const retryAfter: Headers = { 'Retry-After': { description: 'Seconds to wait before the next try.', schema: text } };
-const challenge: Headers = { 'WWW-Authenticate': { description: 'A Bearer challenge (RFC 6750).', schema: text } };
+const challenge: Headers = {
+  'WWW-Authenticate': { description: 'A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449).', schema: text },
+};
 const allow: Headers = { Allow: { description: 'The methods that are.', schema: text } };
 
 /**

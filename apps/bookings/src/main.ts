@@ -6,6 +6,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { createJwksCache } from './auth/jwks-cache.ts';
+import { createProofStore } from './auth/proof-store.ts';
 import { createCountCompaction } from './bookings/counts/compaction.ts';
 import { createFeedStore } from './bookings/feed/store.ts';
 import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
@@ -48,6 +49,7 @@ runService(async () => {
   jwksCache.start();
   const idempotency = createIdempotencyStore(db);
   const holds = createHoldStore(db);
+  const proofs = createProofStore(db);
   const compaction = createCountCompaction(db);
   const feed = createFeedStore(db);
   const retention = config.changeRetentionDays * 86_400_000;
@@ -59,6 +61,7 @@ runService(async () => {
     [
       { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
       { name: 'expired holds', intervalMilliseconds: 60_000, run: () => holds.deleteExpired() },
+      { name: 'DPoP proofs', intervalMilliseconds: 300_000, run: () => proofs.deleteExpired() },
       // Reading a total adds up everything that is not compacted yet.
       { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
       { name: 'filling of the change feed', intervalMilliseconds: 10_000, run: () => feed.fill() },

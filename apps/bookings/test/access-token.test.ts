@@ -56,7 +56,7 @@ describe('an access token', () => {
     const response = await system.call('GET', target, { token: null, headers });
     expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
-    expect(response.headers['www-authenticate']).toBe(bearerChallenge);
+    expect(response.headers['www-authenticate']).toBe(`${bearerChallenge}, DPoP algs="ES256 PS256 EdDSA Ed25519"`);
   });
 
   const invalidTokens: [string, TokenOptions][] = [
@@ -68,7 +68,6 @@ describe('an access token', () => {
     ['without audience', { aud: undefined }],
     ['of another type', { typ: 'JWT' }],
     ['without type', { typ: '' }],
-    ['that is bound to a key (DPoP)', { cnf: { jkt: 'x' } }],
     ['signed with an unpublished key', { kid: 'unknown' }],
     ['signed with another key', { alg: 'ES384' }],
     ['signed with another RSA key under a published kid', { alg: 'RS256' }],
@@ -235,6 +234,7 @@ test('GET /.well-known/oauth-protected-resource returns the resource metadata (R
     resource: baseUrl,
     authorization_servers: [system.issuer.url],
     scopes_supported: ['https://bay-booking.example/golf/bookings'],
+    dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
     bearer_methods_supported: ['header'],
     resource_name: 'Bookings API',
     resource_documentation: `${baseUrl}/docs`,

@@ -2,7 +2,7 @@
 // and at our own userinfo endpoint.
 //
 // The library has no public function for that, so this file uses two internal modules of the library.
-// test/dpop.test.ts fails if a new version changes them.
+// test/high-security-clients.test.ts fails if a new version changes them.
 import { hkdfSync } from 'node:crypto';
 import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
 import { decodeJwt, type JWTPayload } from 'jose';

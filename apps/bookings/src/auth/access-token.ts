@@ -1,21 +1,22 @@
 // Verifies the access token in the Authorization header of a request.
 //
-// The token must be a JWT access token (RFC 9068) that the authorization server has signed. Errors are Bearer
-// challenges (RFC 6750 section 3).
+// The token must be a JWT access token (RFC 9068) that the authorization server has signed. It is sent as Bearer (RFC
+// 6750), or as DPoP with a proof if it is bound to a key (dpop.ts).
 import type { ApiError } from '@bay-booking/common/errors';
 import jsonwebtoken, { type JwtPayload } from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { apiError, unavailable } from '../errors.ts';
 import type { Caller } from './caller.ts';
+import { type AuthorizedRequest, checkProof, type DpopOptions, dpopError, dpopParameters } from './dpop.ts';
 import { type JwksCache, NoSigningKeysError } from './jwks-cache.ts';
 
 /**
- * Returns the caller that an Authorization header identifies.
+ * Returns the caller that the headers of a request identify.
  * @throws {ApiError} 401, 403 if the token lacks the scope, 503 if no signing keys were fetched yet
  */
-export type Authorize = (authorization: string | undefined) => Promise<Caller>;
+export type Authorize = (request: AuthorizedRequest) => Promise<Caller>;
 
-export interface AccessTokenVerifierOptions {
+export interface AccessTokenVerifierOptions extends DpopOptions {
   readonly jwksCache: JwksCache;
   readonly issuer: string;
   readonly audience: string;
@@ -23,7 +24,6 @@ export interface AccessTokenVerifierOptions {
   readonly scope: string;
   /** The address of the resource metadata, which a challenge names (RFC 9728 section 5.1). */
   readonly resourceMetadataUrl: string;
-  readonly now: () => Date;
 }
 
 interface VerifiedToken {
@@ -31,12 +31,14 @@ interface VerifiedToken {
   readonly kid: string | undefined;
   /** Milliseconds since 1970, with the clock tolerance. */
   readonly expiresAt: number;
+  /** Undefined for a token that is sent as Bearer. */
+  readonly binding: { readonly token: string; readonly jkt: string } | undefined;
 }
 
 const clockToleranceSeconds = 10;
 const maxTokenLength = 32_768;
 const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']);
-const bearerHeader = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
   const { jwksCache, resourceMetadataUrl, now } = options;
@@ -48,25 +50,39 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     sizeCalculation: (_token, authorization) => authorization.length,
   });
 
-  return async (authorization) => {
+  const verifyHeader = async (authorization: string | undefined): Promise<VerifiedToken> => {
     const cached = authorization === undefined ? undefined : verifiedTokens.get(authorization);
-    if (cached && cached.expiresAt > now().getTime() && jwksCache.has(cached.kid)) return cached.caller;
-    if (authorization === undefined || !/^Bearer\b/i.test(authorization)) throw unauthorized(challenge);
-    const token = bearerHeader.exec(authorization)?.[1];
+    if (cached && cached.expiresAt > now().getTime() && jwksCache.has(cached.kid)) return cached;
+    const scheme = /^(?:Bearer|DPoP)\b/i.exec(authorization ?? '')?.[0].toLowerCase();
+    if (authorization === undefined || scheme === undefined) throw unauthorized(`${challenge}, DPoP ${dpopParameters}`);
+    const invalidToken = (reason: string): ApiError =>
+      scheme === 'dpop' ? dpopError('invalid_token', reason) : unauthorized(challenge, reason);
+    const token = tokenHeader.exec(authorization)?.[1];
     if (token === undefined || token.length > maxTokenLength)
-      throw unauthorized(challenge, 'The Authorization header contains no token.');
-    const verified = await verifyToken(token, challenge, options);
+      throw invalidToken('The Authorization header contains no token.');
+    const verified = await verifyToken(token, { ...options, challenge, invalidToken });
+    if ((verified.binding !== undefined) !== (scheme === 'dpop'))
+      throw dpopError('invalid_token', 'A token that is bound to a key, and no other, must be sent as DPoP.');
     verifiedTokens.set(authorization, verified);
-    return verified.caller;
+    return verified;
   };
+
+  return async (request) => {
+    const { caller, binding } = await verifyHeader(request.headers.authorization);
+    if (binding) await checkProof(request, binding, options);
+    return caller;
+  };
+}
+
+interface TokenVerification extends AccessTokenVerifierOptions {
+  readonly challenge: string;
+  readonly invalidToken: (reason: string) => ApiError;
 }
 
 async function verifyToken(
   token: string,
-  challenge: string,
-  { jwksCache, issuer, audience, scope, now }: AccessTokenVerifierOptions,
+  { jwksCache, issuer, audience, scope, now, challenge, invalidToken }: TokenVerification,
 ): Promise<VerifiedToken> {
-  const invalidToken = (reason: string): ApiError => unauthorized(challenge, reason);
   const header = headerOf(token);
   if (!header) throw invalidToken('The token is not a signed JWT.');
   const { alg, typ, crit } = header;
@@ -92,9 +108,8 @@ async function verifyToken(
     throw invalidToken(reasonOf(error as Error));
   }
   if (typeof claims.exp !== 'number') throw invalidToken('The token has no expiry.');
-  // A DPoP-bound token must not be accepted as a plain bearer token (RFC 9449 section 7.2).
-  if (claims.cnf !== undefined)
-    throw invalidToken('The token is bound to a key and must not be sent as a plain Bearer token.');
+  const jkt: unknown = claims.cnf?.jkt;
+  if (claims.cnf !== undefined && typeof jkt !== 'string') throw invalidToken('The token is bound in an unknown way.');
   const clientId = typeof claims.client_id === 'string' && claims.client_id !== '' ? claims.client_id : claims.sub;
   if (!clientId) throw invalidToken('The token names no client.');
   const scopes = String(claims.scope ?? '').split(' ');
@@ -108,6 +123,7 @@ async function verifyToken(
     caller: { clientId, subject: claims.sub ?? clientId, facilities: facilitiesOf(claims.facilities) },
     kid,
     expiresAt: (claims.exp + clockToleranceSeconds) * 1000,
+    binding: typeof jkt === 'string' ? { token, jkt } : undefined,
   };
 }
 

@@ -8,6 +8,7 @@ import { isNotModified } from './etag.ts';
 type Headers = Readonly<Record<string, string>>;
 
 const exposedHeaders = [
+  'DPoP-Nonce',
   'ETag',
   'Idempotency-Replayed',
   'Link',

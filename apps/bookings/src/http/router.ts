@@ -13,6 +13,7 @@ import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import type { Authorize } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
+import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -52,8 +53,8 @@ export function mountPath(
     Allow: allow,
     'Access-Control-Allow-Methods': allow,
     'Access-Control-Allow-Headers':
-      'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Request-Id, traceparent, ' +
-      'tracestate',
+      'Authorization, Content-Type, DPoP, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Request-Id, ' +
+      'traceparent, tracestate',
     'Access-Control-Max-Age': '7200',
   };
   app.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
@@ -88,7 +89,7 @@ function createHandler(
   };
 
   return async (request: Request, response: Response): Promise<void> => {
-    const caller = await authorize(request.headers.authorization);
+    const caller = await authorize(request as AuthorizedRequest);
     if (rateLimit) {
       const headers = await rateLimit(caller);
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

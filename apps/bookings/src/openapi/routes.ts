@@ -1,6 +1,7 @@
 // Serves the documents about the API without a token: the OpenAPI document, the reference page and the resource
 // metadata (RFC 9728).
 import type { Endpoint } from '@bay-booking/common/endpoint';
+import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express, Response } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { sendDocument } from '../http/response.ts';
@@ -28,6 +29,7 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     authorization_servers: [authIssuer],
     scopes_supported: [scope],
     bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: dpopAlgorithms,
     resource_name: 'Bookings API',
     resource_documentation: `${baseUrl}/docs`,
   };

@@ -1,0 +1,94 @@
+// Tests access tokens that are bound to a key (RFC 9449; docs/behaviour.md, "High-security clients").
+import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
+
+const path = '/api/booking-locations';
+const algorithms = 'algs="ES256 PS256 EdDSA Ed25519"';
+const invalidToken = `DPoP error="invalid_token", ${algorithms}`;
+const invalidProof = `DPoP error="invalid_dpop_proof", ${algorithms}`;
+const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+function createKey() {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { crv, kty, x, y } = privateKey.export({ format: 'jwk' });
+  const jwk = { crv, kty, x, y };
+  return {
+    jkt: sha256(JSON.stringify(jwk)),
+    proof: (accessToken: string, claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) => {
+      const iat = Math.floor(Date.now() / 1000);
+      const payload = { jti: randomUUID(), htm: 'GET', htu: baseUrl + path, iat, ath: sha256(accessToken), ...claims };
+      const signed = `${encode({ typ: 'dpop+jwt', alg: 'ES256', jwk, ...header })}.${encode(payload)}`;
+      const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+      return `${signed}.${signature.toString('base64url')}`;
+    },
+  };
+}
+
+let system: TestSystem;
+const key = createKey();
+let bound: string;
+beforeAll(async () => {
+  system = await createTestSystem();
+  bound = await system.token(['fac-north'], { cnf: { jkt: key.jkt } });
+});
+afterAll(() => system.close());
+
+const send = async (on: TestSystem, token: string, proof?: string, scheme = 'DPoP') => {
+  const headers = { Authorization: `${scheme} ${token}`, ...(proof !== undefined && { DPoP: proof }) };
+  const response = await on.call('GET', path, { token: null, headers });
+  return [response.status, response.headers['www-authenticate']];
+};
+
+test('200 for a bound token with a proof, also with a query in the request and the scheme in mixed case', async () => {
+  expect(await send(system, bound, key.proof(bound))).toEqual([200, undefined]);
+  expect(await send(system, bound, key.proof(bound), 'dpop')).toEqual([200, undefined]);
+  const headers = { Authorization: `DPoP ${bound}`, DPoP: key.proof(bound) };
+  expect((await system.call('GET', `${path}?page=1`, { token: null, headers })).status).toBe(200);
+});
+
+test('401 invalid_token for a bound token sent as Bearer, with or without a proof', async () => {
+  expect(await send(system, bound, undefined, 'Bearer')).toEqual([401, invalidToken]);
+  expect(await send(system, bound, key.proof(bound), 'Bearer')).toEqual([401, invalidToken]);
+});
+
+test('401 invalid_token for an unbound token sent as DPoP', async () => {
+  const unbound = await system.token(['fac-north']);
+  expect(await send(system, unbound, key.proof(unbound))).toEqual([401, invalidToken]);
+});
+
+test('401 invalid_token for a valid proof by another key', async () => {
+  expect(await send(system, bound, createKey().proof(bound))).toEqual([401, invalidToken]);
+});
+
+const now = () => Math.floor(Date.now() / 1000);
+test.each<[string, () => string | undefined]>([
+  ['is missing', () => undefined],
+  ['is not a JWT', () => 'x'],
+  ['is for another method', () => key.proof(bound, { htm: 'POST' })],
+  ['is for another path', () => key.proof(bound, { htu: `${baseUrl}/api/bays` })],
+  ['is for another host', () => key.proof(bound, { htu: `https://else.example${path}` })],
+  ['is for another token', () => key.proof('other')],
+  ['has no ath', () => key.proof(bound, { ath: undefined })],
+  ['has no jti', () => key.proof(bound, { jti: undefined })],
+  ['is older than 60 s', () => key.proof(bound, { iat: now() - 65 })],
+  ['is more than 60 s in the future', () => key.proof(bound, { iat: now() + 65 })],
+  ['has another type', () => key.proof(bound, {}, { typ: 'JWT' })],
+  ['is not signed', () => key.proof(bound, {}, { alg: 'none' })],
+  ['contains another key than that of the signature', () => key.proof(bound, {}, { jwk: otherJwk })],
+])('401 invalid_dpop_proof for a proof that %s', async (_title, proof) => {
+  expect(await send(system, bound, proof())).toEqual([401, invalidProof]);
+});
+const otherJwk = JSON.parse(Buffer.from(createKey().proof('').split('.')[0] as string, 'base64url').toString()).jwk;
+
+test('a proof is accepted once, over all instances and for parallel requests', async () => {
+  const other = await createTestSystem({ sharing: system });
+  const proof = key.proof(bound);
+  const responses = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => send(index % 2 === 0 ? system : other, bound, proof)),
+  );
+  expect(responses.filter(([status]) => status === 200)).toHaveLength(1);
+  expect(responses.filter(([, challenge]) => challenge === invalidProof)).toHaveLength(9);
+  await other.close();
+});
