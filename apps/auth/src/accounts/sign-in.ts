@@ -33,7 +33,8 @@ export interface SignInOptions {
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
     async signIn({ username, password, address, deviceOf }: Credentials): Promise<SignInResult> {
-      // The database treats several spellings as the same name. An attacker could otherwise start a new count with each.
+      // The database treats several spellings as the same name. An attacker could otherwise start a new count with
+      // each.
       const { name, account } = await accounts.lookUp(username);
       const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
       if ('retryAfter' in attempt) {

@@ -119,8 +119,8 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /**
      * Sets a new password for a user who followed a link that was mailed to `email`, which proves that the user owns
-     * that address. Before the address was first proven, an attacker may have created the account with it and linked the
-     * attacker's own social identities. Identities that were linked before that moment are removed.
+     * that address. Before the address was first proven, an attacker may have created the account with it and linked
+     * the attacker's own social identities. Identities that were linked before that moment are removed.
      */
     async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
       await query(

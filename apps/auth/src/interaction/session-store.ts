@@ -36,7 +36,8 @@ export function createSessionStore({ db }: { db: Database }) {
 
     /**
      * Records the use of a session and returns the time of its previous use, in seconds since 1970. After `idleLimit`
-     * seconds without a use, the session is idle until the user signs in again. Uses of an idle session are not recorded.
+     * seconds without a use, the session is idle until the user signs in again. Uses of an idle session are not
+     * recorded.
      */
     async recordUse({
       uid,

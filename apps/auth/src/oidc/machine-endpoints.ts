@@ -1,6 +1,7 @@
-// Adjusts the responses of the endpoints that authenticate clients: pushed requests, token, introspection and revocation.
-// Their errors are always JSON, a failed client authentication is always a 401 with a challenge, and web pages of the
-// client may read the response (docs/behaviour.md, "Errors of the token endpoint" and "Cross-origin requests").
+// Adjusts the responses of the endpoints that authenticate clients: pushed requests, token, introspection and
+// revocation. Their errors are always JSON, a failed client authentication is always a 401 with a challenge, and web
+// pages of the client may read the response (docs/behaviour.md, "Errors of the token endpoint" and "Cross-origin
+// requests").
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';

@@ -91,8 +91,8 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl')::integer), 0) from client";
 
 /**
- * Records how long the tokens of clients are valid that have an `access_token_ttl`. An import calls this function before
- * and after it changes clients: the tokens of a client that had a longer lifetime before are still valid.
+ * Records how long the tokens of clients are valid that have an `access_token_ttl`. An import calls this function
+ * before and after it changes clients: the tokens of a client that had a longer lifetime before are still valid.
  */
 export async function recordClientLifetimes(tx: Database): Promise<void> {
   await query(

@@ -1,7 +1,7 @@
 // Reads the date-times of requests, and checks the dates of a booking (docs/behaviour.md, "Date-times").
 //
-// Requests have RFC 3339 date-times. The zone may be left out, because the specification says that date-times are in UTC.
-// Seconds may be left out as well. Digits beyond milliseconds are cut off, not rounded, so that the order of two
+// Requests have RFC 3339 date-times. The zone may be left out, because the specification says that date-times are in
+// UTC. Seconds may be left out as well. Digits beyond milliseconds are cut off, not rounded, so that the order of two
 // date-times never changes.
 
 const dateTimePattern =

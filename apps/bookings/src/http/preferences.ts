@@ -1,8 +1,8 @@
 // Reads the header Prefer (RFC 7240).
 
 /**
- * Returns the value of a preference, or undefined if the header does not contain it. Preferences that cannot be read are
- * ignored, as section 2 of the RFC says. The first of several equal preferences counts.
+ * Returns the value of a preference, or undefined if the header does not contain it. Preferences that cannot be read
+ * are ignored, as section 2 of the RFC says. The first of several equal preferences counts.
  */
 export function findPreference(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? '').split(',')) {

@@ -9,7 +9,8 @@ const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
 /**
- * Reads a mandatory body. A body without a content type counts as JSON. A field with an empty string counts as left out.
+ * Reads a mandatory body. A body without a content type counts as JSON. A field with an empty string counts as left
+ * out.
  * @throws {ApiError} 400 if the body is not a JSON object, 413 if it is too large, 415 for another type or charset
  */
 export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {

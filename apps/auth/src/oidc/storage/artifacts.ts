@@ -74,7 +74,9 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
   return {
     adapterFor,
 
-    /** Stores an id that must not be stored twice. Returns false if the id is already stored, even if it has expired. */
+    /**
+     * Stores an id that must not be stored twice. Returns false if the id is already stored, even if it has expired.
+     */
     async insertOnce(model: string, id: string, expiresIn: number): Promise<boolean> {
       const rows = await run(
         `insert into oidc_artifact (model, id, payload, expires_at)
