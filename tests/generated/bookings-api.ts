@@ -2336,19 +2336,19 @@ export interface operations {
                      *       "_links": {
                      *         "self": {
                      *           "method": "GET",
-                     *           "href": "http://localhost:4001/api/bookings?bayIds=bay-n1-01&page=1&pageSize=200"
+                     *           "href": "http://localhost:4001/api/bays/bay-n1-01/upcoming-bookings?page=1&pageSize=10"
                      *         },
                      *         "first": {
                      *           "method": "GET",
-                     *           "href": "http://localhost:4001/api/bookings?bayIds=bay-n1-01&page=1&pageSize=200"
+                     *           "href": "http://localhost:4001/api/bays/bay-n1-01/upcoming-bookings?page=1&pageSize=10"
                      *         },
                      *         "last": {
                      *           "method": "GET",
-                     *           "href": "http://localhost:4001/api/bookings?bayIds=bay-n1-01&page=1&pageSize=200"
+                     *           "href": "http://localhost:4001/api/bays/bay-n1-01/upcoming-bookings?page=1&pageSize=10"
                      *         }
                      *       },
                      *       "page": 1,
-                     *       "pageSize": 200,
+                     *       "pageSize": 10,
                      *       "pageCount": 1,
                      *       "total": 1
                      *     }

@@ -153,7 +153,7 @@ describe('todayOnly=true uses a time zone that', () => {
 });
 
 describe('400', () => {
-  test.each(['todayOnly=1', 'todayOnly=', 'page=0', 'pageSize=x'])('ERR00002 for ?%s', async (query) => {
+  test.each(['todayOnly=yes', 'todayOnly=', 'page=0', 'pageSize=x'])('ERR00002 for ?%s', async (query) => {
     const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['ERR00002']);

@@ -56,7 +56,7 @@ export function openApiDocument(options: DocumentOptions): Json {
     paths,
     components: {
       securitySchemes: options.securitySchemes,
-      schemas: mapValues(options.schemas, withReferencesBelow),
+      schemas: mapValues(options.schemas, (schema) => allowNewFields(withReferencesBelow(schema))),
     },
   };
 }
@@ -80,6 +80,17 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
       ...errorResponses(endpoint, options),
     },
   };
+}
+
+/**
+ * Removes `additionalProperties: false` from the schema of a response. Responses may get new fields, so a client that is
+ * generated from the document must accept them.
+ */
+function allowNewFields(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(allowNewFields);
+  const { additionalProperties, ...others } = schema as Json;
+  return mapValues(additionalProperties === false ? others : schema, allowNewFields);
 }
 
 function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>, withReferences: WithReferences) {
@@ -120,7 +131,7 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
     [status]: {
       description,
       ...(headers && { headers }),
-      ...(schema && { content: jsonContent(withReferences(schema), example) }),
+      ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
     },
     ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
   };

@@ -61,5 +61,7 @@ function hintOf({ keyword, message, params }: ErrorObject, formats: Formats): st
   if (keyword === 'format') return formats[String(params.format)]?.hint ?? '';
   // The schemas use `pattern` only to exclude control characters.
   if (keyword === 'pattern') return 'must not contain control characters';
+  if (keyword === 'minLength' && params.limit === 1) return 'must not be empty';
+  if (keyword === 'maxLength') return `must have at most ${params.limit} characters`;
   return message ?? '';
 }

@@ -3,7 +3,14 @@ import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { type CreateServices, createBookingCreator } from './create.ts';
 import { createBookingDeleter } from './delete.ts';
-import { bookingExample, bookingListExample, createExample, exampleId, updateExample } from './examples.ts';
+import {
+  bookingExample,
+  bookingListExample,
+  createExample,
+  exampleId,
+  upcomingListExample,
+  updateExample,
+} from './examples.ts';
 import { createBookingFinder } from './find.ts';
 import { createBookingLister, type ListServices } from './list.ts';
 import { bookingResponse } from './resource.ts';
@@ -190,7 +197,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         status: 200,
         description: 'A page of bookings.',
         schema: bookingListSchema,
-        example: listExample,
+        example: upcomingListExample(services.baseUrl),
         headers: linkHeader,
       },
       errorCodes: ['ERR00002', 'ERR00404'],

@@ -31,17 +31,21 @@ export function bookingExample(baseUrl: string) {
   };
 }
 
-export function bookingListExample(baseUrl: string) {
+export const bookingListExample = (baseUrl: string) =>
+  listExample(baseUrl, '/api/bookings?bayIds=bay-n1-01&', defaultPageSizes.bookings);
+
+export const upcomingListExample = (baseUrl: string) =>
+  listExample(baseUrl, '/api/bays/bay-n1-01/upcoming-bookings?', defaultPageSizes.upcomingBookings);
+
+/** `path` ends with `?` or `&`. */
+function listExample(baseUrl: string, path: string, pageSize: number) {
   const booking = bookingExample(baseUrl);
-  const page = {
-    method: 'GET',
-    href: `${baseUrl}/api/bookings?bayIds=bay-n1-01&page=1&pageSize=${defaultPageSizes.bookings}`,
-  };
+  const page = { method: 'GET', href: `${baseUrl}${path}page=1&pageSize=${pageSize}` };
   return {
     items: [{ ...booking, _links: { self: booking._links.self } }],
     _links: { self: page, first: page, last: page },
     page: 1,
-    pageSize: defaultPageSizes.bookings,
+    pageSize,
     pageCount: 1,
     total: 1,
   };
