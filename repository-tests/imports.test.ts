@@ -68,9 +68,13 @@ describe('modules of an app', () => {
     ).toEqual([]);
   });
 
-  test('only apps/auth/src/oidc imports oidc-provider, and only its main module', () => {
+  test('only apps/auth/src/oidc imports oidc-provider, and only dpop.ts imports its internal modules', () => {
     expect(violations(({ from, to }) => to === 'oidc-provider' && !from.startsWith('apps/auth/src/oidc/'))).toEqual([]);
-    expect(violations(({ to }) => to.startsWith('oidc-provider/'))).toEqual([]);
+    // The library has no public function that verifies a DPoP proof (apps/auth/src/oidc/README.md). Its version is
+    // exact.
+    expect(
+      violations(({ from, to }) => to.startsWith('oidc-provider/') && from !== 'apps/auth/src/oidc/dpop.ts'),
+    ).toEqual([]);
   });
 
   test('html/ imports nothing from interaction/ or portal/', () => {

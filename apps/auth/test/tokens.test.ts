@@ -73,10 +73,12 @@ describe('userinfo', () => {
     });
   });
 
-  test('without a token returns 401 with a challenge that has no error', async () => {
+  test('without a token returns 401 with challenges that name both schemes and no error', async () => {
     for (const response of [await userinfo({}), await userinfo({}, { method: 'POST' })]) {
       expect(response.status).toBe(401);
-      expect(response.headers.get('www-authenticate')).toBe(`Bearer realm="${server.origin}"`);
+      expect(response.headers.get('www-authenticate')).toBe(
+        `Bearer realm="${server.origin}", DPoP realm="${server.origin}", algs="ES256 PS256 EdDSA Ed25519"`,
+      );
     }
   });
 

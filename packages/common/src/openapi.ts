@@ -83,8 +83,8 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
 }
 
 /**
- * Removes `additionalProperties: false` from the schema of a response. Responses may get new fields, so a client that is
- * generated from the document must accept them.
+ * Removes `additionalProperties: false` from the schema of a response. Responses may get new fields, so a client that
+ * is generated from the document must accept them.
  */
 function allowNewFields(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -36,7 +36,6 @@ export interface UpdateRequest {
   readonly validationErrors: readonly ValidationError[];
 }
 
-
 export function createWebhookManagement(services: ManagementServices) {
   const { store, deliveries, secretBox, client, findLatestNumbers, wakeWorker, link, now } = services;
 
