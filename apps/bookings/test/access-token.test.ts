@@ -98,7 +98,7 @@ describe('an access token', () => {
     const [header, payload, signature] = token.split('.') as [string, string, string];
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
     const changedPayload = Buffer.from(JSON.stringify({ ...claims, facilities: ['fac-east'] })).toString('base64url');
-    const changedSignature = (signature[5] === 'A' ? 'B' : 'A') + signature.slice(1);
+    const changedSignature = (signature[0] === 'A' ? 'B' : 'A') + signature.slice(1);
     for (const changed of [
       `${header}.${changedPayload}.${signature}`,
       `${header}.${payload}.${changedSignature}`,
