@@ -10,7 +10,7 @@ export interface Sampling {
   readonly client: pg.Client;
   readonly dataset: Dataset;
   readonly token: string;
-  /** The facilities of the access token. */
+  /** The number of facilities in the access token. */
   readonly facilities: number;
   /** The folder for the files that wrk reads. */
   readonly folder: string;

@@ -3,7 +3,7 @@ import type { Schema } from './endpoint.ts';
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** The elements of an array in a schema without `maxItems`. */
+/** The limit on the elements of an array whose schema has no `maxItems`. */
 const defaultMaxItems = 1_000;
 /** A longer value cannot be an id. */
 const maxElementLength = 256;
@@ -47,8 +47,8 @@ function readBracketed(parameters: URLSearchParams, name: string): readonly stri
 }
 
 /**
- * A bracketed value is not split. Another value with a comma counts in pieces and also as a whole, because an element
- * such as the reference `ORD,7` can contain a comma.
+ * Splits an unbracketed value at its commas, and also keeps the value as a whole, because an element such as the
+ * reference `ORD,7` can contain a comma. A bracketed value is not split.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
   const pieces = given.flatMap((value) =>

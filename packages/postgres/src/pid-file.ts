@@ -1,6 +1,6 @@
-// A lock file that a kill -9 of its owner does not leave locked. The file contains the process id of the owner and the
-// time when that process started. A process that finds the file checks whether exactly this owner still runs. The file
-// is written under another name and then linked into place, so that no process reads a partial file.
+// A lock file that does not stay locked when its owner is killed with kill -9. The file contains the process id of the
+// owner and the time when that process started. A process that finds the file checks whether exactly this owner still
+// runs. The file is written under another name and then linked into place, so that no process reads a partial file.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 

@@ -17,7 +17,7 @@ export function registerEventListeners(
   recordEvents(provider, audit);
 }
 
-/** The events are emitted just before a response is written. Changes of its object are part of the response. */
+/** The events are emitted just before a response is written, so a listener can still change the response's fields. */
 function completeResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
     if (!response) return;

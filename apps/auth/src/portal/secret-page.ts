@@ -8,7 +8,7 @@ export interface ShownSecret extends NewSecret {
   readonly name: string;
   /** After a rotation: seconds for which the old secret still works. */
   readonly overlap?: number;
-  /** The token's own lifetime of access tokens in seconds. */
+  /** Seconds that access tokens of this personal access token live. Default: `SecretPageOptions.accessTokenTtl`. */
   readonly accessTokenTtl?: number | null;
 }
 

@@ -1,5 +1,5 @@
-// Limits the requests per minute of each client and subject, and of each client. The counts are in PostgreSQL, so the
-// limits hold over all instances (docs/behaviour.md, "Rate limits").
+// Limits the requests per minute of each subject of a client, and of the client as a whole. The counts are in
+// PostgreSQL, so the limits hold over all instances (docs/behaviour.md, "Rate limits").
 import { createHash } from 'node:crypto';
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
