@@ -27,6 +27,7 @@ export const distribution: Distribution = {
   ],
   local: [
     'booking_count_state',
+    'dpop_proof',
     'import_lock',
     'rate_limit',
     'schema_migration',

@@ -31,6 +31,8 @@ const requestedRange =
 export const bookingReads = {
   find: `select ${selectList(fields)} from booking where facility_id = any($1) and id = $2::uuid`,
 
+  bayOf: 'select bay_id as "bayId" from booking where facility_id = $1 and id = $2::uuid',
+
   /**
    * Reports why bay $2 cannot be booked from $3 to $4, apart from booking $5 and hold $6. No row if the bay does not
    * exist.

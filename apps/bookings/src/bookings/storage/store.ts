@@ -121,8 +121,14 @@ export function createBookingStore(db: Database) {
         return await atomically<UpdateOutcome>(writer.needsTransaction || looksUpHolds, async (run) => {
           if (looksUpHolds) {
             const target = { facilityId: update.key.facilityId, ...update.change };
-            const [, holds] = await run<[object[], HoldRow[]]>(...lockWithHolds([oldBayId, target.bayId], target));
-            if (areInTheWay(holds)) throw new Rollback<UpdateOutcome>('conflict');
+            const [, holds, [current]] = await run<[object[], HoldRow[], { bayId: string }[]]>(
+              ...lockWithHolds([oldBayId, target.bayId], target),
+              [bookingReads.bayOf, [update.key.facilityId, update.key.id]],
+            );
+            // Another request may have moved the booking to a third bay. To lock that bay now would break the order of
+            // the locks, so the caller reads the booking again.
+            const hasMoved = current !== undefined && current.bayId !== oldBayId && current.bayId !== target.bayId;
+            if (hasMoved || areInTheWay(holds)) throw new Rollback<UpdateOutcome>('conflict');
           }
           const [[updated]] = await run<[Booking[]]>(statement);
           if (!updated) return 'conflict';
