@@ -49,7 +49,7 @@ test('the guide lists every code of the document with its status', () => {
     .flatMap((operations) => Object.values(operations))
     .flatMap(({ responses }) => Object.entries(responses))
     .flatMap(([status, response]) =>
-      [...JSON.stringify(response).matchAll(/"((?:ERR|BOOK)\d{5})"/g)].map(([, code]) => `${code} ${status}`),
+      [...JSON.stringify(response).matchAll(/"((?:ERR|BOOK|HOOK)\d{5})"/g)].map(([, code]) => `${code} ${status}`),
     );
   const listed = [...read('docs/api.md').matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(
     ([, code, status]) => `${code} ${status}`,

@@ -3796,7 +3796,6 @@ export interface operations {
                  *       "bayIds": [
                  *         "bay-n1-01"
                  *       ],
-                 *       "locationId": null,
                  *       "startDate": "2030-05-02T06:00:00.000Z",
                  *       "endDate": "2030-05-02T12:00:00.000Z",
                  *       "reason": "Maintenance"
@@ -3822,10 +3821,10 @@ export interface operations {
                      *       "bayIds": [
                      *         "bay-n1-01"
                      *       ],
-                     *       "locationId": null,
                      *       "startDate": "2030-05-02T06:00:00.000Z",
                      *       "endDate": "2030-05-02T12:00:00.000Z",
                      *       "reason": "Maintenance",
+                     *       "locationId": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -4023,10 +4022,10 @@ export interface operations {
                      *       "bayIds": [
                      *         "bay-n1-01"
                      *       ],
-                     *       "locationId": null,
                      *       "startDate": "2030-05-02T06:00:00.000Z",
                      *       "endDate": "2030-05-02T12:00:00.000Z",
                      *       "reason": "Maintenance",
+                     *       "locationId": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {
@@ -4193,7 +4192,6 @@ export interface operations {
                  *       "bayIds": [
                  *         "bay-n1-01"
                  *       ],
-                 *       "locationId": null,
                  *       "startDate": "2030-05-02T06:00:00.000Z",
                  *       "endDate": "2030-05-02T12:00:00.000Z",
                  *       "reason": "Maintenance"
@@ -4217,10 +4215,10 @@ export interface operations {
                      *       "bayIds": [
                      *         "bay-n1-01"
                      *       ],
-                     *       "locationId": null,
                      *       "startDate": "2030-05-02T06:00:00.000Z",
                      *       "endDate": "2030-05-02T12:00:00.000Z",
                      *       "reason": "Maintenance",
+                     *       "locationId": null,
                      *       "createdAt": "2026-04-30T18:21:07.123Z",
                      *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
                      *       "_links": {

@@ -3,7 +3,6 @@ import type { ClosureRow } from './closure.ts';
 
 export const closureBodyExample = {
   bayIds: ['bay-n1-01'],
-  locationId: null,
   startDate: '2030-05-02T06:00:00.000Z',
   endDate: '2030-05-02T12:00:00.000Z',
   reason: 'Maintenance',
@@ -13,6 +12,7 @@ export const closureExample: ClosureRow = {
   facilityId: 'fac-north',
   id: '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d',
   ...closureBodyExample,
+  locationId: null,
   createdAt: '2026-04-30T18:21:07.123Z',
   lastUpdatedAt: '2026-04-30T18:21:07.123Z',
   closedBayIds: ['bay-n1-01'],
