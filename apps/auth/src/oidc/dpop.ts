@@ -1,8 +1,9 @@
 // Binds tokens to the key of a DPoP proof (RFC 9449), where oidc-provider does not do that itself: in our own grants,
 // and at our own userinfo endpoint.
 //
-// The library has no public function for that, so this file uses two internal modules of the library.
-// test/high-security-clients.test.ts fails if a new version changes them.
+// The library has no public function for that, so this file uses two internal modules of the library. Read them again
+// at every upgrade: test/high-security-clients.test.ts covers helpers/grants.js, and no test covers
+// helpers/challenge.js.
 import { hkdfSync } from 'node:crypto';
 import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
 import { decodeJwt, type JWTPayload } from 'jose';
