@@ -1,5 +1,9 @@
 // Tests `access_token_ttl`: the lifetime of access tokens that a client has of its own (docs/behaviour.md, "Access
 // tokens").
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { readImportDocument } from '../src/import/document.ts';
@@ -13,15 +17,26 @@ const client = {
   client_id: 'slow',
   client_secret: 'slow-secret',
   redirect_uris: [webCallback],
-  response_types: ['code', 'id_token token'],
-  grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password', 'client_credentials'],
+  response_types: ['code', 'token', 'id_token token'],
+  grant_types: [
+    'authorization_code',
+    'implicit',
+    'refresh_token',
+    'password',
+    'client_credentials',
+    'social_access_token',
+  ],
   scope: `openid offline_access ${scopes.play} ${scopes.bookings}`,
 };
 const tokenOf = { client_id: 'slow-token', client_secret: 'slow-token-secret', accountId: 'acc-bot-north' };
 
+let social: SocialProviders;
 let server: AuthServer;
 beforeAll(async () => {
-  server = await startAuthServer();
+  social = await startSocialProviders();
+  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
+  writeFileSync(file, JSON.stringify(social.settings));
+  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
   await server.load({
     clients: [
       { ...client, access_token_ttl: 120 },
@@ -29,7 +44,10 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(() => server.close());
+afterAll(async () => {
+  await server.close();
+  await social.stop();
+});
 
 const request = async (form: Record<string, string>) =>
   statusAndBody(await server.post('/connect/token', form, basic('slow', 'slow-secret')));
@@ -67,6 +85,22 @@ describe('access_token_ttl is the lifetime of access tokens', () => {
       code: String(code),
       redirect_uri: webCallback,
     });
+    expectLifetime(tokens, 120);
+    expectLifetime(await request({ grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) }), 120);
+  });
+
+  test.each([
+    ['token', scopes.play],
+    ['id_token token', `openid ${scopes.play}`],
+  ])('of the implicit flow with response_type=%s', async (responseType, scope) => {
+    const request = { response_type: responseType, client_id: 'slow', redirect_uri: webCallback, scope, nonce: 'n' };
+    const { expires_in, ...fragment } = await authorize(server, request);
+    expectLifetime({ ...fragment, status: 200, expires_in: Number(expires_in) }, 120);
+  });
+
+  test.each(['google', 'facebook'] as const)('of social_access_token with a token of %s', async (provider) => {
+    const form = { grant_type: 'social_access_token', provider, token: social.nativeToken(provider, '100001') };
+    const tokens = await request({ ...form, scope: `offline_access ${scopes.play}` });
     expectLifetime(tokens, 120);
     expectLifetime(await request({ grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) }), 120);
   });

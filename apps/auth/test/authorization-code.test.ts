@@ -285,6 +285,35 @@ describe('the exchange', () => {
 });
 
 describe('refresh', () => {
+  test('of a confidential client takes client_id and client_secret in the form, and needs the secret', async () => {
+    const tokens = await redeem({ code: await code({ scope: `offline_access ${scopes.play}` }) });
+    const inForm = (client_secret?: string) =>
+      refresh(tokens.refresh_token, {}, { client_id: 'demo-web', ...(client_secret && { client_secret }) });
+    for (const secret of [undefined, 'wrong']) {
+      expect(await inForm(secret)).toMatchObject({ status: 401, error: 'invalid_client' });
+    }
+    expect(await inForm('demo-web-secret')).toMatchObject({
+      status: 200,
+      access_token: expect.any(String),
+      refresh_token: expect.not.stringMatching(`^${tokens.refresh_token}$`),
+    });
+  });
+
+  test('of a public client has no client_secret', async () => {
+    const publicRequest = { client_id: 'demo-native', redirect_uri: 'http://localhost:4010/native' };
+    const { code: issued } = await authorize(
+      server,
+      request({ ...publicRequest, scope: `offline_access ${scopes.play}` }),
+    );
+    const tokens = await redeem({ ...publicRequest, code: String(issued) }, {});
+    const client = { client_id: 'demo-native' };
+    const first = await refresh(tokens.refresh_token, {}, client);
+    expect(first).toMatchObject({ status: 200, refresh_token: expect.any(String) });
+    const withSecret = await refresh(first.refresh_token, {}, { ...client, client_secret: 'any' });
+    expect(withSecret).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await refresh(first.refresh_token, {}, client)).toMatchObject({ status: 200 });
+  });
+
   test('narrowed to openid gives a token for userinfo, narrowed to a custom scope a token without openid', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
     const narrow = await refresh(tokens.refresh_token, web, { scope: scopes.play });

@@ -179,6 +179,10 @@ describe('a client may be granted fewer scopes than requested', () => {
     expect(checkboxes(consent)).toEqual(['email', 'offline_access']);
     const back = await browser.send(consent, { scope: [] }, allow);
     expect(grantedScope(back)).toBe(`openid profile roles ${scopes.play}`);
+
+    const other = openBrowser(server);
+    const all = await other.send(await other.send(await other.open(url), player), {}, allow);
+    expect(grantedScope(all)).toBe(`openid profile roles email offline_access ${scopes.play}`);
   });
 
   test('the consent page says in plain words what each scope allows', async () => {

@@ -59,6 +59,33 @@ describe('an access token', () => {
     expect(response.headers['www-authenticate']).toBe(`${bearerChallenge}, DPoP algs="ES256 PS256 EdDSA Ed25519"`);
   });
 
+  const endpoints = [
+    ['POST', '/api/bookings'],
+    ['PUT', '/api/bookings/any'],
+    ['DELETE', '/api/bookings/any'],
+    ['GET', '/api/bookings'],
+    ['GET', '/api/bookings/any'],
+    ['GET', '/api/booking-locations'],
+    ['GET', '/api/booking-locations/any'],
+    ['GET', '/api/booking-bays'],
+    ['GET', '/api/bays/any/upcoming-bookings'],
+  ] as const;
+  test.each(endpoints)('every call to the Bookings API needs a Bearer access token: %s %s', async (method, target) => {
+    const token = await system.token(['fac-north']);
+    const withHeaders = (headers: Record<string, string>) => system.call(method, target, { token: null, headers });
+    for (const headers of [{}, { Authorization: token }, { Authorization: `Basic ${token}` }]) {
+      const response = await withHeaders(headers as Record<string, string>);
+      expect(response.status).toBe(401);
+      expect(errorCodes(response)).toEqual(['ERR00401']);
+      expect(response.headers['www-authenticate']).toContain('Bearer');
+    }
+    const expired = await system.call(method, target, { token: await system.token([], { exp: seconds() - 60 }) });
+    expect(expired.status).toBe(401);
+    const otherScope = await system.call(method, target, { token: await system.token([], { scope: 'openid' }) });
+    expect(otherScope.status).toBe(403);
+    expect([200, 400, 404]).toContain((await withHeaders({ Authorization: `Bearer ${token}` })).status);
+  });
+
   const invalidTokens: [string, TokenOptions][] = [
     ['that has expired', { exp: seconds() - 60 }],
     ['without exp', { exp: undefined }],

@@ -35,6 +35,44 @@ describe('201', () => {
     expect(got.headers.etag).toBe(response.headers.etag);
   });
 
+  test('createdAt and lastUpdatedAt are ISO 8601 date-times with fractional seconds, in every response', async () => {
+    const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+    const before = Date.now();
+    const created = await post(bookingBody());
+    const path = `/api/bookings/${created.body.id}`;
+    const updated = await system.call('PUT', path, { body: bookingBody({ bayId: 'bay-n1-08' }) });
+    const found = await system.call('GET', `/api/bookings?ids=${created.body.id}`);
+    const upcoming = await system.call('GET', '/api/bays/bay-n1-08/upcoming-bookings');
+    for (const booking of [
+      created.body,
+      updated.body,
+      (await system.call('GET', path)).body,
+      found.body.items[0],
+      upcoming.body.items[0],
+    ]) {
+      expect(booking.createdAt).toMatch(dateTime);
+      expect(booking.lastUpdatedAt).toMatch(dateTime);
+      expect(booking.createdAt).toBe(created.body.createdAt);
+    }
+    expect(Date.parse(created.body.createdAt)).toBeGreaterThanOrEqual(before - 1_000);
+    expect(updated.body.lastUpdatedAt > created.body.createdAt).toBe(true);
+  });
+
+  test('all JSON bodies use UTF-8', async () => {
+    const userAlias = 'Åse 李 ⛳ e\u0301';
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'application/json; charset=UTF-8']) {
+      const body = Buffer.from(JSON.stringify(bookingBody({ userAlias })), 'utf8');
+      const response = await post(body, { 'Content-Type': type });
+      expect(response.status).toBe(201);
+      expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(response.body.userAlias).toBe(userAlias);
+    }
+    const latin1 = Buffer.from(JSON.stringify(bookingBody({ userAlias: 'Åse' })), 'latin1');
+    expect(errorCodes(await post(latin1, { 'Content-Type': 'application/json' }))).toEqual(['ERR00003']);
+    const otherCharset = await post(latin1, { 'Content-Type': 'application/json; charset=iso-8859-1' });
+    expect(otherCharset.status).toBe(415);
+  });
+
   test('leaves out externalBookingId and correlationId if the request has none', async () => {
     for (const fields of [{}, { externalBookingId: null, correlationId: null }]) {
       const { status, body } = await post(bookingBody(fields));

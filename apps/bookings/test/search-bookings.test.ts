@@ -116,6 +116,15 @@ describe('200', () => {
     );
   });
 
+  test('when isActive is omitted, all bookings are returned: future, active and inactive ones', async () => {
+    const north = ['past', 'ending', 'running', 'next', 'later', 'instant'];
+    const names = await findNames('');
+    expect(names.sort()).toEqual(bookings.map(([name]) => name).sort());
+    const both = [...(await findNames('?isActive=true')), ...(await findNames('?isActive=false'))];
+    expect(both.sort()).toEqual(names);
+    expect((await findNames('?locationIds=loc-north-1')).sort()).toEqual(north.sort());
+  });
+
   test('locationIds selects the bookings of these locations, with 50 per page', async () => {
     const response = await search('?locationIds=loc-north-2,loc-south-1');
     expect(response.body).toMatchObject({ total: 2, pageSize: 50 });
@@ -163,6 +172,22 @@ describe('200', () => {
     // A proxy can turn a request without a body into one with an empty chunked body.
     const emptyBody = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
     expect(await findNames('', { headers: emptyBody })).toHaveLength(bookings.length);
+  });
+
+  test.each([
+    ['application/json', '{"endDate":"2030-06-15T12:15:00Z"}'],
+    ['application/json', '"2030-06-15T12:15:00Z"'],
+    ['application/x-www-form-urlencoded', 'endDate=2030-06-15T12%3A15%3A00Z'],
+  ])('endDate in a body (%s, %s) means the same as in the query, in both variants', async (type, body) => {
+    const inBody = { body, headers: { 'Content-Type': type } };
+    for (const [query, expected] of [
+      ['?startDate=2030-06-15T10:00:00Z', ['ending', 'running']],
+      ['?locationIds=loc-north-1&startDate=2030-06-15T10:00:00Z', ['ending']],
+      ['?bayIds=bay-n1-01', ['past', 'ending']],
+    ] as const) {
+      expect(await findNames(query, inBody)).toEqual(expected);
+      expect(await findNames(`${query}&endDate=2030-06-15T12:15:00Z`)).toEqual(expected);
+    }
   });
 
   test('dates may have offsets, with + written as %2B', async () => {

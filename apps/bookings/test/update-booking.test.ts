@@ -38,6 +38,16 @@ describe('200', () => {
     ).toBe(201);
   });
 
+  test('an externalBookingId that another booking uses is no error of an update: BOOK00001 is for create only', async () => {
+    const other = await create({ externalBookingId: 'ext-taken' });
+    const booking = await create({ externalBookingId: 'ext-mine' });
+    const { status, body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'ext-taken' });
+    expect(status).toBe(200);
+    expect(body.externalBookingId).toBe('ext-mine');
+    const conflict = { ...other, externalBookingId: 'ext-taken' };
+    expect(errorCodes(await put(booking.id, conflict))).toEqual(['BOOK00002']);
+  });
+
   test('the bay and times may stay the same, because a booking does not overlap itself', async () => {
     const { id, bayId, userAlias, startDate, endDate } = await create();
     expect((await put(id, { bayId, userAlias, startDate, endDate })).status).toBe(200);
@@ -116,6 +126,17 @@ describe('400', () => {
     const change = { startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z', bayId: 'bay-e1-01' };
     expect(errorCodes(await put(id, bookingBody(change)))).toEqual(['ERR00010', 'ERR00011', 'ERR00012']);
   });
+
+  test.each(['bay-nowhere', 'bay-e1-01', "bay' or ''='", 'x'.repeat(500)])(
+    'ERR00012 when bayId matches no bay: %s',
+    async (bayId) => {
+      const { id } = await create({ externalBookingId: `ext-no-bay-${bayId.slice(0, 20)}` });
+      const response = await put(id, bookingBody({ bayId }));
+      expect(response.status).toBe(400);
+      expect(errorCodes(response)).toEqual(['ERR00012']);
+      expect(response.body.errors[0].description).toBe('No bay found with the given id.');
+    },
+  );
 
   test.each(['bay-n1-04', 'bay-s1-02'])(
     'BOOK00002 when the interval overlaps another booking, of %s',
