@@ -138,7 +138,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
           fetch: createOutboundFetch(outbound),
           clientCredentials,
           facilities,
-          findAccount: accounts.findById,
+          findAccount: accounts.findWithFacilities,
           signIn: accountServices.signIn,
           verifyNativeToken: userPages.verifyNativeToken,
           beginSocialAttempt: accountServices.beginSocialAttempt,

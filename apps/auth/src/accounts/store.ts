@@ -80,6 +80,18 @@ export function createAccountStore({ db }: { db: Database }) {
       return account;
     },
 
+    /** One statement reads the facilities too, because most tokens list them. */
+    async findWithFacilities(id: string): Promise<(Account & { facilityIds: readonly string[] }) | undefined> {
+      const [account] = await query<Account & { facilityIds: readonly string[] }>(
+        db,
+        `select ${accountColumns}, array(
+             select m.facility_id from membership m where m.account_id = a.id order by m.facility_id) as "facilityIds"
+           from account a where a.id = $1`,
+        [withoutNul(id)],
+      );
+      return account;
+    },
+
     /** Ignores case, and spaces around the name. */
     async findByUsername(username: string): Promise<Account | undefined> {
       const [account] = await query<Account>(

@@ -17,9 +17,11 @@ export interface ProviderAccount {
   readonly emailVerified: boolean;
   readonly roles: readonly string[];
   readonly disabledAt: Date | null;
+  /** The facilities whose bookings the account may manage, in the order of their ids. */
+  readonly facilityIds: readonly string[];
 }
 
-export function claimsOf(account: ProviderAccount) {
+export function claimsOf(account: Omit<ProviderAccount, 'facilityIds'>) {
   return {
     sub: account.id,
     name: account.name ?? account.username,

@@ -16,9 +16,14 @@ export const createFacilitiesClaim =
   (facilities: FacilityStore): FacilitiesClaim =>
   (ctx, accountId) => {
     const state = requestState(ctx);
-    state.facilitiesClaim ??= orUnavailable(() => facilities.facilityIdsOf(accountId)).then((ids) =>
-      selectFacilities(ids, requestedFacilities(ctx)),
-    );
+    const select = async () => {
+      const ids =
+        state.account?.id === accountId
+          ? state.account.facilityIds
+          : await orUnavailable(() => facilities.facilityIdsOf(accountId));
+      return selectFacilities(ids, requestedFacilities(ctx));
+    };
+    state.facilitiesClaim ??= select();
     return state.facilitiesClaim;
   };
 

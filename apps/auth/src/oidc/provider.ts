@@ -30,6 +30,7 @@ import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { allowedScopes, ownMetadataOf } from './registered-client.ts';
 import { type IsFirstUse, registerReplayDetection } from './replay-detection.ts';
+import { requestState } from './request-state.ts';
 import { checkScopesOfAuthorizationRequests } from './requested-scope.ts';
 import type { ResourceServer } from './resource-server.ts';
 import { registerResponseMiddleware } from './response-middleware.ts';
@@ -135,6 +136,7 @@ function createConfiguration(
     findAccount: async (ctx, id, token) => {
       const account = await orUnavailable(() => dependencies.findAccount(id));
       if (!account || account.disabledAt) return undefined;
+      requestState(ctx).account = account;
       // The library finds the account before it consumes a refresh token. An error that is thrown here leaves the
       // token usable.
       if (ctx.oidc.route === 'token' && token) {

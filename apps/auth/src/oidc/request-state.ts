@@ -1,6 +1,7 @@
 // Holds what our code must remember between the steps of one request to oidc-provider.
 // The state is a property of the library's request context, so it is removed together with the request.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { ProviderAccount } from './claims.ts';
 
 /** The session as it was before the request changed it. */
 export interface FoundSession {
@@ -15,6 +16,8 @@ export interface RequestState {
   afterResponse?: () => void;
   /** Whether the rate limit has counted this token request. */
   rateLimitCounted?: boolean;
+  /** The account that the library has found. */
+  account?: ProviderAccount;
   /** The facilities that the issued access token will list. */
   facilitiesClaim?: Promise<readonly string[]>;
   session?: FoundSession;
