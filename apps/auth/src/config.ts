@@ -1,7 +1,6 @@
 // Reads the configuration of auth from environment variables. apps/auth/README.md describes every variable.
 import { readFileSync } from 'node:fs';
 import {
-  ConfigError,
   flag,
   httpUrl,
   integer,
@@ -20,8 +19,13 @@ import {
   trustProxy,
   url,
 } from '@bay-booking/service/config';
+import {
+  developmentSecretErrors,
+  isLoopback,
+  isPublicService,
+  unencryptedIssuerErrors,
+} from '@bay-booking/service/public-address';
 import { defaultSignInLimits } from './guard/sign-in-guard.ts';
-import { isLoopback } from './http/loopback.ts';
 import { parseSocialProviders, type SocialProviderSettings } from './social/settings.ts';
 
 // Each of the following functions parses one value. The message of its error completes the sentence "VARIABLE …" and
@@ -105,7 +109,7 @@ export type AuthConfig = ReturnType<typeof readAuthConfig>;
 /** @throws {ConfigError} with the errors of all variables */
 export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   const production = environment.NODE_ENV === 'production';
-  const read = readFields(environment, production ? mailErrors(environment) : []);
+  const read = readConfig(environment, fields, publicServiceErrors(environment));
   const loopback = isLoopback(read.issuer);
   return Object.freeze({
     ...read,
@@ -125,18 +129,14 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   });
 }
 
-const mailErrors = ({ SMTP_URL, MAIL }: NodeJS.ProcessEnv): readonly string[] =>
-  SMTP_URL?.trim() || MAIL?.trim() === 'off'
-    ? []
-    : ['SMTP_URL is missing (NODE_ENV=production needs a mail server; MAIL=off switches mail off)'];
-
-/** Reports `moreErrors` together with the errors of single variables, so that one start lists them all. */
-function readFields(environment: NodeJS.ProcessEnv, moreErrors: readonly string[]) {
-  try {
-    const read = readConfig(environment, fields);
-    if (moreErrors.length === 0) return read;
-  } catch (error) {
-    throw error instanceof ConfigError ? new ConfigError([...error.errors, ...moreErrors]) : error;
-  }
-  throw new ConfigError(moreErrors);
+function publicServiceErrors(environment: NodeJS.ProcessEnv): readonly string[] {
+  if (!isPublicService(environment, environment.ISSUER)) return [];
+  const { NODE_ENV, SMTP_URL, MAIL } = environment;
+  const hasMail = Boolean(SMTP_URL?.trim()) || MAIL?.trim() === 'off';
+  const reason = NODE_ENV ? 'NODE_ENV=production' : 'a public ISSUER';
+  return [
+    ...(NODE_ENV ? unencryptedIssuerErrors(environment, 'ISSUER') : []),
+    ...developmentSecretErrors(environment, ['DATABASE_URL', 'COOKIE_KEYS', 'KEY_ENCRYPTION_KEY']),
+    ...(hasMail ? [] : [`SMTP_URL is missing (${reason} needs a mail server; MAIL=off switches mail off)`]),
+  ];
 }

@@ -96,6 +96,8 @@ export async function startAuthServer(environment: Record<string, string> = {}):
     const port = await listenOn(server);
     const origin = `http://127.0.0.1:${port}`;
     const config = readAuthConfig({
+      // Some tests have a public issuer, which would need a mail server otherwise.
+      NODE_ENV: 'test',
       DATABASE_URL: proxy.url,
       ISSUER: issuer ?? origin,
       COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',

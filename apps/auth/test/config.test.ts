@@ -69,8 +69,8 @@ describe('the configuration', () => {
       'KEY_ENCRYPTION_KEY',
     ],
     ['an encryption key that is not base64', { KEY_ENCRYPTION_KEY: '!'.repeat(44) }, 'KEY_ENCRYPTION_KEY'],
-    ['an issuer with a path', { ISSUER: 'https://id.example.com/auth' }, 'ISSUER'],
-    ['an issuer with a query', { ISSUER: 'https://id.example.com/?x' }, 'ISSUER'],
+    ['an issuer with a path', { ISSUER: 'https://id.example.com/auth', MAIL: 'off' }, 'ISSUER'],
+    ['an issuer with a query', { ISSUER: 'https://id.example.com/?x', MAIL: 'off' }, 'ISSUER'],
     ['a scope base with a space', { SCOPE_BASE: 'https://a b' }, 'SCOPE_BASE'],
     ['a sender without an address', { MAIL_FROM: 'Bay Booking' }, 'MAIL_FROM'],
     ['a negative limit', { RATE_LIMIT_PER_MINUTE: '-1' }, 'RATE_LIMIT_PER_MINUTE'],
@@ -78,17 +78,46 @@ describe('the configuration', () => {
     expect(errorsOf({ ...mandatory, ...environment })).toEqual([expect.stringMatching(new RegExp(`^${variable} `))]);
   });
 
+  const production = { ...mandatory, ISSUER: 'https://id.example.com', NODE_ENV: 'production' };
+
   test('NODE_ENV=production needs SMTP_URL, unless MAIL=off', () => {
-    const production = { ...mandatory, ISSUER: 'https://id.example.com', NODE_ENV: 'production' };
     expect(errorsOf(production)).toEqual([expect.stringMatching(/^SMTP_URL /)]);
     expect(errorsOf({ ...production, MAIL: 'off' })).toEqual([]);
     expect(errorsOf({ ...production, SMTP_URL: 'smtp://mail.example.com' })).toEqual([]);
+  });
+
+  test('NODE_ENV=production refuses the DEVELOPMENT-ONLY secrets of docker-compose.yml', () => {
+    const secrets = {
+      DATABASE_URL: 'postgres://auth_service:DEVELOPMENT-ONLY-auth-service@postgres:5432/auth',
+      COOKIE_KEYS: `${'n'.repeat(32)},DEVELOPMENT-ONLY-cookie-key-0123456789abcdef`,
+      KEY_ENCRYPTION_KEY: Buffer.from('DEVELOPMENT-ONLY-key-0123456789a').toString('base64'),
+    };
+    const errors = errorsOf({ ...production, ...secrets, MAIL: 'off' });
+    expect(errors.map((error) => error.split(' ')[0])).toEqual(Object.keys(secrets));
+    expect(errorsOf({ ...mandatory, ...secrets })).toEqual([]);
+  });
+
+  test('NODE_ENV=production refuses an http issuer that is not loopback', () => {
+    const errors = errorsOf({ ...production, ISSUER: 'http://id.example.com', MAIL: 'off' });
+    expect(errors).toEqual([expect.stringMatching(/^ISSUER must start with https/)]);
+    for (const ISSUER of ['http://localhost:4000', 'http://127.0.0.1:4000', 'http://[::1]:4000'])
+      expect(errorsOf({ ...production, ISSUER, MAIL: 'off' })).toEqual([]);
+  });
+
+  test('without NODE_ENV, a public issuer needs mail and secrets of its own', () => {
+    const publicIssuer = { ...mandatory, ISSUER: 'https://id.example.com' };
+    expect(errorsOf(publicIssuer)).toEqual([expect.stringMatching(/^SMTP_URL is missing \(a public ISSUER/)]);
+    expect(errorsOf({ ...publicIssuer, MAIL: 'off' })).toEqual([]);
+    expect(errorsOf({ ...publicIssuer, NODE_ENV: 'development' })).toEqual([]);
+    const COOKIE_KEYS = 'DEVELOPMENT-ONLY-cookie-key-0123456789abcdef';
+    expect(errorsOf({ ...publicIssuer, MAIL: 'off', COOKIE_KEYS })).toEqual([expect.stringMatching(/^COOKIE_KEYS /)]);
   });
 
   test('accepts an issuer with a trailing slash, and several cookie keys', () => {
     const { issuer, cookieKeys, development, bookingsAudience } = readAuthConfig({
       ...mandatory,
       ISSUER: 'https://id.example.com/',
+      MAIL: 'off',
       COOKIE_KEYS: `${'n'.repeat(32)}, ${'o'.repeat(40)}`,
     });
     expect(issuer).toBe('https://id.example.com');

@@ -17,6 +17,7 @@ import {
   trustProxy,
 } from '@bay-booking/service/config';
 import { createNetworkCheck } from '@bay-booking/service/outbound/addresses';
+import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
 /** Parses a list of keys with 32 bytes each, in base64. */
 const encryptionKeys = (value: string): readonly Buffer[] => {
@@ -68,6 +69,14 @@ export type Config = Omit<ConfigOf<typeof fields>, 'audience'> & { readonly audi
 
 /** @throws {ConfigError} naming every variable that is missing or invalid */
 export function readBookingsConfig(environment: NodeJS.ProcessEnv): Config {
-  const config = readConfig(environment, fields);
+  const config = readConfig(environment, fields, publicServiceErrors(environment));
   return Object.freeze({ ...config, audience: config.audience ?? config.baseUrl });
 }
+
+const publicServiceErrors = (environment: NodeJS.ProcessEnv): readonly string[] =>
+  isPublicService(environment, environment.AUTH_ISSUER)
+    ? [
+        ...(environment.NODE_ENV ? unencryptedIssuerErrors(environment, 'AUTH_ISSUER') : []),
+        ...developmentSecretErrors(environment, ['DATABASE_URL', 'DATABASE_READ_URL', 'WEBHOOK_KEY']),
+      ]
+    : [];

@@ -100,3 +100,16 @@ test.each(['../README.md', '../.env.example'])('%s names every variable', (file)
   const text = read(file);
   expect(variables.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
 });
+
+test('NODE_ENV=production refuses the DEVELOPMENT-ONLY secrets and an unencrypted AUTH_ISSUER', () => {
+  const unsafe = {
+    ...mandatory,
+    DATABASE_URL: 'postgres://bookings_service:DEVELOPMENT-ONLY-bookings-service@postgres/bookings',
+    WEBHOOK_KEY: Buffer.from('DEVELOPMENT-ONLY-key-0123456789a').toString('base64'),
+    AUTH_ISSUER: 'http://auth.example',
+  };
+  const read = (environment: Record<string, string>) => () => readBookingsConfig(environment);
+  expect(read({ ...unsafe, NODE_ENV: 'production' })).toThrow(/AUTH_ISSUER must.*DATABASE_URL is.*WEBHOOK_KEY is/s);
+  expect(read({ ...unsafe, NODE_ENV: 'development' })).not.toThrow();
+  expect(read({ ...mandatory, NODE_ENV: 'production', AUTH_ISSUER: 'http://localhost:4000' })).not.toThrow();
+});

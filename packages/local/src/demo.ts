@@ -1,7 +1,8 @@
-// Reads the data of the demo as import files of the two apps.
+// Reads the data of the demo as import files of the two apps, and explains why the demo is not loaded.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AppName } from './settings.ts';
+import { isLoopback } from '@bay-booking/service/public-address';
+import type { AppName, Settings } from './settings.ts';
 
 export function demoData(app: AppName, scopeBase: string): string {
   return readFileSync(join(import.meta.dirname, '../demo', `${app}.json`), 'utf8').replaceAll(
@@ -9,3 +10,8 @@ export function demoData(app: AppName, scopeBase: string): string {
     scopeBase,
   );
 }
+
+export const reasonForNoDemo = ({ issuer }: Settings): string =>
+  isLoopback(issuer)
+    ? 'NODE_ENV is production'
+    : `ISSUER is ${issuer}, and the passwords of the demo are published, so it is only for loopback addresses`;

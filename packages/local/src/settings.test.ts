@@ -1,5 +1,6 @@
 // Tests which variables `npm start` passes to which service.
 import { describe, expect, test } from '@jest/globals';
+import { reasonForNoDemo } from './demo.ts';
 import { readSettings, serviceEnvironment } from './settings.ts';
 
 const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key', webhookKey: 'hook' };
@@ -84,6 +85,13 @@ describe('invalid settings', () => {
       'two variables have the same port: AUTH_PORT=5000, BOOKINGS_PORT=5000',
     );
   });
+});
+
+test('the demo is loaded only where the issuer is loopback', () => {
+  expect(read({ ISSUER: 'http://127.0.0.1:4000' }).demo).toBe(true);
+  const exposed = read({ ISSUER: 'https://id.example.com' });
+  expect(exposed.demo).toBe(false);
+  expect(reasonForNoDemo(exposed)).toMatch(/^ISSUER is https:\/\/id.example.com/);
 });
 
 test('the demo is not loaded when NODE_ENV=production', () => {

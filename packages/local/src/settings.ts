@@ -1,5 +1,6 @@
 // Reads the variables of `npm start`, and builds the environment of each service from them.
 import { join, resolve } from 'node:path';
+import { isLoopback } from '@bay-booking/service/public-address';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -18,6 +19,7 @@ export interface Settings {
   /** The public address of auth; `baseUrl` is that of bookings. */
   issuer: string;
   baseUrl: string;
+  /** Whether the demo is loaded. Its passwords are published, so it is loaded only for an issuer on this machine. */
   demo: boolean;
   watch: boolean;
 }
@@ -37,6 +39,7 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
   const bookingsPort = port('BOOKINGS_PORT') ?? 4001;
   // Two services on one machine cannot share a port, so bookings uses the next one.
   const metricsPort = port('METRICS_PORT', 65_534);
+  const issuer = env.ISSUER || `http://localhost:${authPort}`;
   const settings = {
     root,
     dataDir: resolve(root, env.DATA_DIR || '.data'),
@@ -48,9 +51,9 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
     socialProvidersFile: env.SOCIAL_PROVIDERS_FILE ? resolve(root, env.SOCIAL_PROVIDERS_FILE) : undefined,
     scopeBase: (env.SCOPE_BASE || 'https://bay-booking.example').replace(/\/+$/, ''),
     host: env.HOST || '127.0.0.1',
-    issuer: env.ISSUER || `http://localhost:${authPort}`,
+    issuer,
     baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
-    demo: env.NODE_ENV !== 'production',
+    demo: env.NODE_ENV !== 'production' && isLoopback(issuer),
     watch: args.includes('--watch'),
   };
   if (settings.databaseServerUrl && !/^postgres(ql)?:\/\/[^/]/.test(settings.databaseServerUrl)) {

@@ -5,7 +5,7 @@ import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { describeServices, runCommand, type Service, startService, stopOrphanedServices } from './children.ts';
 import { lockDataFolder, readSecrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, roles, shareSecrets } from './databases.ts';
-import { demoData } from './demo.ts';
+import { demoData, reasonForNoDemo } from './demo.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
 import { type AppName, appFolder, type Environment, type Settings, serviceEnvironment } from './settings.ts';
 import { socialProviders } from './social.ts';
@@ -47,6 +47,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
   stops.steps.push(social.stop);
   const withProviders = { ...settings, socialProvidersFile: social.file };
 
+  if (!settings.demo) print(`the demo is not loaded: ${reasonForNoDemo(settings)}`);
   print('migrating the databases and starting the services');
   const abort = new AbortController();
   const authReady = Promise.withResolvers<void>();

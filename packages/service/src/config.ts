@@ -26,8 +26,15 @@ export interface Field<T> {
 type Fields = Readonly<Record<string, Field<unknown>>>;
 export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
 
-/** @throws {ConfigError} with every variable that is missing or invalid */
-export function readConfig<const F extends Fields>(environment: NodeJS.ProcessEnv, fields: F): Config<F> {
+/**
+ * `moreErrors` are errors of several variables together, so that one start lists them all.
+ * @throws {ConfigError} with every variable that is missing or invalid
+ */
+export function readConfig<const F extends Fields>(
+  environment: NodeJS.ProcessEnv,
+  fields: F,
+  moreErrors: readonly string[] = [],
+): Config<F> {
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, { variable, parse, fallback }] of Object.entries(fields)) {
@@ -43,6 +50,7 @@ export function readConfig<const F extends Fields>(environment: NodeJS.ProcessEn
       errors.push(`${variable} ${(error as Error).message}`);
     }
   }
+  errors.push(...moreErrors);
   if (errors.length > 0) throw new ConfigError(errors);
   return Object.freeze(values) as Config<F>;
 }

@@ -14,7 +14,7 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { isLoopback } from '../http/loopback.ts';
+import { isLoopback } from '@bay-booking/service/public-address';
 import { readImportDocument } from '../import/document.ts';
 import { importDocument } from '../import/importer.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';

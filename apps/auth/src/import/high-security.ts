@@ -1,6 +1,6 @@
 // Completes and checks the metadata of clients that use more than a secret: keys, pushed requests, bound tokens, and
 // the profile `fapi2` (docs/behaviour.md, "High-security clients").
-import { isLoopback } from '../http/loopback.ts';
+import { isLoopback } from '@bay-booking/service/public-address';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import type { ImportedClient } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';

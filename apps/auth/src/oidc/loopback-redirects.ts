@@ -1,8 +1,9 @@
 // Allows clients of the implicit flow to have redirect URIs on `http://localhost`, in development only. The library
 // rejects such URIs when it validates a client. It reports each error through `invalidate`, which is a method of the
 // client schema, so that method is replaced by one that ignores these two errors.
+
+import { isLoopback } from '@bay-booking/service/public-address';
 import type { Provider } from 'oidc-provider';
-import { isLoopback } from '../http/loopback.ts';
 
 const ignoredErrors: ReadonlySet<string> = new Set(['implicit-force-https', 'implicit-forbid-localhost']);
 

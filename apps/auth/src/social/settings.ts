@@ -1,7 +1,8 @@
 // Reads SOCIAL_PROVIDERS_FILE: which social providers there are, and how to connect to them.
+
+import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
-import { isLoopback } from '../http/loopback.ts';
 import { presets } from './presets.ts';
 import type { CommonSettings, ProviderType, SocialProvider } from './provider.ts';
 import { text } from './schema.ts';

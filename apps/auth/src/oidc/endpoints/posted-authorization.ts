@@ -1,6 +1,7 @@
 // Redirects POST requests to the authorization and the end-session endpoint to the same request as GET (OpenID Connect
 // Core section 3.1.2.1, RP-Initiated Logout 1.0 section 2). oidc-provider can serve such POST requests itself, but only
-// with cookies that browsers send across sites.
+// with cookies that browsers send across sites. Long requests of both methods are refused, because the parameters of an
+// authorization request are stored until its interaction ends.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { sendHtml } from '../../html/response-headers.ts';
 import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
@@ -13,6 +14,15 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> =>
     sendHtml(response, await pages.error(error, request, response), { status: error.status });
 
+  const showTooLong = (request: Request, response: Response, status: 413 | 414): Promise<void> => {
+    response.setHeader('Cache-Control', 'no-store');
+    const description = `the request is longer than ${maxUrlLength} characters`;
+    return showError(request, response, { status, error: 'invalid_request', description });
+  };
+
+  const refuseLongUrl: RequestHandler = (request, response, next) =>
+    request.url.length > maxUrlLength ? showTooLong(request, response, 414) : next('router');
+
   const redirect: RequestHandler = (request, response) => {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries((request.body ?? {}) as Record<string, string | string[]>)) {
@@ -20,10 +30,7 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
     }
     for (const [name, value] of new URL(request.url, 'http://local').searchParams) query.append(name, value);
     const url = `${request.path}?${query}`;
-    if (url.length > maxUrlLength) {
-      const description = 'the request is too long';
-      return showError(request, response, { status: 413, error: 'invalid_request', description });
-    }
+    if (url.length > maxUrlLength) return showTooLong(request, response, 413);
     response.setHeader('Cache-Control', 'no-store');
     response.redirect(303, url);
   };
@@ -31,6 +38,7 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   const router = Router({ caseSensitive: true, strict: true });
   // Without this, Express answers OPTIONS itself and lists POST as the only method.
   router.options([...paths], (_request, _response, next) => next('router'));
+  router.get([...paths], refuseLongUrl);
   router.post([...paths], express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
   router.use([...paths], handleRejectedBody(showError));
   return router;

@@ -1,0 +1,37 @@
+// Tests that long authorization and sign-out requests are refused before they are stored.
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
+import { scopes, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, webRequest } from './flows.ts';
+
+const server = useFixture(() => startAuthServer());
+const request = { ...webRequest, scope: `openid ${scopes.play}` };
+const storedInteractions = async (): Promise<number> => {
+  const rows = await server.db('oidc_artifact').where({ model: 'Interaction' });
+  return rows.length;
+};
+
+test.each([
+  ['GET', 414],
+  ['POST', 413],
+] as const)('a %s authorization request of 8000 characters is refused and not stored', async (method, status) => {
+  const form = new URLSearchParams({ ...request, state: 'x'.repeat(8_000) });
+  const url = `${server.origin}/connect/authorize`;
+  const response = await (method === 'GET'
+    ? fetch(`${url}?${form}`, { redirect: 'manual' })
+    : fetch(url, { method, body: form, redirect: 'manual' }));
+  expect(response.status).toBe(status);
+  expect(await response.text()).toContain('the request is longer than 8000 characters');
+  expect(await storedInteractions()).toBe(0);
+});
+
+test('a long sign-out request is refused', async () => {
+  const response = await fetch(`${server.origin}/connect/endsession?state=${'x'.repeat(8_000)}`);
+  expect(response.status).toBe(414);
+});
+
+test('a request of 7500 characters is served', async () => {
+  const response = await fetch(authorizeUrl(server, { ...request, state: 'x'.repeat(7_000) }), { redirect: 'manual' });
+  expect(response.status).toBe(303);
+  expect(await storedInteractions()).toBe(1);
+});

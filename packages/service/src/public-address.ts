@@ -1,0 +1,39 @@
+// Finds settings that are safe only on the machine of a developer, for the configuration of services with a public
+// address.
+
+/** Whether a URL points to this machine. Some rules for addresses on the internet do not apply there. */
+export function isLoopback(url: string): boolean {
+  const hostname = URL.parse(url)?.hostname ?? '';
+  return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+}
+
+/**
+ * Whether the variables describe a service that strangers can reach: NODE_ENV is `production`, or NODE_ENV is not set
+ * and the issuer is not on this machine. Other values of NODE_ENV, such as `development`, state a purpose.
+ */
+export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string | undefined): boolean {
+  if (environment.NODE_ENV) return environment.NODE_ENV === 'production';
+  return issuer !== undefined && URL.canParse(issuer) && !isLoopback(issuer);
+}
+
+/** The default secrets of docker-compose.yml contain this text, or contain it after decoding from base64. */
+const developmentMarker = 'DEVELOPMENT-ONLY';
+
+/** Returns a sentence for each of the variables that has a published secret. */
+export function developmentSecretErrors(
+  environment: NodeJS.ProcessEnv,
+  variables: readonly string[],
+): readonly string[] {
+  const isPublished = (value: string): boolean =>
+    [value, Buffer.from(value, 'base64').toString()].some((text) => text.includes(developmentMarker));
+  return variables
+    .filter((variable) => isPublished(environment[variable] ?? ''))
+    .map((variable) => `${variable} is a published default (${developmentMarker}); set a secret of your own`);
+}
+
+/** Returns an error if the issuer is neither https nor on this machine. Tokens and passwords would not be encrypted. */
+export function unencryptedIssuerErrors(environment: NodeJS.ProcessEnv, variable: string): readonly string[] {
+  const issuer = environment[variable]?.trim() ?? '';
+  const isUnencrypted = URL.parse(issuer)?.protocol === 'http:' && !isLoopback(issuer);
+  return isUnencrypted ? [`${variable} must start with https:// (NODE_ENV=production)`] : [];
+}
