@@ -5,13 +5,11 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
-import { baseUrl, scope, scopeBase } from './bookings-service.ts';
+import { baseUrl, scope, scopeBase, thisRelease } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
 
-const authFolder = fileURLToPath(new URL('../../apps/auth', import.meta.url));
 const callback = 'http://localhost:4010/callback';
 
 export const machine = { id: 'bench-pat', secret: 'bench-pat-secret-0123456789' };
@@ -68,9 +66,12 @@ export async function startAuth(options: {
   databaseUrl: string;
   folder: string;
   core: number | undefined;
+  /** The folder of another release. Left out, the server of this repository starts. */
+  release?: string | undefined;
   nodeFlags?: readonly string[];
 }): Promise<Child> {
-  const { databaseUrl, folder, core, nodeFlags = [] } = options;
+  const { databaseUrl, folder, core, release = thisRelease, nodeFlags = [] } = options;
+  const authFolder = join(release, 'apps/auth');
   const port = await freePort();
   const env = {
     DATABASE_URL: databaseUrl,
@@ -84,11 +85,11 @@ export async function startAuth(options: {
   };
   const file = join(folder, 'auth.json');
   writeFileSync(file, JSON.stringify(dataset));
-  await command(['src/commands/migrate.ts'], env);
-  await command(['src/commands/import.ts', file], env);
+  await command(authFolder, ['src/commands/migrate.ts'], env);
+  await command(authFolder, ['src/commands/import.ts', file], env);
   return startChild({
     name: 'auth',
-    script: 'start.sh',
+    script: join(authFolder, 'package.json'),
     cwd: authFolder,
     env,
     core,
@@ -98,9 +99,9 @@ export async function startAuth(options: {
   });
 }
 
-async function command(args: readonly string[], env: Record<string, string>): Promise<void> {
+async function command(cwd: string, args: readonly string[], env: Record<string, string>): Promise<void> {
   const child = spawn(process.execPath, args, {
-    cwd: authFolder,
+    cwd,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
     timeout: 60_000,

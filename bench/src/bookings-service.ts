@@ -1,5 +1,6 @@
 // Starts the bookings service for a measurement: configured by environment variables as in production, with its
 // access log on and discarded. All targets share one BASE_URL, so that their responses can be compared byte by byte.
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
 import { type Child, startChild } from './child.ts';
@@ -17,15 +18,22 @@ export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly issuer: IssuerAddress;
   readonly core: number | undefined;
+  /** The folder of another release. Left out, the service of this repository starts. */
+  readonly release?: string | undefined;
   readonly nodeFlags?: readonly string[];
 }
 
-export async function startBookings({ databaseUrl, issuer, core, nodeFlags = [] }: ServiceOptions): Promise<Child> {
+/** The folder of this repository. */
+export const thisRelease = fileURLToPath(new URL('../..', import.meta.url));
+
+export async function startBookings(options: ServiceOptions): Promise<Child> {
+  const { databaseUrl, issuer, core, release = thisRelease, nodeFlags = [] } = options;
   const port = await freePort();
+  const folder = join(release, 'apps/bookings');
   return startChild({
     name: 'bookings',
-    script: 'start.sh',
-    cwd: fileURLToPath(new URL('../../apps/bookings', import.meta.url)),
+    script: join(folder, 'package.json'),
+    cwd: folder,
     env: {
       DATABASE_URL: databaseUrl,
       BASE_URL: baseUrl,

@@ -2,7 +2,8 @@
 // ends. The child stops through its IPC channel, or at the latest in our own exit handler.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -14,9 +15,7 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
-  /**
-   * A program for Node, or a shell script that starts Node with the arguments as flags, such as a service's start.sh.
-   */
+  /** A program for Node, or the package.json of a service, whose script `start` starts it as in production. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -39,7 +38,10 @@ process.on('exit', () => {
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { name, script, args = [], env = {}, cwd, core, port, readyPath, nodeFlags = [] } = options;
   const flags = ['--disable-warning=ExperimentalWarning', ...nodeFlags];
-  const program = script.endsWith('.sh') ? ['sh', script, ...flags] : [process.execPath, ...flags, script, ...args];
+  const program =
+    basename(script) === 'package.json'
+      ? ['sh', '-c', `${startScriptOf(script)} ${flags.join(' ')}`]
+      : [process.execPath, ...flags, script, ...args];
   const [command = '', ...rest] = core === undefined ? program : ['taskset', '-c', String(core), ...program];
   const child = spawn(command, rest, {
     ...(cwd && { cwd }),
@@ -77,6 +79,10 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       clearTimeout(force);
     },
   };
+}
+
+function startScriptOf(file: string): string {
+  return (JSON.parse(readFileSync(file, 'utf8')) as { scripts: { start: string } }).scripts.start;
 }
 
 async function isReady(url: string): Promise<boolean> {

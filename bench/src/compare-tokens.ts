@@ -89,17 +89,17 @@ async function startTokenPeer(name: string, key: Record<string, string>, databas
 const pathOf = ({ name }: Target): string => (peers.includes(name) ? '/token' : '/connect/token');
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
-function clientCredentials(): Operation {
+export function clientCredentials(): Operation {
   const body = form({ grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret, scope });
   return { name: 'client-credentials', load: (target) => ({ script: 'form.lua', args: [pathOf(target), body, '-'] }) };
 }
 
 /** Every round begins with new tokens, because the tokens in flight at the end of a round are lost. */
-function refresh(folder: string): Operation {
+export function refresh(folder: string): Operation {
   return {
     name: 'refresh',
     load: async (target): Promise<Load> => {
-      const isService = target.name === 'service';
+      const isService = !peers.includes(target.name);
       const tokens = isService
         ? await refreshTokensOf(target.url, tokensPerRound)
         : ((await (await fetch(`${target.url}/refresh-tokens`)).json()) as string[]);

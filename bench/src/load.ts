@@ -2,10 +2,11 @@
 // long as the insert. The loader therefore disables the indexes, writes rows that cannot overlap, and then rebuilds
 // the indexes.
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { migrate } from '@bay-booking/service/database/migrate';
 import type pg from 'pg';
+import { thisRelease } from './bookings-service.ts';
 import {
   baysPerFacility,
   baysPerLocation,
@@ -16,14 +17,17 @@ import {
 } from './dataset.ts';
 import { onDatabase } from './server.ts';
 
-const bookings = fileURLToPath(new URL('../../apps/bookings', import.meta.url));
-const migrations = `${bookings}/migrations`;
-
 const run = promisify(execFile);
 
-/** Loads nothing if the database already contains this dataset. */
-export async function loadDataset(url: string, dataset: Dataset, log: (line: string) => void): Promise<void> {
-  await migrate({ url, directory: migrations });
+/** Loads nothing if the database already contains this dataset. The schema is that of the release in a folder. */
+export async function loadDataset(
+  url: string,
+  dataset: Dataset,
+  log: (line: string) => void,
+  release = thisRelease,
+): Promise<void> {
+  const bookings = join(release, 'apps/bookings');
+  await migrate({ url, directory: join(bookings, 'migrations') });
   await onDatabase(url, async (client) => {
     const { rows } = await client.query<{ n: string }>(
       'select count(*) as n from booking where facility_id like $1 and start_date < $2',

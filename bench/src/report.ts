@@ -43,7 +43,8 @@ const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',
   refresh: 'oidc-provider-postgres',
 };
-export const floorOf = (operation: string): string => floors[operation] ?? 'bare';
+export const floorOf = (operation: string): string =>
+  floors[operation] ?? (operation.startsWith('release ') ? 'before' : 'bare');
 
 export function tableOf(results: Results, operation: string): string {
   const floor = floorOf(operation);

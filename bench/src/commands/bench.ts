@@ -1,13 +1,15 @@
 // Runs the comparison and writes its table and plots to bench/results/. Usage: npm run bench -- [--quick] [--only
-// get,create] [--targets bare,fastify] [--rounds 5] [--seconds 2] [--bookings 1000000] [--profile]. It first loads
-// missing data; --profile adds a CPU profile of the service.
+// get,create] [--targets bare,fastify] [--rounds 5] [--seconds 2] [--bookings 1000000] [--profile] [--before PATH]. It
+// first loads missing data; --profile adds a CPU profile of the service. With --before, it only compares this release
+// with the one in that git worktree, which must contain its node_modules, and writes before.md instead of latest.md.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { compareBookings } from '../compare-bookings.ts';
-import { compareGrowth } from '../compare-growth.ts';
+import { compareReleases } from '../compare-releases.ts';
+import { compareServices } from '../compare-services.ts';
 import { compareTokens } from '../compare-tokens.ts';
 import { compareContention } from '../contention.ts';
 import { datasetOf } from '../dataset.ts';
@@ -27,6 +29,7 @@ const { values } = parseArgs({
     bookings: { type: 'string', default: '1000000' },
     targets: { type: 'string', default: '' },
     profile: { type: 'boolean', default: false },
+    before: { type: 'string' },
   },
 });
 const log = (line: string) => process.stderr.write(`${line}\n`);
@@ -35,8 +38,12 @@ if (missing) {
   log(missing);
   process.exit(1);
 }
+/** The operations that are measured at two sizes of the table. */
+const growing = ['get', 'search', 'upcoming', 'create', 'create-external', 'update'];
 const only = values.only.split(',').filter(Boolean);
-const wants = (...names: string[]) => only.length === 0 || names.some((name) => only.includes(name));
+const { before } = values;
+const wants = (...names: string[]) =>
+  before === undefined && (only.length === 0 || names.some((name) => only.includes(name)));
 const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
 const seconds = Number(values.seconds ?? (values.quick ? 1 : 2));
 
@@ -55,6 +62,9 @@ try {
   const databaseUrl = await server.database(`bookings_${dataset.bookings}`);
   const common = { postmaster: server.pid, folder, rounds, seconds, log };
   const samples: Sample[] = [];
+  if (before !== undefined) {
+    samples.push(...(await compareReleases({ ...common, before: resolve(before), server, dataset, only })));
+  }
   if (wants('get', 'create', 'create-external', 'update', 'search', 'upcoming')) {
     await loadDataset(databaseUrl, dataset, log);
     samples.push(
@@ -84,14 +94,22 @@ try {
     samples.push(...(await compareContention({ ...common, databaseUrl, rounds: Math.min(3, rounds) })));
   }
   if (wants('growth') && !process.env.DATABASE_URL) {
-    const datasets = [];
+    const services = [];
     for (const bookings of [10_000, 1_000_000]) {
       const one = datasetOf(bookings, 250);
       const url = await server.database(`bookings_${bookings}`);
       await loadDataset(url, one, log);
-      datasets.push({ dataset: one, databaseUrl: url });
+      services.push({ name: `${bookings} rows`, dataset: one, databaseUrl: url });
     }
-    samples.push(...(await compareGrowth({ ...common, datasets, rounds: Math.min(3, rounds) })));
+    samples.push(
+      ...(await compareServices({
+        ...common,
+        services,
+        only: growing,
+        prefix: 'growth',
+        rounds: Math.min(3, rounds),
+      })),
+    );
   }
   const version = await onDatabase(databaseUrl, async (client) => (await client.query('show server_version')).rows[0]);
   publish(
@@ -114,7 +132,7 @@ function publish(samples: readonly Sample[], heading: string): void {
     '\n\n',
   );
   process.stdout.write(`${text}\n`);
-  writeFileSync(join(resultsFolder, 'latest.md'), `${text}\n`);
+  writeFileSync(join(resultsFolder, before === undefined ? 'latest.md' : 'before.md'), `${text}\n`);
   for (const operation of operations) {
     writeFileSync(join(resultsFolder, `${operation.replaceAll(' ', '-')}.svg`), plotOf(results, operation));
   }

@@ -1,0 +1,71 @@
+// Compares instances of the bookings service that have databases of their own, and take turns: one release with a
+// hundred times as many bookings, or two releases with the same bookings.
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTestIssuer } from '@bay-booking/testkit/issuer';
+import { bookingOperations, removeCreated } from './booking-operations.ts';
+import { baseUrl, scope, startBookings } from './bookings-service.ts';
+import type { Child } from './child.ts';
+import { inOneDay } from './compare-bookings.ts';
+import { type Dataset, facilityIds } from './dataset.ts';
+import { measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
+import { onDatabase } from './server.ts';
+
+export interface ServiceTarget {
+  readonly name: string;
+  readonly dataset: Dataset;
+  readonly databaseUrl: string;
+  /** The folder of another release. */
+  readonly release?: string;
+}
+
+export interface CompareServicesOptions {
+  readonly services: readonly ServiceTarget[];
+  /** Names of operations. */
+  readonly only: readonly string[];
+  /** The names of the measured operations begin with this word. */
+  readonly prefix: string;
+  readonly postmaster: number | undefined;
+  readonly folder: string;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly log: (line: string) => void;
+}
+
+export async function compareServices(options: CompareServicesOptions): Promise<Sample[]> {
+  const { services, only, prefix, folder, ...measuring } = options;
+  const issuer = await createTestIssuer({ audience: baseUrl });
+  const children: Child[] = [];
+  const targets: Target[] = [];
+  const operationsOf = new Map<string, readonly Operation[]>();
+  try {
+    for (const { name, dataset, databaseUrl, release } of services) {
+      const child = await startBookings({ databaseUrl, issuer, core: serviceCore, release });
+      children.push(child);
+      targets.push({ name, ...child });
+      // All datasets have the same number of bays, so that only the size of the table differs.
+      const facilities = Math.min(10, ...services.map((one) => one.dataset.facilities));
+      const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
+      const filesOf = mkdtempSync(join(folder, 'service-'));
+      await onDatabase(databaseUrl, async (client) => {
+        await removeCreated(client);
+        operationsOf.set(name, await bookingOperations({ client, dataset, token, facilities, folder: filesOf }));
+      });
+    }
+    const samples: Sample[] = [];
+    for (const name of only) {
+      const own = (target: Target) => operationsOf.get(target.name)?.find((one) => one.name === name) as Operation;
+      const operation: Operation = {
+        name: `${prefix} ${name}`,
+        load: (target, round) => own(target).load(target, round),
+        ran: (requests) => own(targets[0] as Target).ran?.(requests),
+      };
+      samples.push(...(await measure({ ...measuring, operation, targets })));
+    }
+    for (const { databaseUrl } of services) await onDatabase(databaseUrl, removeCreated);
+    return samples;
+  } finally {
+    await Promise.all(children.map((child) => child.stop()));
+    await issuer.close();
+  }
+}
