@@ -148,6 +148,24 @@ describe('private_key_jwt', () => {
     expect(await authenticate({ aud: aud() })).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
+  test.each(['/connect/par', '/connect/introspect', '/connect/revocation'])(
+    'at %s, too, the audience must be the issuer',
+    async (path) => {
+      const request = { ...requestParameters, token: 'unknown' };
+      const send = async (aud: unknown) =>
+        (await server.post(path, { ...request, ...(await client.authenticate({ aud })) })).status;
+      expect(await send(server.origin + path)).toBe(401);
+      expect(await send([server.origin])).toBe(401);
+      expect(await send(server.origin)).toBeLessThan(300);
+    },
+  );
+
+  test('an assertion that was used at one endpoint is refused at another', async () => {
+    const authentication = await client.authenticate();
+    expect((await server.post('/connect/par', { ...requestParameters, ...authentication })).status).toBe(201);
+    expect((await server.post('/connect/introspect', { token: 'unknown', ...authentication })).status).toBe(401);
+  });
+
   test('an assertion is accepted once, even if many copies arrive at the same time at two instances', async () => {
     const other = await server.startInstance();
     const body = new URLSearchParams({ ...form, ...(await client.authenticate()) });
@@ -211,11 +229,50 @@ describe('pushed authorization requests', () => {
     expect(secondResponse.code).toBeUndefined();
   });
 
+  test('a request_uri gives one code, also when a signed-in browser opens it many times at the same time', async () => {
+    const browser = openBrowser(server);
+    const first = await push();
+    await signInAndConsent(browser, await openRequest(first.request_uri, browser), owner);
+    const { request_uri } = await push();
+    const pages = await Promise.all(Array.from({ length: 6 }, () => openRequest(request_uri, browser)));
+    expect(pages.filter(({ url }) => url.searchParams.has('code'))).toHaveLength(1);
+  });
+
+  test('a request_uri that was used is refused', async () => {
+    const browser = openBrowser(server);
+    const { request_uri } = await push();
+    await signInAndConsent(browser, await openRequest(request_uri, browser), owner);
+    expect(await openRequest(request_uri, browser)).toMatchObject({ status: 400 });
+    expect(await openRequest(request_uri)).toMatchObject({ status: 400 });
+  });
+
   test('another client cannot use a request_uri', async () => {
     const { request_uri } = await push();
     const page = await openRequest(request_uri, openBrowser(server), 'demo-web');
     expect(page.url.pathname).toBe('/connect/authorize');
     expect(page.status).toBe(400);
+  });
+
+  test('pushed and refused requests are audited and counted', async () => {
+    await push();
+    await push({ ...requestParameters, redirect_uri: 'https://other.example/callback' });
+    await server.auth.settle();
+    const { rows } = await server.db.raw(
+      `select kind, client_id, detail ->> 'error' as error from audit_event
+        where kind in ('authorization.pushed', 'authorization.refused') order by id desc limit 2`,
+    );
+    expect(rows).toEqual([
+      { kind: 'authorization.refused', client_id: 'fapi', error: 'invalid_request' },
+      { kind: 'authorization.pushed', client_id: 'fapi', error: null },
+    ]);
+    const metrics = await (await fetch(`${server.origin}/metrics`)).text();
+    expect(metrics).toMatch(/^auth_events_total\{.*kind="authorization.pushed".*\} [1-9]/m);
+    expect(metrics).toMatch(/^http_problems_total\{.*route="\/connect\/par",code="invalid_request".*\} [1-9]/m);
+  });
+
+  test('the endpoint accepts POST only', async () => {
+    const response = await fetch(`${server.origin}/connect/par`);
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, OPTIONS']);
   });
 
   test('a request_uri that did not reach the sign-in page within 60 s is refused', async () => {
@@ -254,4 +311,20 @@ describe('pushed authorization requests', () => {
     const idp = { ...parameters, client_id: 'demo-spa', acr_values: 'idp:unknown' };
     expect(await statusAndBody(await server.post('/connect/par', idp))).toMatchObject({ error: 'invalid_request' });
   });
+});
+
+test('response_modes limits the response modes of a client', async () => {
+  await server.load({ clients: [{ ...fapiClient('query-only', [client.publicJwk]), response_modes: ['query'] }] });
+  const clientId = { iss: 'query-only', sub: 'query-only' };
+  const pushMode = async (response_mode: string) =>
+    statusAndBody(
+      await server.post('/connect/par', {
+        ...requestParameters,
+        response_mode,
+        ...(await client.authenticate(clientId)),
+        client_id: 'query-only',
+      }),
+    );
+  expect(await pushMode('query')).toMatchObject({ status: 201 });
+  expect(await pushMode('form_post')).toMatchObject({ status: 400, error: 'invalid_request' });
 });

@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { createKeyClient } from './key-client.ts';
 
 /** Each is the status of an error, or the body of a response with status 200. */
 interface Responses {
@@ -80,15 +82,19 @@ async function respond(request: IncomingMessage): Promise<[number, unknown]> {
   return typeof response === 'number' ? [response, { error: 'no' }] : [200, response];
 }
 
-const exchange = async (name: string, responses: Responses) =>
+const exchange = async (name: string, responses: Responses, headers: Record<string, string> = {}) =>
   statusAndBody(
-    await server.post('/connect/token', {
-      grant_type: 'social_access_token',
-      client_id: 'demo-native',
-      scope: scopes.play,
-      provider: name,
-      token: tokenFor(responses),
-    }),
+    await server.post(
+      '/connect/token',
+      {
+        grant_type: 'social_access_token',
+        client_id: 'demo-native',
+        scope: scopes.play,
+        provider: name,
+        token: tokenFor(responses),
+      },
+      headers,
+    ),
   );
 
 const live = { active: true, client_id: app, sub: 'u-1' };
@@ -189,4 +195,12 @@ test('tokens that no provider confirms count as failed sign-ins from the address
   const locked = await exchange('not a token');
   expect([locked.status, Number(locked.headers.get('retry-after')) > 0]).toEqual([429, true]);
   await server.db.raw('delete from guard_count');
+});
+
+test('with a DPoP proof, the access token is bound to the key', async () => {
+  const key = await createKeyClient('demo-native', server.origin);
+  const headers = { DPoP: await key.proof(`${server.origin}/connect/token`) };
+  const response = await exchange('introspection', { token: live }, headers);
+  expect(response).toMatchObject({ status: 200, token_type: 'DPoP' });
+  expect(decodeJwt(String(response.access_token)).cnf).toEqual({ jkt: key.thumbprint });
 });

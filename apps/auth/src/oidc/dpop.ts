@@ -1,15 +1,15 @@
 // Binds tokens to the key of a DPoP proof (RFC 9449), where oidc-provider does not do that itself: in our own grants,
 // and at our own userinfo endpoint.
 //
-// The library has no public function for that, so this file uses two internal modules of the library. Read them again
-// at every upgrade: test/high-security-clients.test.ts covers helpers/grants.js, and no test covers
-// helpers/challenge.js.
+// The library has no public function for that, so this file uses three internal modules of the library. Read them again
+// at every upgrade. test/dpop.test.ts covers all three.
 import { hkdfSync } from 'node:crypto';
 import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
 import { decodeJwt, type JWTPayload } from 'jose';
-import { errors, type JWK, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
+import { errors, type JWK, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import ServerChallenge from 'oidc-provider/lib/helpers/challenge.js';
 import { checkDpopReplay, checkDpopRequired, validateDpop } from 'oidc-provider/lib/helpers/grants.js';
+import internalsOf from 'oidc-provider/lib/helpers/weak_cache.js';
 import { isMachineEndpoint } from './machine-endpoints.ts';
 import type { Next } from './middleware-types.ts';
 import type { IsFirstUse } from './replay-detection.ts';
@@ -42,10 +42,22 @@ export async function bindToProof(provider: Provider, ctx: KoaContextWithOIDC, t
   return proof.thumbprint;
 }
 
+/** In seconds. A proof from the future is as old as its `iat` is ahead. */
 const ageOf = ({ iat }: { readonly iat?: number | undefined }): number => Math.abs(Date.now() / 1000 - (iat ?? 0));
 
-/** Rejects proofs with a nonce that are older than a day. The library does not limit their age. */
-export function limitProofsWithNonce(provider: Provider): void {
+/**
+ * Changes how the library treats proofs with a nonce. It rejects those that are older than a day; the library does not
+ * limit their age. It accepts an outdated nonce in a proof that needs none; the library would demand a new nonce from
+ * every client that has been idle for some minutes.
+ */
+export function adjustProofsWithNonce(provider: Provider): void {
+  const { DPoPNonces: nonces } = internalsOf(provider);
+  const checkChallenge = nonces.checkChallenge.bind(nonces);
+  nonces.checkChallenge = (nonce) => {
+    // The library calls this method only after it has verified the proof.
+    const proof = payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');
+    return (proof !== undefined && ageOf(proof) <= maxAge) || checkChallenge(nonce);
+  };
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
     const proof = isMachineEndpoint(ctx.path) ? payloadOf(ctx.get('DPoP')) : undefined;
     if (proof?.nonce !== undefined && ageOf(proof) > maxAgeWithNonce) {
@@ -100,11 +112,11 @@ export function createProofVerifier({ keys, isFirstUse }: { keys: readonly JWK[]
       throw error;
     }
     const { nonce, thumbprint, jti } = verified;
-    if (nonce === undefined && ageOf(verified) > maxAge) {
-      return useNonce('DPoP proof iat is not recent enough, use a DPoP nonce instead');
+    if (ageOf(verified) > maxAge) {
+      if (nonce === undefined) return useNonce('DPoP proof iat is not recent enough, use a DPoP nonce instead');
+      if (ageOf(verified) > maxAgeWithNonce) return invalid('DPoP proof iat is not within a day');
+      if (!nonces.checkChallenge(nonce)) return useNonce('invalid nonce in DPoP proof');
     }
-    if (ageOf(verified) > maxAgeWithNonce) return invalid('DPoP proof iat is not within a day');
-    if (nonce !== undefined && !nonces.checkChallenge(nonce)) return useNonce('invalid nonce in DPoP proof');
     if (thumbprint !== jkt) return { error: 'invalid_token', description: 'the token is bound to another key' };
     const isNew = await isFirstUse(clientId, jti, Date.now() / 1000 + maxAge);
     return isNew ? undefined : invalid('DPoP proof was already used');

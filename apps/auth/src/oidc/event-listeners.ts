@@ -54,6 +54,14 @@ function recordEvents(provider: Provider, audit: Audit): void {
     logErrorCode(ctx, error);
     record('authorization.refused', ctx, { detail: detailOf(error) });
   });
+  provider.on('pushed_authorization_request.success', (ctx) => {
+    const { scope, response_type: responseType } = ctx.oidc.params as Record<string, string | undefined>;
+    record('authorization.pushed', ctx, { detail: { scope, responseType } });
+  });
+  provider.on('pushed_authorization_request.error', (ctx, error) => {
+    logErrorCode(ctx, error);
+    record('authorization.refused', ctx, { detail: { pushed: true, ...detailOf(error) } });
+  });
   provider.on('grant.success', (ctx) => {
     const grantType = String(ctx.oidc.params?.grant_type);
     // grants/client-credentials.ts records its tokens itself.

@@ -1,4 +1,4 @@
-// Types of the two internal modules of oidc-provider that dpop.ts uses. The library's types do not cover them.
+// Types of the three internal modules of oidc-provider that dpop.ts uses. The library's types do not cover them.
 declare module 'oidc-provider/lib/helpers/grants.js' {
   import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 
@@ -23,4 +23,12 @@ declare module 'oidc-provider/lib/helpers/challenge.js' {
     nextChallenge(): string;
     checkChallenge(challenge: string): boolean;
   }
+}
+
+declare module 'oidc-provider/lib/helpers/weak_cache.js' {
+  import type { Provider } from 'oidc-provider';
+  import type ServerChallenge from 'oidc-provider/lib/helpers/challenge.js';
+
+  /** The private state of a provider. */
+  export default function internalsOf(provider: Provider): { readonly DPoPNonces: ServerChallenge };
 }

@@ -15,7 +15,7 @@ import { applyClientPolicy } from './client-policy.ts';
 import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { hostCookieName } from './cookies.ts';
-import { limitProofsWithNonce, nonceSecretOf } from './dpop.ts';
+import { adjustProofsWithNonce, nonceSecretOf } from './dpop.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
 import { createFacilitiesClaim, type FacilitiesClaim, selectFacilitiesBeforeConsume } from './facilities-claim.ts';
@@ -221,7 +221,7 @@ function registerMiddleware(provider: Provider, dependencies: ProviderDependenci
     },
   });
   concurrentUse.observe(provider);
-  limitProofsWithNonce(provider);
+  adjustProofsWithNonce(provider);
   rewriteAuthorizationRequests(provider, routes.authorization);
   deleteImplicitCodes(provider);
 }

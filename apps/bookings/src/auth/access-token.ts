@@ -55,14 +55,14 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     if (cached && cached.expiresAt > now().getTime() && jwksCache.has(cached.kid)) return cached;
     const scheme = /^(?:Bearer|DPoP)\b/i.exec(authorization ?? '')?.[0].toLowerCase();
     if (authorization === undefined || scheme === undefined) throw unauthorized(`${challenge}, DPoP ${dpopParameters}`);
+    const isDpop = scheme === 'dpop';
     const invalidToken = (reason: string): ApiError =>
-      scheme === 'dpop' ? dpopError('invalid_token', reason) : unauthorized(challenge, reason);
+      isDpop ? dpopError('invalid_token', reason) : unauthorized(challenge, reason);
     const token = tokenHeader.exec(authorization)?.[1];
     if (token === undefined || token.length > maxTokenLength)
       throw invalidToken('The Authorization header contains no token.');
-    const verified = await verifyToken(token, { ...options, challenge, invalidToken });
-    if ((verified.binding !== undefined) !== (scheme === 'dpop'))
-      throw dpopError('invalid_token', 'A token that is bound to a key, and no other, must be sent as DPoP.');
+    const ownChallenge = isDpop ? `DPoP ${dpopParameters}` : challenge;
+    const verified = await verifyToken(token, { ...options, isDpop, challenge: ownChallenge, invalidToken });
     verifiedTokens.set(authorization, verified);
     return verified;
   };
@@ -75,13 +75,14 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
 }
 
 interface TokenVerification extends AccessTokenVerifierOptions {
+  readonly isDpop: boolean;
   readonly challenge: string;
   readonly invalidToken: (reason: string) => ApiError;
 }
 
 async function verifyToken(
   token: string,
-  { jwksCache, issuer, audience, scope, now, challenge, invalidToken }: TokenVerification,
+  { jwksCache, issuer, audience, scope, now, isDpop, challenge, invalidToken }: TokenVerification,
 ): Promise<VerifiedToken> {
   const header = headerOf(token);
   if (!header) throw invalidToken('The token is not a signed JWT.');
@@ -110,6 +111,8 @@ async function verifyToken(
   if (typeof claims.exp !== 'number') throw invalidToken('The token has no expiry.');
   const jkt: unknown = claims.cnf?.jkt;
   if (claims.cnf !== undefined && typeof jkt !== 'string') throw invalidToken('The token is bound in an unknown way.');
+  if ((jkt !== undefined) !== isDpop)
+    throw dpopError('invalid_token', 'A token that is bound to a key, and no other, must be sent as DPoP.');
   const clientId = typeof claims.client_id === 'string' && claims.client_id !== '' ? claims.client_id : claims.sub;
   if (!clientId) throw invalidToken('The token names no client.');
   const scopes = String(claims.scope ?? '').split(' ');

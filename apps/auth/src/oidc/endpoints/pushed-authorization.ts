@@ -7,6 +7,8 @@ import './body-warning.ts';
 
 export function rewritePushedRequests(path: string): Router {
   const router = Router();
+  // Without this, Express answers OPTIONS itself, and a web page could not push a request.
+  router.options(path, (_request, _response, next) => next('router'));
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), (request, _response, next) => {
     if (request.body) request.body = rewriteAuthorizationQuery(request.body);
     next();

@@ -83,7 +83,7 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
     const bindingError = token && (await findBindingError(request, presented, token));
     const result = bindingError ?? (await userinfoOf(token));
     response.setHeader('Cache-Control', 'no-store');
-    if (isBearerError(result)) sendBearerError(response, issuer, result);
+    if (isBearerError(result)) sendBearerError(response, issuer, { scheme: presented.scheme, ...result });
     else response.json(result);
   };
 

@@ -1,0 +1,256 @@
+// Tests DPoP proofs and tokens that are bound to a key (RFC 9449; docs/behaviour.md, "High-security clients"), and the
+// attacks that they prevent.
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { createKeySchedule } from '../src/signing-keys/schedule.ts';
+import { createKeyStore } from '../src/signing-keys/store.ts';
+import { basic, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorize, owner, pkce, player } from './flows.ts';
+import { createKeyClient, type KeyClient, type ProofOptions } from './key-client.ts';
+
+const server = useFixture(() => startAuthServer());
+const tokenUrl = () => `${server.origin}/connect/token`;
+const userinfoUrl = () => `${server.origin}/connect/userinfo`;
+const createKey = () => createKeyClient('demo-native', server.origin);
+const now = () => Math.floor(Date.now() / 1000);
+
+const credentials = basic('demo-pat-north', 'demo-pat-north-secret');
+const form = { grant_type: 'client_credentials', scope: scopes.bookings };
+
+/** Requests a token with a proof. */
+async function send(proof: string, origin = server.origin) {
+  const headers = { ...credentials, DPoP: proof };
+  const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form), headers });
+  return { ...(await statusAndBody(response)), nonce: response.headers.get('dpop-nonce') ?? '' } as Record<
+    string,
+    unknown
+  > & { nonce: string };
+}
+const sendNew = async (claims: NonNullable<ProofOptions['claims']>, origin?: string) =>
+  send(await (await createKey()).proof(tokenUrl(), { claims }), origin);
+
+describe('proofs at auth', () => {
+  test.each([
+    ['past', -290],
+    ['future', 290],
+  ])('iat must be within 300 s: 290 s in the %s is accepted, without a nonce', async (_title, seconds) => {
+    expect(await sendNew({ iat: now() + seconds })).toMatchObject({ status: 200, token_type: 'DPoP' });
+  });
+
+  test.each([
+    ['past', -310],
+    ['future', 310],
+  ])('a proof from %s 300 s gets use_dpop_nonce, and the nonce replaces the limit', async (_title, seconds) => {
+    const iat = now() + seconds;
+    const refused = await sendNew({ iat });
+    expect(refused).toMatchObject({ status: 400, error: 'use_dpop_nonce', nonce: expect.stringMatching(/./) });
+    expect(await sendNew({ iat, nonce: refused.nonce })).toMatchObject({ status: 200, token_type: 'DPoP' });
+  });
+
+  test('with a nonce, iat must still be within a day', async () => {
+    const { nonce } = await sendNew({ iat: now() - 310 });
+    const day = 24 * 3600;
+    for (const iat of [now() - day + 60, now() + day - 60])
+      expect(await sendNew({ iat, nonce })).toMatchObject({ status: 200 });
+    for (const iat of [now() - day - 60, now() + day + 60])
+      expect(await sendNew({ iat, nonce })).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
+  });
+
+  test('a wrong nonce gets use_dpop_nonce outside the 300 s, and has no effect within them', async () => {
+    expect(await sendNew({ iat: now() - 310, nonce: 'wrong' })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
+    expect(await sendNew({ nonce: 'wrong' })).toMatchObject({ status: 200, token_type: 'DPoP' });
+  });
+
+  test('the instances share the secret of the nonces, and it changes when the signing keys rotate', async () => {
+    const other = await server.startInstance();
+    const iat = now() - 3600;
+    const { nonce } = await sendNew({ iat });
+    expect(await sendNew({ iat, nonce }, other.origin)).toMatchObject({ status: 200 });
+    await createKeySchedule(
+      createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') }),
+    ).rotate(0);
+    await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
+    await server
+      .db('signing_key')
+      .where({ state: 'next' })
+      .update({ signs_from: server.db.raw('now()') });
+    await server.auth.refreshKeys();
+    await other.auth.refreshKeys();
+    const refused = await sendNew({ iat, nonce }, other.origin);
+    expect(refused).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
+    expect(await sendNew({ iat, nonce: refused.nonce })).toMatchObject({ status: 200 });
+  });
+
+  test('htu is compared with the path on ISSUER, whatever the Host header says', async () => {
+    const issuer = 'https://id.bay-booking.example';
+    const behindProxy = await startAuthServer({ ISSUER: issuer });
+    const key = await createKey();
+    const { origin } = behindProxy;
+    for (const htu of [`${issuer}/connect/token`, `${issuer.toUpperCase()}:443/connect/token?a=1#b`])
+      expect(await send(await key.proof(htu), origin)).toMatchObject({ status: 200 });
+    expect(await send(await key.proof(`${origin}/connect/token`), origin)).toMatchObject({
+      status: 400,
+      error: 'invalid_dpop_proof',
+    });
+    await behindProxy.close();
+  });
+
+  test.each<[string, (key: KeyClient) => Promise<string>]>([
+    ['another method', (key) => key.proof(tokenUrl(), { method: 'GET' })],
+    ['another address', (key) => key.proof(userinfoUrl())],
+    ['another server', (key) => key.proof('https://other.example/connect/token')],
+    ['no request', (key) => key.proof(tokenUrl(), { claims: { htm: undefined, htu: undefined } })],
+  ])('a proof for %s is refused', async (_title, proof) => {
+    expect(await send(await proof(await createKey()))).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
+  });
+
+  test('a proof is accepted once, also when many copies arrive at the same time at two instances', async () => {
+    const other = await server.startInstance();
+    const proof = await (await createKey()).proof(tokenUrl());
+    const origins = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? server.origin : other.origin));
+    const responses = await Promise.all(origins.map((origin) => send(proof, origin)));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+});
+
+describe('tokens with a proof', () => {
+  const request = async (fields: Record<string, string>, key?: KeyClient) => {
+    const headers = key && { DPoP: await key.proof(tokenUrl()) };
+    return statusAndBody(await server.post('/connect/token', { client_id: 'demo-native', ...fields }, headers));
+  };
+  const scope = `offline_access ${scopes.bookings}`;
+
+  test.each<[string, (key: KeyClient) => Promise<Record<string, unknown>>]>([
+    ['password', (key) => request({ grant_type: 'password', ...owner, scope }, key)],
+    ['authorization_code', (key) => redeemCode(key, scope, owner)],
+  ])('the grant %s gives bound tokens, and binds the refresh token of a public client', async (_grant, obtain) => {
+    const [key, otherKey] = [await createKey(), await createKey()];
+    const first = await obtain(key);
+    expect(first).toMatchObject({ status: 200, token_type: 'DPoP' });
+    expect(decodeJwt(String(first.access_token)).cnf).toEqual({ jkt: key.thumbprint });
+
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(first.refresh_token) };
+    expect(await request(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await request(refresh, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    const second = await request(refresh, key);
+    expect(second).toMatchObject({ status: 200, token_type: 'DPoP' });
+    expect(decodeJwt(String(second.access_token)).cnf).toEqual({ jkt: key.thumbprint });
+    const third = { ...refresh, refresh_token: String(second.refresh_token) };
+    expect(await request(third, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await request(third, key)).toMatchObject({ status: 200, token_type: 'DPoP' });
+  });
+
+  test('a request without a proof gives Bearer tokens', async () => {
+    const response = await statusAndBody(await server.post('/connect/token', form, credentials));
+    expect(response).toMatchObject({ status: 200, token_type: 'Bearer' });
+    expect(decodeJwt(String(response.access_token))).not.toHaveProperty('cnf');
+  });
+});
+
+/** The token response of a code flow of the public client demo-native. */
+async function redeemCode(key: KeyClient, scope: string, who = player): Promise<Record<string, unknown>> {
+  const redirect_uri = 'http://localhost:4010/native';
+  const request = { response_type: 'code', client_id: 'demo-native', redirect_uri, scope, ...pkce.challenge };
+  const { code } = await authorize(server, request, { who });
+  const exchange = { grant_type: 'authorization_code', client_id: 'demo-native', code: String(code), redirect_uri };
+  const headers = { DPoP: await key.proof(tokenUrl()) };
+  return statusAndBody(await server.post('/connect/token', { ...exchange, code_verifier: pkce.verifier }, headers));
+}
+const obtainToken = async (key: KeyClient, scope: string) => String((await redeemCode(key, scope)).access_token);
+
+describe.each([
+  ['a JWT', `openid profile ${scopes.play}`],
+  ['opaque', 'openid profile'],
+])('a bound token that is %s', (_title, scope) => {
+  const userinfo = async (token: string, proof?: string, { scheme = 'DPoP', method = 'GET' } = {}) => {
+    const headers = { Authorization: `${scheme} ${token}`, ...(proof !== undefined && { DPoP: proof }) };
+    const response = await fetch(`${server.origin}/connect/userinfo`, { method, headers });
+    const challenge = response.headers.get('www-authenticate');
+    return { ...(await statusAndBody(response)), status: response.status, challenge };
+  };
+
+  test('is accepted by userinfo with a proof for the method and the token', async () => {
+    const key = await createKey();
+    const accessToken = await obtainToken(key, scope);
+    for (const method of ['GET', 'POST']) {
+      const proof = await key.proof(userinfoUrl(), { method, accessToken });
+      expect(await userinfo(accessToken, proof, { method })).toMatchObject({ status: 200, name: 'Pat Player' });
+      expect(await userinfo(accessToken, proof, { method })).toMatchObject({ status: 401 });
+    }
+  });
+
+  test('is refused by userinfo as Bearer, without the key, and with a proof for another request', async () => {
+    const [key, otherKey] = [await createKey(), await createKey()];
+    const accessToken = await obtainToken(key, scope);
+    const method = 'GET';
+    const isRefused = { status: expect.any(Number), challenge: expect.stringMatching(/^DPoP .*error="/) };
+    for (const [proof, options] of [
+      [undefined, { scheme: 'Bearer' }],
+      [await key.proof(userinfoUrl(), { method, accessToken }), { scheme: 'Bearer' }],
+      [undefined, {}],
+      [await otherKey.proof(userinfoUrl(), { method, accessToken }), {}],
+      [await key.proof(userinfoUrl(), { method: 'POST', accessToken }), {}],
+      [await key.proof(tokenUrl(), { method, accessToken }), {}],
+      [await key.proof(userinfoUrl(), { method, accessToken: 'another-token' }), {}],
+      [await key.proof(userinfoUrl(), { method }), {}],
+      [await key.proof(userinfoUrl(), { method, accessToken, claims: { iat: now() - 310 } }), {}],
+    ] as const) {
+      const response = await userinfo(accessToken, proof, options);
+      expect(response).toMatchObject(isRefused);
+      expect([400, 401]).toContain(response.status);
+    }
+  });
+
+  test('is shown by introspection with cnf and token_type DPoP', async () => {
+    const key = await createKey();
+    const token = await obtainToken(key, scope);
+    const response = await server.post('/connect/introspect', { token }, basic('demo-web', 'demo-web-secret'));
+    expect(await statusAndBody(response)).toMatchObject({
+      active: true,
+      token_type: 'DPoP',
+      cnf: { jkt: key.thumbprint },
+    });
+  });
+});
+
+test('userinfo refuses an unbound token that is sent as DPoP, and names both schemes in a 401 without a token', async () => {
+  const key = await createKey();
+  const unbound = await server.post('/connect/token', {
+    grant_type: 'password',
+    client_id: 'demo-native',
+    scope: scopes.play,
+    ...player,
+  });
+  const accessToken = String((await statusAndBody(unbound)).access_token);
+  const proof = await key.proof(userinfoUrl(), { method: 'GET', accessToken });
+  const headers = { Authorization: `DPoP ${accessToken}`, DPoP: proof };
+  const refused = await fetch(`${server.origin}/connect/userinfo`, { headers });
+  expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+    401,
+    expect.stringMatching(/^DPoP .*error="invalid_token".*algs="ES256 PS256 EdDSA Ed25519"/),
+  ]);
+  const anonymous = await fetch(`${server.origin}/connect/userinfo`);
+  expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([
+    401,
+    expect.stringMatching(/^Bearer .*, DPoP .*algs="ES256 PS256 EdDSA Ed25519"/),
+  ]);
+});
+
+test.each(['/connect/token', '/connect/par', '/connect/revocation', '/connect/userinfo'])(
+  'CORS at %s allows the header DPoP, and exposes DPoP-Nonce and WWW-Authenticate',
+  async (path) => {
+    const origin = { Origin: 'http://localhost:4010' };
+    const preflight = await fetch(server.origin + path, {
+      method: 'OPTIONS',
+      headers: { ...origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'dpop' },
+    });
+    expect(preflight.headers.get('access-control-allow-origin')).toMatch(/^(\*|http:\/\/localhost:4010)$/);
+    expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('dpop');
+    const response = await server.post(path, { client_id: 'demo-spa', token: 'x' }, origin);
+    expect(response.headers.get('access-control-allow-origin')).toMatch(/^(\*|http:\/\/localhost:4010)$/);
+    const exposed = response.headers.get('access-control-expose-headers');
+    expect(exposed).toContain('DPoP-Nonce');
+    expect(exposed).toContain('WWW-Authenticate');
+  },
+);
