@@ -319,7 +319,7 @@ export interface paths {
         put?: never;
         /**
          * Register a webhook
-         * @description The service sends changes of bookings to the address. Deliveries follow Standard Webhooks.
+         * @description The service sends changes of bookings to the address. Deliveries follow Standard Webhooks. The response to a repeated Idempotency-Key contains the secret too.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -5559,8 +5559,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes it safe to repeat the request. A repeated request gets the same response, with the secret.
-                 * @example 6f1c2f0e-43
+                 * @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422.
+                 * @example 6f1c2f0e-42
                  */
                 "Idempotency-Key"?: string;
             };
@@ -5585,7 +5585,9 @@ export interface operations {
             /** @description The webhook with its secret. */
             201: {
                 headers: {
-                    /** @description The address of the webhook. */
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    /** @description The address of the new resource. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -5736,7 +5738,10 @@ export interface operations {
     getWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The response is 304 if the ETag is one of these. */
+                "If-None-Match"?: string;
+            };
             path: {
                 /** @description Webhook ID. */
                 id: string;
@@ -5748,301 +5753,16 @@ export interface operations {
             /** @description The webhook. */
             200: {
                 headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-        };
-    };
-    updateWebhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Webhook ID. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "url": "https://partner.example/hooks",
-                 *       "events": [
-                 *         "booking.created"
-                 *       ],
-                 *       "description": "Till",
-                 *       "state": "paused"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateWebhook"];
-            };
-        };
-        responses: {
-            /** @description The webhook. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhook"];
-                };
-            };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-        };
-    };
-    deleteWebhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Webhook ID. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Deleted. */
-            204: {
+            /** @description Not modified: If-None-Match names the current ETag. */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6159,6 +5879,326 @@ export interface operations {
             };
         };
     };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://partner.example/hooks",
+                 *       "events": [
+                 *         "booking.created"
+                 *       ],
+                 *       "description": "Till",
+                 *       "state": "paused"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateWebhook"];
+            };
+        };
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00413: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00415: The request body must be application/json in UTF-8. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Webhook ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description ERR00400: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00401: A valid access token is required. */
+            401: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+            403: {
+                headers: {
+                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00404: Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00405: The method is not allowed here. */
+            405: {
+                headers: {
+                    /** @description The methods that are. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00406: Only application/json can be answered. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00408: The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00429: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00431: The header of the request is larger than 128 kB. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00500: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+            /** @description ERR00503: The service cannot answer at the moment. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Errors"];
+                };
+            };
+        };
+    };
     rotateWebhookSecret: {
         parameters: {
             query?: never;
@@ -6174,6 +6214,8 @@ export interface operations {
             /** @description The webhook with its new secret. */
             200: {
                 headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {

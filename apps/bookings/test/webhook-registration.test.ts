@@ -54,6 +54,8 @@ test('Idempotency-Key repeats the secret too', async () => {
   const second = await register(token, { url }, { 'Idempotency-Key': 'k' });
   expect(second.status).toBe(201);
   expect(second.body).toEqual(first.body);
+  expect(first.headers['idempotency-replayed']).toBeUndefined();
+  expect(second.headers['idempotency-replayed']).toBe('true');
   expect((await system.call('GET', '/api/webhooks', { token })).body.total).toBe(1);
   expect((await register(token, { url: `${url}/2` }, { 'Idempotency-Key': 'k' })).status).toBe(422);
 });
@@ -132,6 +134,38 @@ test('PUT keeps fields that are left out, and pauses and activates', async () =>
   expect(active.body).toMatchObject({ url, facilityIds: ['fac-south'], state: 'active' });
   expect(errorCodes(await system.call('PUT', path, { token, body: {} }))).toEqual(['ERR00001']);
   expect(errorCodes(await system.call('PUT', path, { token, body: { url, state: 'disabled' } }))).toEqual(['ERR00002']);
+});
+
+test('a webhook has an ETag: If-None-Match returns 304, and If-Match returns 412 after a change', async () => {
+  const token = await newClient();
+  const { body, headers } = await register(token);
+  const path = `/api/webhooks/${body.id}`;
+  const etag = headers.etag as string;
+  expect(etag).toMatch(/^"/);
+  const found = await system.call('GET', path, { token, headers: { 'If-None-Match': etag } });
+  expect(found.status).toBe(304);
+  const change = { token, headers: { 'If-Match': etag }, body: { url, state: 'paused' } };
+  const changed = await system.call('PUT', path, change);
+  expect(changed.status).toBe(200);
+  expect(changed.headers.etag).not.toBe(etag);
+  expect((await system.call('PUT', path, change)).status).toBe(412);
+  expect((await system.call('DELETE', path, { token, headers: { 'If-Match': etag } })).status).toBe(412);
+  const current = { token, headers: { 'If-Match': changed.headers.etag as string } };
+  expect((await system.call('DELETE', path, current)).status).toBe(204);
+});
+
+test('of ten concurrent changes with the same If-Match exactly one succeeds', async () => {
+  const token = await newClient();
+  const { body, headers } = await register(token);
+  const changes = Array.from({ length: 10 }, (_, number) =>
+    system.call('PUT', `/api/webhooks/${body.id}`, {
+      token,
+      headers: { 'If-Match': headers.etag as string },
+      body: { url: `${url}/${number}` },
+    }),
+  );
+  const statuses = (await Promise.all(changes)).map(({ status }) => status).sort();
+  expect(statuses).toEqual([200, ...Array(9).fill(412)]);
 });
 
 test('rotation returns a new secret, and DELETE removes the webhook', async () => {

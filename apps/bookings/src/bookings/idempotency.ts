@@ -44,8 +44,12 @@ export async function findStoredResponse(
   if (stored.requestHash !== requestHash) throw apiError('ERR00422', { context });
   // The client may have lost access to the facility since then. The response must not reveal the booking.
   if (!caller.facilities.includes(stored.facilityId)) throw badRequest([problemOf('ERR00012', context)]);
-  const first = JSON.parse(stored.response) as EndpointResponse;
-  return { ...first, headers: { ...first.headers, 'Idempotency-Replayed': 'true' } };
+  return markReplayed(JSON.parse(stored.response) as EndpointResponse);
+}
+
+/** Lets the client tell a repeated response from the first one. */
+export function markReplayed(response: EndpointResponse): EndpointResponse {
+  return { ...response, headers: { ...response.headers, 'Idempotency-Replayed': 'true' } };
 }
 
 export function newResponse(request: KeyedRequest, response: EndpointResponse): NewResponse {

@@ -1,6 +1,14 @@
 // Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and replay.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
+import {
+  etagHeader,
+  idempotencyKeyHeader,
+  ifMatchHeader,
+  ifNoneMatchHeader,
+  linkHeader,
+  locationHeader,
+} from '../http/header-descriptions.ts';
 import { createWebhookManagement, type ManagementServices } from './manage.ts';
 import { createRegistration, type RegistrationServices } from './register.ts';
 import { createReplay, type ReplayServices } from './replay.ts';
@@ -20,7 +28,6 @@ const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Webhooks';
 const params = { id: { description: 'Webhook ID.', schema: string } } as const;
-const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
 const bodyExample = { url: 'https://partner.example/hooks', events: ['booking.created'], description: 'Till' };
 
 export type WebhookEndpointServices = RegistrationServices & ManagementServices & Omit<ReplayServices, 'findWebhook'>;
@@ -37,22 +44,17 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       path: '/api/webhooks',
       tag,
       summary: 'Register a webhook',
-      description: 'The service sends changes of bookings to the address. Deliveries follow Standard Webhooks.',
-      headers: {
-        'Idempotency-Key': {
-          description:
-            'Makes it safe to repeat the request. A repeated request gets the same response, with the secret.',
-          schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-          example: '6f1c2f0e-43',
-        },
-      },
+      description:
+        'The service sends changes of bookings to the address. Deliveries follow Standard Webhooks. The response to a ' +
+        'repeated Idempotency-Key contains the secret too.',
+      headers: idempotencyKeyHeader,
       body: createWebhookSchema,
       bodyExample,
       success: {
         status: 201,
         description: 'The webhook with its secret.',
         schema: webhookWithSecretSchema,
-        headers: { Location: { description: 'The address of the webhook.', schema: string } },
+        headers: { ...etagHeader, ...locationHeader },
       },
       errorCodes: ['ERR00001', 'ERR00002', 'HOOK00001', 'ERR00409', 'ERR00422'],
       reportsValidationErrors: true,
@@ -79,7 +81,9 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       summary: 'Get one webhook',
       description: 'A webhook of this client.',
       params,
-      success: { status: 200, description: 'The webhook.', schema: webhookSchema },
+      headers: ifNoneMatchHeader,
+      success: { status: 200, description: 'The webhook.', schema: webhookSchema, headers: etagHeader },
+      notModified: true,
       errorCodes: ['ERR00404'],
       handle: ({ params: { id = '' }, caller }) => webhooks.get(id, caller),
     }),
@@ -93,11 +97,12 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       params,
       body: updateWebhookSchema,
       bodyExample: { ...bodyExample, state: 'paused' },
-      success: { status: 200, description: 'The webhook.', schema: webhookSchema },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404'],
+      headers: ifMatchHeader,
+      success: { status: 200, description: 'The webhook.', schema: webhookSchema, headers: etagHeader },
+      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
-      handle: ({ params: { id = '' }, body, validationErrors, caller }) =>
-        webhooks.update(id, { body, validationErrors }, caller),
+      handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
+        webhooks.update(id, { body, validationErrors, ifMatch: header('if-match') }, caller),
     }),
     defineEndpoint({
       operationId: 'deleteWebhook',
@@ -107,9 +112,10 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       summary: 'Delete a webhook',
       description: 'Deletes the webhook and its deliveries.',
       params,
+      headers: ifMatchHeader,
       success: { status: 204, description: 'Deleted.' },
-      errorCodes: ['ERR00404'],
-      handle: ({ params: { id = '' }, caller }) => webhooks.delete(id, caller),
+      errorCodes: ['ERR00404', 'ERR00412'],
+      handle: ({ params: { id = '' }, caller, header }) => webhooks.delete(id, header('if-match'), caller),
     }),
     defineEndpoint({
       operationId: 'rotateWebhookSecret',
@@ -119,7 +125,12 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       summary: 'Replace the secret',
       description: 'The old secret also signs for 24 hours. A second rotation drops the oldest secret.',
       params,
-      success: { status: 200, description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
+      success: {
+        status: 200,
+        description: 'The webhook with its new secret.',
+        schema: webhookWithSecretSchema,
+        headers: etagHeader,
+      },
       errorCodes: ['ERR00404'],
       handle: ({ params: { id = '' }, caller }) => webhooks.rotate(id, caller),
     }),

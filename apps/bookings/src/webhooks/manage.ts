@@ -8,9 +8,10 @@ import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Caller } from '../auth/caller.ts';
 import { isBookingId as isUuid } from '../bookings/booking-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { tagsToMatch } from '../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { DeliveryStore } from './delivery-store.ts';
-import { webhookPath, webhookResource } from './resource.ts';
+import { webhookEtag, webhookPath, webhookResource, webhookResponse } from './resource.ts';
 import { newSecret, type SecretBox } from './secrets.ts';
 import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
@@ -34,6 +35,7 @@ export interface ManagementServices {
 export interface UpdateRequest {
   readonly body: RequestedWebhook & { readonly state?: 'active' | 'paused' };
   readonly validationErrors: readonly ValidationError[];
+  readonly ifMatch: string | undefined;
 }
 
 export function createWebhookManagement(services: ManagementServices) {
@@ -46,13 +48,19 @@ export function createWebhookManagement(services: ManagementServices) {
     return found;
   }
 
+  /** Returns a check for the webhook as it is when its row is locked. @throws {ApiError} 412 */
+  const checkIfMatch = (ifMatch: string | undefined) => {
+    const etags = tagsToMatch(ifMatch);
+    return (webhook: Webhook): void => {
+      if (etags && !etags.includes(webhookEtag(webhook, link))) throw apiError('ERR00412');
+    };
+  };
+
   return {
     find,
 
-    get: async (id: string, caller: Caller): Promise<EndpointResponse> => ({
-      status: 200,
-      body: webhookResource(await find(id, caller), link),
-    }),
+    get: async (id: string, caller: Caller): Promise<EndpointResponse> =>
+      webhookResponse(200, await find(id, caller), link),
 
     list: async (query: Partial<PageRequest>, { clientId, facilities }: Caller): Promise<EndpointResponse> => {
       const page = pageRequest(query, defaultPageSizes.webhooks);
@@ -65,7 +73,7 @@ export function createWebhookManagement(services: ManagementServices) {
 
     update: async (
       id: string,
-      { body, validationErrors }: UpdateRequest,
+      { body, validationErrors, ifMatch }: UpdateRequest,
       caller: Caller,
     ): Promise<EndpointResponse> => {
       const webhook = await find(id, caller);
@@ -78,15 +86,16 @@ export function createWebhookManagement(services: ManagementServices) {
         description: body.description ?? webhook.description,
         state: body.state ?? webhook.state,
       };
-      const updated = await store.update(id, change, await findLatestNumbers(change.facilityIds), now());
+      const latest = await findLatestNumbers(change.facilityIds);
+      const updated = await store.update(id, change, { latest, at: now(), check: checkIfMatch(ifMatch) });
       if (!updated) throw apiError('ERR00404');
       wakeWorker();
-      return { status: 200, body: webhookResource(updated, link) };
+      return webhookResponse(200, updated, link);
     },
 
-    delete: async (id: string, caller: Caller): Promise<EndpointResponse> => {
+    delete: async (id: string, ifMatch: string | undefined, caller: Caller): Promise<EndpointResponse> => {
       await find(id, caller);
-      if (!(await store.delete(id))) throw apiError('ERR00404');
+      if (!(await store.delete(id, checkIfMatch(ifMatch)))) throw apiError('ERR00404');
       return { status: 204 };
     },
 
@@ -96,7 +105,7 @@ export function createWebhookManagement(services: ManagementServices) {
       const secret = newSecret();
       const previousUntil = new Date(at.getTime() + previousSecretLifetime);
       if (!(await store.rotate(id, secretBox.encrypt(secret, id), previousUntil, at))) throw apiError('ERR00404');
-      return { status: 200, body: { ...webhookResource(await find(id, caller), link), secret } };
+      return webhookResponse(200, await find(id, caller), link, secret);
     },
 
     ping: async (id: string, caller: Caller): Promise<EndpointResponse> => {

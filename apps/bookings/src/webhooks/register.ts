@@ -5,10 +5,10 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Caller } from '../auth/caller.ts';
-import { findKeyErrors, keyedRequest } from '../bookings/idempotency.ts';
+import { findKeyErrors, keyedRequest, markReplayed } from '../bookings/idempotency.ts';
 import type { IdempotencyStore, KeyedRequest } from '../bookings/storage/idempotency-store.ts';
 import { apiError, badRequest, problemsOf, unavailable } from '../errors.ts';
-import { webhookPath, webhookResource } from './resource.ts';
+import { webhookPath, webhookResponse } from './resource.ts';
 import { newSecret, type SecretBox } from './secrets.ts';
 import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
@@ -68,11 +68,8 @@ export function createRegistration(services: RegistrationServices) {
       lastUpdatedAt: now.toISOString(),
     };
     const secret = newSecret();
-    const response: EndpointResponse = {
-      status: 201,
-      body: { ...webhookResource(webhook, link), secret },
-      headers: { Location: link('GET', webhookPath(webhook)).href },
-    };
+    const { headers, ...created } = webhookResponse(201, webhook, link, secret);
+    const response = { ...created, headers: { ...headers, Location: link('GET', webhookPath(webhook)).href } };
     const outcome = await store.create(
       { ...webhook, encryptedSecret: secretBox.encrypt(secret, webhook.id) },
       await findLatestNumbers(webhook.facilityIds),
@@ -99,7 +96,7 @@ export function createRegistration(services: RegistrationServices) {
     const response = JSON.parse(secretBox.decrypt(stored.response, id)) as EndpointResponse;
     // The client may have lost access to a facility since then. The response must not reveal the secret.
     const { facilityIds } = response.body as Webhook;
-    if (facilityIds.every((facilityId) => facilities.includes(facilityId))) return response;
+    if (facilityIds.every((facilityId) => facilities.includes(facilityId))) return markReplayed(response);
     throw badRequest(problemsOf([{ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' }]));
   }
 }

@@ -1,5 +1,7 @@
 // Maps a webhook to the JSON of responses.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
+import { contentEtag } from '../http/etag.ts';
 import type { Webhook } from './webhook.ts';
 
 export function webhookPath({ id }: Pick<Webhook, 'id'>): string {
@@ -19,5 +21,18 @@ export function webhookResource({ clientId: _clientId, ...webhook }: Webhook, li
       replay: link('POST', `${path}/replay`),
       deliveries: link('GET', `${path}/deliveries`),
     },
+  };
+}
+
+export function webhookEtag(webhook: Webhook, link: MakeLink): string {
+  return contentEtag(webhookResource(webhook, link));
+}
+
+/** With `secret` only after a registration or a rotation. */
+export function webhookResponse(status: number, webhook: Webhook, link: MakeLink, secret?: string): EndpointResponse {
+  return {
+    status,
+    body: { ...webhookResource(webhook, link), ...(secret !== undefined && { secret }) },
+    headers: { ETag: `"${webhookEtag(webhook, link)}"` },
   };
 }

@@ -21,7 +21,7 @@ const statements = {
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
   list: `select ${columns} from webhook where ${visible} order by created_at, id`,
   find: `select ${columns} from webhook where ${visible} and id = $3`,
-  lock: 'select state from webhook where id = $1 for update',
+  lock: `select ${columns} from webhook where id = $1 for update`,
   update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
   failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
   last_updated_at = $7
@@ -97,12 +97,18 @@ export function createWebhookStore(db: Database) {
 
     /**
      * Changes the webhook. Facilities that are new to it start at `latest`. So do all facilities of a webhook that was
-     * disabled, because the changes of that time are dropped. Undefined if the webhook was deleted.
+     * disabled, because the changes of that time are dropped. Undefined if the webhook was deleted. An error that
+     * `check` throws for the webhook before the change prevents the change.
      */
-    update: (id: string, change: WebhookChange, latest: LatestNumbers, at: Date): Promise<Webhook | undefined> =>
+    update: (
+      id: string,
+      change: WebhookChange,
+      { latest, at, check }: { latest: LatestNumbers; at: Date; check: (before: Webhook) => void },
+    ): Promise<Webhook | undefined> =>
       inTransaction(db, async (run) => {
-        const [[before]] = await run<[{ state: string }[]]>([statements.lock, [id]]);
+        const [[before]] = await run<[Webhook[]]>([statements.lock, [id], isoTimestamps]);
         if (!before) return undefined;
+        check(before);
         const { url, events, facilityIds, description, state } = change;
         const wasDisabled = before.state === 'disabled' && state !== 'disabled';
         const [[updated]] = await run<[Webhook[]]>(
@@ -115,7 +121,15 @@ export function createWebhookStore(db: Database) {
         return updated;
       }),
 
-    delete: async (id: string): Promise<boolean> => (await query(db, statements.delete, [id])).length > 0,
+    /** Returns false if the webhook was deleted before. An error that `check` throws prevents the deletion. */
+    delete: (id: string, check: (webhook: Webhook) => void): Promise<boolean> =>
+      inTransaction(db, async (run) => {
+        const [[webhook]] = await run<[Webhook[]]>([statements.lock, [id], isoTimestamps]);
+        if (!webhook) return false;
+        check(webhook);
+        await run([statements.delete, [id]]);
+        return true;
+      }),
 
     /** The secret until now signs as well until `previousUntil`. Returns false if the webhook was deleted. */
     rotate: async (id: string, encryptedSecret: string, previousUntil: Date, at: Date): Promise<boolean> => {
