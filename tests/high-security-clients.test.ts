@@ -1,0 +1,134 @@
+// Tests the profile fapi2 with two client libraries, openid-client and oauth4webapi. Each signs in with private_key_jwt,
+// a pushed request and DPoP, and books a bay with the bound token (docs/behaviour.md, "High-security clients").
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { importJWK } from 'jose';
+import * as oauth from 'oauth4webapi';
+import * as openid from 'openid-client';
+import { type RunningSystem, startSystem } from './support/npm-start.ts';
+
+const clientId = 'demo-fapi';
+const redirect_uri = 'http://localhost:4010/fapi';
+const scope = 'openid profile offline_access https://bay-booking.example/golf/bookings';
+const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
+
+let system: RunningSystem;
+let clientKey: oauth.CryptoKey;
+beforeAll(async () => {
+  system = await startSystem();
+  const path = join(import.meta.dirname, '../packages/local/demo/demo-fapi.jwk.json');
+  clientKey = (await importJWK(JSON.parse(readFileSync(path, 'utf8')), 'ES256')) as oauth.CryptoKey;
+}, 90_000);
+afterAll(() => system?.stop(), 60_000);
+
+/** Signs in and consents. Returns the redirect URI with the response. */
+async function authorize(address: URL): Promise<URL> {
+  const browser = openFormBrowser([system.auth]);
+  let page = await browser.open(address);
+  page = await browser.send(page, owner);
+  if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
+  return page.url;
+}
+
+const bookingOn = (day: string) =>
+  JSON.stringify({
+    bayId: 'bay-n1-01',
+    userAlias: 'fapi',
+    startDate: `${day}T10:00:00.000Z`,
+    endDate: `${day}T11:00:00.000Z`,
+  });
+const json = new Headers({ 'Content-Type': 'application/json' });
+
+test('openid-client signs in, reads userinfo, refreshes and books a bay', async () => {
+  const config = await openid.discovery(new URL(system.auth), clientId, undefined, openid.PrivateKeyJwt(clientKey), {
+    execute: [openid.allowInsecureRequests],
+  });
+  const DPoP = openid.getDPoPHandle(config, await openid.randomDPoPKeyPair('ES256'));
+  const expectedState = openid.randomState();
+  const expectedNonce = openid.randomNonce();
+  const pkceCodeVerifier = openid.randomPKCECodeVerifier();
+  const request = {
+    redirect_uri,
+    scope,
+    state: expectedState,
+    nonce: expectedNonce,
+    code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+  };
+  const response = await authorize(await openid.buildAuthorizationUrlWithPAR(config, request, { DPoP }));
+  const checks = { expectedState, expectedNonce, pkceCodeVerifier };
+  const tokens = await openid.authorizationCodeGrant(config, response, checks, undefined, { DPoP });
+  expect(tokens).toMatchObject({ token_type: 'dpop', scope });
+  const sub = String(tokens.claims()?.sub);
+  expect(await openid.fetchUserInfo(config, tokens.access_token, sub, { DPoP })).toMatchObject({ sub });
+
+  const refreshed = await openid.refreshTokenGrant(config, String(tokens.refresh_token), undefined, { DPoP });
+  const url = new URL(`${system.bookings}/api/bookings`);
+  for (const { access_token } of [tokens, refreshed]) {
+    const day = access_token === tokens.access_token ? '2198-01-01' : '2198-01-02';
+    const booked = await openid.fetchProtectedResource(config, access_token, url, 'POST', bookingOn(day), json, {
+      DPoP,
+    });
+    expect(booked.status).toBe(201);
+  }
+  const bearer = {
+    method: 'POST',
+    headers: { ...Object.fromEntries(json), Authorization: `Bearer ${tokens.access_token}` },
+  };
+  expect((await fetch(url, { ...bearer, body: bookingOn('2198-01-03') })).status).toBe(401);
+});
+
+test('oauth4webapi signs in and books a bay, although its clock is an hour slow at auth', async () => {
+  const issuer = new URL(system.auth);
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+  const client: oauth.Client = { client_id: clientId };
+  const authentication = oauth.PrivateKeyJwt(clientKey);
+  const keys = await oauth.generateKeyPair('ES256', { extractable: false });
+  const slow = oauth.DPoP({ [oauth.clockSkew]: -3600 }, keys);
+
+  const verifier = oauth.generateRandomCodeVerifier();
+  const state = oauth.generateRandomState();
+  const request = {
+    response_type: 'code',
+    redirect_uri,
+    scope,
+    state,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  };
+  const push = async () => {
+    const options = { ...insecure, DPoP: slow };
+    const response = await oauth.pushedAuthorizationRequest(as, client, authentication, request, options);
+    return oauth.processPushedAuthorizationResponse(as, client, response);
+  };
+  const refused = await push().catch((error: unknown) => error);
+  expect(oauth.isDPoPNonceError(refused)).toBe(true);
+  const { request_uri } = await push();
+
+  const query = new URLSearchParams({ client_id: clientId, request_uri });
+  const returned = await authorize(new URL(`${as.authorization_endpoint}?${query}`));
+  const callback = oauth.validateAuthResponse(as, client, returned, state);
+  const exchange = await oauth.authorizationCodeGrantRequest(
+    as,
+    client,
+    authentication,
+    callback,
+    redirect_uri,
+    verifier,
+    {
+      ...insecure,
+      DPoP: slow,
+    },
+  );
+  const tokens = await oauth.processAuthorizationCodeResponse(as, client, exchange);
+  expect(tokens).toMatchObject({ token_type: 'dpop', scope });
+
+  const url = new URL(`${system.bookings}/api/bookings`);
+  const options = { ...insecure, DPoP: oauth.DPoP(client, keys) };
+  const body = bookingOn('2198-02-01');
+  const booked = await oauth.protectedResourceRequest(tokens.access_token, 'POST', url, json, body, options);
+  expect(booked.status).toBe(201);
+});
