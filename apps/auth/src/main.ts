@@ -1,5 +1,5 @@
 // Starts auth: reads the environment, creates the application and serves it over HTTP until SIGTERM.
-import { createMetricsApp, messageClassesOf } from '@bay-booking/service/http/app';
+import { serviceListeners } from '@bay-booking/service/http/listeners';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
@@ -14,19 +14,7 @@ runService(async () => {
   collectProcessMetrics(metrics);
   const { app, close } = await createApp({ config, logger, metrics });
   await serve({
-    listeners: [
-      {
-        name: 'http',
-        handler: app,
-        port: config.port,
-        host: config.host,
-        respondToMalformed: malformedRequestResponse,
-        messageClasses: messageClassesOf(app),
-      },
-      ...(config.metricsPort === undefined
-        ? []
-        : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort, host: config.host }]),
-    ],
+    listeners: serviceListeners({ name: 'http', app, respondToMalformed: malformedRequestResponse, config, metrics }),
     logger,
     close,
   });

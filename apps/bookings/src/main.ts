@@ -1,6 +1,6 @@
 // Starts the Bookings API: configuration, database, signing keys, cleanup jobs, HTTP.
 import { connectDatabase } from '@bay-booking/service/database/database';
-import { createMetricsApp, messageClassesOf } from '@bay-booking/service/http/app';
+import { serviceListeners } from '@bay-booking/service/http/listeners';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
@@ -77,19 +77,7 @@ runService(async () => {
   const stopping = new AbortController();
   const app = createApp({ config, db, replica, jwksCache, logger, metrics, webhooks, stopping: stopping.signal });
   await serve({
-    listeners: [
-      {
-        name: 'api',
-        handler: app,
-        port: config.port,
-        host: config.host,
-        respondToMalformed: malformedRequestResponse,
-        messageClasses: messageClassesOf(app),
-      },
-      ...(config.metricsPort === undefined
-        ? []
-        : [{ name: 'metrics', handler: createMetricsApp(metrics), port: config.metricsPort, host: config.host }]),
-    ],
+    listeners: serviceListeners({ name: 'api', app, respondToMalformed: malformedRequestResponse, config, metrics }),
     logger,
     onStop: () => stopping.abort(),
     close: async () => {

@@ -1,0 +1,23 @@
+// Lists what a service listens on: its application, and its metrics if they have a port of their own.
+import type { Express } from 'express';
+import type { Listener } from '../lifecycle.ts';
+import type { Metrics } from '../metrics.ts';
+import { createMetricsApp, messageClassesOf } from './app.ts';
+
+export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respondToMalformed'> {
+  readonly app: Express;
+  readonly metrics: Metrics;
+  readonly config: {
+    readonly port: number;
+    readonly metricsPort: number | undefined;
+    readonly host: string | undefined;
+  };
+}
+
+export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
+  const { name, app, respondToMalformed, metrics } = options;
+  const { port, metricsPort, host } = options.config;
+  const listener = { name, handler: app, port, host, respondToMalformed, messageClasses: messageClassesOf(app) };
+  if (metricsPort === undefined) return [listener];
+  return [listener, { name: 'metrics', handler: createMetricsApp(metrics), port: metricsPort, host }];
+}
