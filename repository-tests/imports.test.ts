@@ -22,6 +22,7 @@ test('the modules and their imports are found', () => {
 
 describe('workspaces', () => {
   const allowed: Readonly<Record<string, readonly string[]>> = {
+    client: [],
     common: [],
     service: ['common'],
     postgres: [],

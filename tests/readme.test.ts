@@ -2,10 +2,10 @@
 // Also calls the service with the types that are generated from the OpenAPI document.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { paths } from '@bay-booking/client';
 import { read, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import createClient from 'openapi-fetch';
-import type { paths } from './generated/bookings-api.ts';
 import { type RunningSystem, startSystem } from './support/npm-start.ts';
 import { getToken } from './support/test-system.ts';
 

@@ -5,7 +5,8 @@ import { dirname, join, normalize } from 'node:path';
 export const root = join(import.meta.dirname, '../../..');
 export const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-const notOurs = (path: string): boolean => path === 'node_modules' || path === '.data' || path === 'generated';
+const notOurs = (path: string): boolean =>
+  path === 'node_modules' || path === '.data' || path === 'generated' || path === 'dist';
 
 /** Paths from the root of the repository. Leaves out dependencies and generated files. */
 export const findFiles = (...patterns: readonly string[]): readonly string[] =>

@@ -1,0 +1,3 @@
+import { preset } from '../testkit/jest/preset.js';
+
+export default { ...preset };

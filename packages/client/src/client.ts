@@ -1,0 +1,86 @@
+// Creates clients of the Bookings API.
+import { createAuthorizedFetch } from './authorized-fetch.ts';
+import type { Send } from './operations.ts';
+import type { BookingsClientOptions } from './options.ts';
+import { createSend } from './request.ts';
+import {
+  type AvailabilitySearch,
+  type Closures,
+  createAvailabilitySearch,
+  createClosures,
+  createHolds,
+  type Holds,
+} from './resources/availability.ts';
+import { type Bookings, createBookings } from './resources/bookings.ts';
+import { type Changes, createChanges } from './resources/changes.ts';
+import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
+import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
+
+export interface BookingsClient {
+  readonly bookings: Bookings;
+  readonly bays: Bays;
+  readonly locations: Locations;
+  readonly availability: AvailabilitySearch;
+  readonly holds: Holds;
+  readonly closures: Closures;
+  readonly changes: Changes;
+  readonly webhooks: Webhooks;
+  /** Sends a request to any endpoint, by the operationId of the OpenAPI document. Returns status, headers and data. */
+  readonly request: Send;
+}
+
+/** @throws {TypeError} when `baseUrl` or the issuer is not an https address */
+export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
+  const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
+  const baseUrl = new URL(options.baseUrl);
+  const addresses = [baseUrl, ...(typeof auth === 'object' && auth.issuer ? [new URL(auth.issuer)] : [])];
+  for (const address of addresses) expectSecure(address, allowInsecureHttp);
+  const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
+  const authorizedFetch = createAuthorizedFetch({
+    auth,
+    baseUrl,
+    fetch,
+    timeoutMs,
+    allowInsecureHttp: allowInsecureHttp || addresses.some(isThisMachine),
+  });
+  const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs });
+  return {
+    bookings: createBookings(send),
+    bays: createBays(send),
+    locations: createLocations(send),
+    availability: createAvailabilitySearch(send),
+    holds: createHolds(send),
+    closures: createClosures(send),
+    changes: createChanges(send),
+    webhooks: createWebhooks(send),
+    request: send,
+  };
+}
+
+const isThisMachine = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+
+function expectSecure(address: URL, allowInsecureHttp: boolean): void {
+  if (address.protocol === 'https:' || (address.protocol === 'http:' && (allowInsecureHttp || isThisMachine(address))))
+    return;
+  throw new TypeError(`${address} is not https. With allowInsecureHttp, tokens are sent without encryption`);
+}
+
+export {
+  BookingsApiError,
+  BookingsConnectionError,
+  BookingsError,
+  BookingsTokenError,
+  type ErrorCode,
+  type Problem,
+} from './errors.ts';
+export type { components, operations, paths } from './generated/bookings-api.ts';
+export type { ApiResponse, OperationId, RequestOf, RequestOptions, ResultOf } from './operations.ts';
+export type * from './options.ts';
+export type { PagedList } from './paged-list.ts';
+export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
+export type { Bookings } from './resources/bookings.ts';
+export type { ChangePage, Changes, FollowChangesOptions, ReadChangesOptions } from './resources/changes.ts';
+export type { Bays, Locations } from './resources/places.ts';
+export type { Webhooks } from './resources/webhooks.ts';
+export type * from './schemas.ts';
+export type { ChangeOptions, CreateOptions, Versioned } from './versions.ts';

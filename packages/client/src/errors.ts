@@ -1,0 +1,102 @@
+// The errors that the client throws.
+
+/** The error codes of the Bookings API. Later versions of the service may add codes. */
+export type ErrorCode =
+  | 'ERR00001'
+  | 'ERR00002'
+  | 'ERR00003'
+  | 'ERR00010'
+  | 'ERR00011'
+  | 'ERR00012'
+  | 'BOOK00001'
+  | 'BOOK00002'
+  | 'BOOK00003'
+  | 'BOOK00004'
+  | 'HOOK00001'
+  | 'ERR00400'
+  | 'ERR00401'
+  | 'ERR00403'
+  | 'ERR00404'
+  | 'ERR00405'
+  | 'ERR00406'
+  | 'ERR00408'
+  | 'ERR00409'
+  | 'ERR00410'
+  | 'ERR00412'
+  | 'ERR00413'
+  | 'ERR00415'
+  | 'ERR00422'
+  | 'ERR00429'
+  | 'ERR00431'
+  | 'ERR00500'
+  | 'ERR00503';
+
+/** One entry of the error envelope. */
+export interface Problem {
+  /** One of the known codes, or a code that a later version of the service has added. */
+  readonly code: ErrorCode | (string & {});
+  /** A text for people. It names the field, for example `'bayId' is mandatory.` */
+  readonly description: string;
+  /** Further details, or an empty string. */
+  readonly moreInfo: string;
+  /** For errors of a booking, its `externalBookingId` (`""` if it has none). */
+  readonly contextData: Readonly<Record<string, unknown>>;
+}
+
+/** The base class of all errors of this package. */
+export class BookingsError extends Error {
+  override readonly name: string = 'BookingsError';
+}
+
+/** The Bookings API returned an error. `message` lists the problems. */
+export class BookingsApiError extends BookingsError {
+  override readonly name = 'BookingsApiError';
+  readonly status: number;
+  /** All errors that the service found; empty if the response has no error envelope, for example from a proxy. */
+  readonly problems: readonly Problem[];
+  readonly headers: Headers;
+
+  constructor(status: number, problems: readonly Problem[], headers: Headers) {
+    super(problems.map(({ code, description }) => `${code} ${description}`).join(' ') || `HTTP status ${status}`);
+    this.status = status;
+    this.problems = problems;
+    this.headers = headers;
+  }
+
+  /** Whether one of the problems has this code. */
+  has(code: ErrorCode): boolean {
+    return this.problems.some((problem) => problem.code === code);
+  }
+
+  /** The name of this request in the log of the service. */
+  get requestId(): string | null {
+    return this.headers.get('x-request-id');
+  }
+}
+
+/** No usable response arrived, even after all attempts. `cause` is the last network error or timeout. */
+export class BookingsConnectionError extends BookingsError {
+  override readonly name = 'BookingsConnectionError';
+}
+
+/**
+ * The client got no access token. `cause` is the error of the authorization server or of the function `auth`, or a
+ * BookingsConnectionError. Only the latter and some statuses are worth another attempt: a function reports a temporary
+ * failure by throwing a BookingsConnectionError.
+ */
+export class BookingsTokenError extends BookingsError {
+  override readonly name = 'BookingsTokenError';
+  /** The `error` of the authorization server, for example `invalid_client`. */
+  readonly error: string | undefined;
+  /** The response of the authorization server, if there was one. */
+  readonly response: Response | undefined;
+
+  constructor(
+    message: string,
+    options: { cause: unknown; error?: string | undefined; response?: Response | undefined },
+  ) {
+    super(message, { cause: options.cause });
+    this.error = options.error;
+    this.response = options.response;
+  }
+}

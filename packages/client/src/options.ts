@@ -1,0 +1,60 @@
+// The options of a client.
+import type { CryptoKey, CryptoKeyPair } from 'oauth4webapi';
+
+export interface BookingsClientOptions {
+  /** The address of the Bookings API, for example `https://bookings.example`. */
+  readonly baseUrl: string;
+  /** How the client gets access tokens: credentials, or a function that returns a token. */
+  readonly auth: ClientCredentials | GetAccessToken;
+  readonly retry?: RetryOptions;
+  /** Milliseconds that one attempt may take, 10 000 by default. */
+  readonly timeoutMs?: number;
+  /** Replaces the global `fetch`, for example to log requests or to use a proxy. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Allows `http:` for hosts other than this machine, for example within a private network. */
+  readonly allowInsecureHttp?: boolean;
+}
+
+/** Credentials of a client that gets its own tokens: a personal access token, or a client with a registered key. */
+export interface ClientCredentials {
+  readonly clientId: string;
+  /** The secret of `clientId`. Either this or `privateKey` is needed. Never use it in a browser or an app. */
+  readonly clientSecret?: string;
+  /** Signs a client assertion instead of sending a secret (`private_key_jwt`, RFC 7523). */
+  readonly privateKey?: CryptoKey | PrivateJwk;
+  /** The `kid` of `privateKey`, if this is a CryptoKey. */
+  readonly privateKeyId?: string;
+  /**
+   * Binds tokens to a key, so that a stolen token is useless (DPoP, RFC 9449). `true` generates a new ES256 key, which
+   * lives as long as the client.
+   */
+  readonly dpop?: CryptoKeyPair | boolean;
+  /** The facilities of the token. By default all of the account's facilities, of which there may be 200. */
+  readonly facilities?: readonly string[];
+  /** The authorization server. By default the one that the API names in its metadata (RFC 9728). */
+  readonly issuer?: string;
+  /** By default the scope that the API names in its metadata. */
+  readonly scope?: string;
+}
+
+/**
+ * Returns an access token, for example of a user who signed in through openid-client.
+ * The client calls the function before every attempt. It calls the function with `renew: true` once after a 401, which
+ * means that the service refused the token that the function returned before.
+ */
+export type GetAccessToken = (options: { readonly renew: boolean }) => string | Promise<string>;
+
+/** A private key in JSON (RFC 7517): EC P-256, RSA or Ed25519. */
+export interface PrivateJwk {
+  readonly kty: string;
+  readonly kid?: string;
+  readonly alg?: string;
+  readonly [member: string]: unknown;
+}
+
+export interface RetryOptions {
+  /** 4 by default, the first attempt included. 1 switches retries off. */
+  readonly maxAttempts?: number;
+  /** Milliseconds after which no further attempt begins, 60 000 by default. */
+  readonly maxTotalMs?: number;
+}

@@ -1,0 +1,60 @@
+// Iterates over the items or the pages of a list.
+import type { OperationId, RequestOf, ResultOf, Send } from './operations.ts';
+
+/** The fields of every page. */
+interface Page {
+  readonly items: readonly unknown[];
+  readonly _links: { readonly next?: { readonly href: string } };
+}
+
+/** The endpoints that return a list in pages. */
+export type ListOperation = {
+  [Id in OperationId]: ResultOf<Id> extends Page & { readonly total: number } ? Id : never;
+}[OperationId];
+
+type PageOf<Id extends ListOperation> = Extract<ResultOf<Id>, Page>;
+
+/** A list. It requests one page after the other while a `for await` loop consumes it. */
+export interface PagedList<List extends Page> extends AsyncIterable<List['items'][number]> {
+  /** The pages with their `total`, `page`, `pageCount` and further fields. */
+  pages(): AsyncIterable<List>;
+  /** Reads all pages. Use it only for lists that are known to be short. */
+  toArray(): Promise<List['items'][number][]>;
+}
+
+export function pagedList<Id extends ListOperation>(
+  send: Send,
+  operation: Id,
+  request: RequestOf<Id>,
+): PagedList<PageOf<Id>> {
+  async function* pages(): AsyncGenerator<PageOf<Id>> {
+    let nextRequest = request;
+    for (;;) {
+      const { data } = await send(operation, nextRequest);
+      const page = data as PageOf<Id>;
+      yield page;
+      const { next } = page._links;
+      if (!next) return;
+      nextRequest = continuedAt(request, next.href);
+    }
+  }
+  async function* items(): AsyncGenerator<PageOf<Id>['items'][number]> {
+    for await (const { items } of pages()) yield* items as PageOf<Id>['items'][number][];
+  }
+  return {
+    [Symbol.asyncIterator]: items,
+    pages,
+    toArray: async () => {
+      const all: PageOf<Id>['items'][number][] = [];
+      for await (const item of items()) all.push(item);
+      return all;
+    },
+  };
+}
+
+/**
+ * The same request at an address that the service returned. Uses only its query, so that a token is never sent to
+ * another host, and a client may reach the service at another address than its public one.
+ */
+export const continuedAt = <Id extends OperationId>(request: RequestOf<Id>, address: string): RequestOf<Id> =>
+  ({ ...request, search: new URL(address).search }) as RequestOf<Id>;

@@ -1,0 +1,105 @@
+// Builds the request of an endpoint, sends it with retries, and reads the response.
+import type { AuthorizedFetch } from './authorized-fetch.ts';
+import { BookingsApiError, BookingsConnectionError, BookingsError, type Problem } from './errors.ts';
+import { type ApiResponse, operationsById, type RequestOptions, type Send } from './operations.ts';
+import type { RetryOptions } from './options.ts';
+import { type Attempt, retry } from './retry.ts';
+import { withTimeout } from './timeout.ts';
+
+export interface SendOptions {
+  readonly baseUrl: URL;
+  readonly authorizedFetch: AuthorizedFetch;
+  readonly retryOptions: RetryOptions;
+  readonly timeoutMs: number;
+}
+
+/** The parts of every request, without the types of its endpoint. */
+interface UntypedRequest extends RequestOptions {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** Replaces `query`: the query of an address that the service returned. */
+  readonly search?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }: SendOptions): Send {
+  const send = async (id: keyof typeof operationsById, request: UntypedRequest): Promise<ApiResponse<unknown>> => {
+    const { method, path, acceptsIdempotencyKey } = operationsById[id];
+    const url = urlOf(baseUrl, path, request);
+    const headers = new Headers({ Accept: 'application/json', ...request.headers });
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    if (body !== undefined) headers.set('Content-Type', 'application/json');
+    if (acceptsIdempotencyKey && !headers.has('Idempotency-Key'))
+      headers.set('Idempotency-Key', request.idempotencyKey ?? crypto.randomUUID());
+    // After a lost response, a repeated PUT with If-Match would meet its own change and return 412.
+    const isRepeatable =
+      method === 'GET' ||
+      method === 'DELETE' ||
+      (method === 'POST' ? acceptsIdempotencyKey === true : !headers.has('If-Match'));
+
+    const attempt = async ({ mayHaveSucceeded }: Attempt): Promise<ApiResponse<unknown>> => {
+      try {
+        return await withTimeout(request.timeoutMs ?? timeoutMs, request.signal, async (signal) => {
+          const response = await authorizedFetch(url, { method, headers, body, signal });
+          // An earlier attempt has deleted the resource, and its response was lost.
+          if (method === 'DELETE' && response.status === 404 && mayHaveSucceeded)
+            return { status: 204, headers: response.headers, data: undefined };
+          return await readResponse(response);
+        });
+      } catch (cause) {
+        if (request.signal?.aborted) throw request.signal.reason;
+        if (cause instanceof BookingsError) throw cause;
+        throw new BookingsConnectionError(`${method} ${url.pathname}: no response`, { cause });
+      }
+    };
+    return retry(attempt, isRepeatable, retryOptions, request.signal);
+  };
+  return send as Send;
+}
+
+/** @throws {TypeError} for values that would make a request for something else */
+function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }: UntypedRequest): URL {
+  const url = new URL(baseUrl);
+  const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(name, path[name]));
+  url.pathname = url.pathname.replace(/\/$/, '') + filled;
+  if (search !== undefined) url.search = search;
+  else for (const [name, value] of Object.entries(query)) appendTo(url.searchParams, name, value);
+  return url;
+}
+
+function pathSegment(name: string, value: string | undefined): string {
+  // URLs drop a segment that is empty or consists of dots, and would then name a list or another resource.
+  if (!value || value === '.' || value === '..') throw new TypeError(`${name} is not an id: ${value}`);
+  return encodeURIComponent(value);
+}
+
+function appendTo(parameters: URLSearchParams, name: string, value: unknown): void {
+  if (!Array.isArray(value)) {
+    if (value !== undefined) parameters.append(name, String(value));
+    return;
+  }
+  // The service would see no filter, and return everything.
+  if (value.length === 0) throw new TypeError(`${name} is an empty array`);
+  // In brackets, a comma is part of the value. Without brackets, it separates values.
+  for (const element of value) parameters.append(`${name}[]`, String(element));
+}
+
+/** @throws {BookingsApiError} for a status of 400 or more */
+async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
+  const { status, headers } = response;
+  const text = await response.text();
+  if (status >= 400) throw new BookingsApiError(status, problemsOf(text), headers);
+  return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** Returns no problems for a response that a proxy made. */
+function problemsOf(text: string): readonly Problem[] {
+  try {
+    const { errors } = JSON.parse(text) as { errors?: unknown };
+    return Array.isArray(errors) ? errors : [];
+  } catch {
+    return [];
+  }
+}

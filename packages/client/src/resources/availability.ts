@@ -1,0 +1,65 @@
+// The free times of bays, holds that keep a time free, and closures.
+import type { RequestOptions, Send } from '../operations.ts';
+import { type PagedList, pagedList } from '../paged-list.ts';
+import type {
+  Availability,
+  AvailabilityQuery,
+  Closure,
+  ClosureBody,
+  ClosureList,
+  ClosureQuery,
+  CreateHold,
+  ExtendHold,
+  Hold,
+} from '../schemas.ts';
+import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from '../versions.ts';
+
+export interface AvailabilitySearch {
+  /** Lists the bays of `locationIds` or `bayIds` with their free times. Each page has `asOf`. */
+  search(query: AvailabilityQuery, options?: RequestOptions): PagedList<Availability>;
+}
+
+export const createAvailabilitySearch = (send: Send): AvailabilitySearch => ({
+  search: (query, options) => pagedList(send, 'getAvailability', { query, ...options }),
+});
+
+export interface Holds {
+  /** Keeps a bay free for this client. `bookings.create` with `holdId` uses the hold up. */
+  create(hold: CreateHold, options?: CreateOptions): Promise<Hold>;
+  /** @throws {BookingsApiError} with ERR00404 when the hold has expired or was used */
+  get(id: string, options?: RequestOptions): Promise<Hold>;
+  /** The seconds count from now. */
+  extend(id: string, body: ExtendHold, options?: RequestOptions): Promise<Hold>;
+  delete(id: string, options?: RequestOptions): Promise<void>;
+}
+
+export const createHolds = (send: Send): Holds => ({
+  create: async (body, options) => (await send('createHold', { body, ...options })).data,
+  get: async (id, options) => (await send('getHold', { path: { id }, ...options })).data,
+  extend: async (id, body, options) => (await send('extendHold', { path: { id }, body, ...options })).data,
+  delete: async (id, options) => {
+    await send('deleteHold', { path: { id }, ...options });
+  },
+});
+
+export interface Closures {
+  /** Closes some bays of a facility (`bayIds`), or all bays of a location (`locationId`). */
+  create(closure: ClosureBody, options?: CreateOptions): Promise<Versioned<Closure>>;
+  /** By `startDate`, then `id`. */
+  list(query?: ClosureQuery, options?: RequestOptions): PagedList<ClosureList>;
+  get(id: string, options?: RequestOptions): Promise<Versioned<Closure>>;
+  /** Sets all fields. A field that is left out is cleared. */
+  update(id: string, closure: ClosureBody, options?: ChangeOptions): Promise<Versioned<Closure>>;
+  delete(id: string, options?: ChangeOptions): Promise<void>;
+}
+
+export const createClosures = (send: Send): Closures => ({
+  create: async (body, options) => versioned(await send('createClosure', { body, ...options })),
+  list: (query = {}, options) => pagedList(send, 'listClosures', { query, ...options }),
+  get: async (id, options) => versioned(await send('getClosure', { path: { id }, ...options })),
+  update: async (id, body, options = {}) =>
+    versioned(await send('updateClosure', { path: { id }, body, ...conditional(options) })),
+  delete: async (id, options = {}) => {
+    await send('deleteClosure', { path: { id }, ...conditional(options) });
+  },
+});

@@ -1,0 +1,50 @@
+// Locations with their opening hours, and bays with their upcoming bookings.
+import type { RequestOptions, Send } from '../operations.ts';
+import { type PagedList, pagedList } from '../paged-list.ts';
+import type {
+  BayQuery,
+  BookingBayList,
+  BookingList,
+  BookingLocation,
+  BookingLocationList,
+  LocationQuery,
+  OpeningHours,
+  SetOpeningHours,
+  UpcomingBookingsQuery,
+} from '../schemas.ts';
+import { type ChangeOptions, conditional, type Versioned, versioned } from '../versions.ts';
+
+export interface Locations {
+  /** By `name`. */
+  list(query?: LocationQuery, options?: RequestOptions): PagedList<BookingLocationList>;
+  get(id: string, options?: RequestOptions): Promise<BookingLocation>;
+  getOpeningHours(id: string, options?: RequestOptions): Promise<Versioned<OpeningHours>>;
+  /** Replaces the weekly hours and the exceptions. */
+  setOpeningHours(id: string, hours: SetOpeningHours, options?: ChangeOptions): Promise<Versioned<OpeningHours>>;
+  /** The location is then always open. */
+  deleteOpeningHours(id: string, options?: ChangeOptions): Promise<void>;
+}
+
+export const createLocations = (send: Send): Locations => ({
+  list: (query = {}, options) => pagedList(send, 'listBookingLocations', { query, ...options }),
+  get: async (id, options) => (await send('getBookingLocation', { path: { id }, ...options })).data,
+  getOpeningHours: async (id, options) => versioned(await send('getOpeningHours', { path: { id }, ...options })),
+  setOpeningHours: async (id, body, options = {}) =>
+    versioned(await send('setOpeningHours', { path: { id }, body, ...conditional(options) })),
+  deleteOpeningHours: async (id, options = {}) => {
+    await send('deleteOpeningHours', { path: { id }, ...conditional(options) });
+  },
+});
+
+export interface Bays {
+  /** The bays of a location, or of all facilities of the token, by `name`. */
+  list(query?: BayQuery, options?: RequestOptions): PagedList<BookingBayList>;
+  /** The bookings of a bay that are in progress or in the future. */
+  upcomingBookings(id: string, query?: UpcomingBookingsQuery, options?: RequestOptions): PagedList<BookingList>;
+}
+
+export const createBays = (send: Send): Bays => ({
+  list: (query = {}, options) => pagedList(send, 'listBookingBays', { query, ...options }),
+  upcomingBookings: (id, query = {}, options) =>
+    pagedList(send, 'listUpcomingBookings', { path: { id }, query, ...options }),
+});

@@ -1,0 +1,106 @@
+// Requests access tokens with the client credentials grant (RFC 6749, section 4.4), with a client secret or a signed
+// assertion (RFC 7523), and bound to a key on request (DPoP, RFC 9449).
+import * as oauth from 'oauth4webapi';
+import { BookingsConnectionError, BookingsTokenError } from '../errors.ts';
+import type { ClientCredentials } from '../options.ts';
+import { withTimeout } from '../timeout.ts';
+import { importPrivateKey } from './private-key.ts';
+import type { AccessToken } from './token-source.ts';
+
+export interface TokenRequestOptions {
+  readonly baseUrl: URL;
+  readonly fetch: typeof globalThis.fetch;
+  readonly timeoutMs: number;
+  readonly dpop: oauth.DPoPHandle | undefined;
+  readonly allowInsecureHttp: boolean;
+}
+
+interface AuthorizationServer {
+  readonly metadata: oauth.AuthorizationServer;
+  readonly scope: string;
+}
+
+/** Returns a function that requests a token. Its errors are BookingsTokenErrors. */
+export function createTokenRequest(
+  credentials: ClientCredentials,
+  { baseUrl, fetch, timeoutMs, dpop, allowInsecureHttp }: TokenRequestOptions,
+): () => Promise<AccessToken> {
+  const client: oauth.Client = { client_id: credentials.clientId };
+  const connect = (url: string, init: object) =>
+    fetch(url, init).catch((cause) => {
+      throw new BookingsConnectionError('The authorization server could not be reached', { cause });
+    });
+  let authorizationServer: AuthorizationServer | undefined;
+  let clientAuthentication: oauth.ClientAuth | undefined;
+
+  /** Fetches the metadata of the API (RFC 9728), if needed, and of its authorization server (RFC 8414). */
+  async function discover(options: oauth.HttpRequestOptions<'GET'>): Promise<AuthorizationServer> {
+    let { issuer, scope } = credentials;
+    if (!issuer || !scope) {
+      const response = await oauth.resourceDiscoveryRequest(baseUrl, options);
+      const api = await oauth.processResourceDiscoveryResponse(baseUrl, response);
+      issuer ??= api.authorization_servers?.[0];
+      scope ??= api.scopes_supported?.join(' ');
+    }
+    if (!issuer || !scope) throw new Error(`${baseUrl} names no issuer or no scope: set auth.issuer and auth.scope`);
+    const url = new URL(issuer);
+    const response = await oauth.discoveryRequest(url, { ...options, algorithm: 'oauth2' });
+    return { metadata: await oauth.processDiscoveryResponse(url, response), scope };
+  }
+
+  async function request(signal: AbortSignal): Promise<AccessToken> {
+    // oauth4webapi marks this option as deprecated so that its use attracts attention. createBookingsClient allows
+    // http only for this machine, unless the caller allows it.
+    const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: allowInsecureHttp, signal };
+    authorizationServer ??= await discover(options);
+    clientAuthentication ??= await createClientAuthentication(credentials);
+    const { metadata, scope } = authorizationServer;
+    const facilities = (credentials.facilities ?? []).map((id): [string, string] => ['facility', id]);
+    const requestOnce = async () =>
+      oauth.processClientCredentialsResponse(
+        metadata,
+        client,
+        await oauth.clientCredentialsGrantRequest(
+          metadata,
+          client,
+          clientAuthentication as oauth.ClientAuth,
+          [['scope', scope], ...facilities],
+          { ...options, ...(dpop && { DPoP: dpop }) },
+        ),
+      );
+    const token = await requestOnce().catch((error) => {
+      // The authorization server wants its nonce in the proof. The DPoP handle has stored it.
+      if (oauth.isDPoPNonceError(error)) return requestOnce();
+      throw error;
+    });
+    const lifetimeMs = (token.expires_in ?? 300) * 1_000;
+    return { value: token.access_token, lifetimeMs, expiresAt: Date.now() + lifetimeMs };
+  }
+
+  return () => withTimeout(timeoutMs, undefined, request).catch((error) => Promise.reject(tokenError(error)));
+}
+
+async function createClientAuthentication(credentials: ClientCredentials): Promise<oauth.ClientAuth> {
+  const { clientSecret, privateKey, privateKeyId } = credentials;
+  if (privateKey) return oauth.PrivateKeyJwt(await importPrivateKey(privateKey, privateKeyId));
+  if (clientSecret) return oauth.ClientSecretBasic(clientSecret);
+  throw new TypeError('auth needs clientSecret or privateKey');
+}
+
+function tokenError(cause: unknown): BookingsTokenError {
+  if (cause instanceof oauth.ResponseBodyError) {
+    const { error, error_description: description, response } = cause;
+    return new BookingsTokenError(`${error}: ${description ?? 'no description'}`, { cause, error, response });
+  }
+  if (cause instanceof oauth.WWWAuthenticateChallengeError) {
+    const error = cause.cause[0]?.parameters.error;
+    return new BookingsTokenError(`The client credentials were refused: ${error}`, {
+      cause,
+      error,
+      response: cause.response,
+    });
+  }
+  const response = cause instanceof Error && cause.cause instanceof Response ? cause.cause : undefined;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new BookingsTokenError(`No access token: ${message}`, { cause, response });
+}
