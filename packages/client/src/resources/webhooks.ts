@@ -11,19 +11,19 @@ import type {
   WebhookList,
   WebhookWithSecret,
 } from '../schemas.ts';
-import type { CreateOptions } from '../versions.ts';
+import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from '../versions.ts';
 
 export interface Webhooks {
   /** Returns the `secret` that verifies deliveries. No other call but rotateSecret returns a secret. */
-  create(webhook: CreateWebhook, options?: CreateOptions): Promise<WebhookWithSecret>;
+  create(webhook: CreateWebhook, options?: CreateOptions): Promise<Versioned<WebhookWithSecret>>;
   /** Oldest first. */
   list(query?: { page?: number; pageSize?: number }, options?: RequestOptions): PagedList<WebhookList>;
-  get(id: string, options?: RequestOptions): Promise<Webhook>;
+  get(id: string, options?: RequestOptions): Promise<Versioned<Webhook>>;
   /** Fields that are left out do not change. */
-  update(id: string, webhook: UpdateWebhook, options?: RequestOptions): Promise<Webhook>;
-  delete(id: string, options?: RequestOptions): Promise<void>;
+  update(id: string, webhook: UpdateWebhook, options?: ChangeOptions): Promise<Versioned<Webhook>>;
+  delete(id: string, options?: ChangeOptions): Promise<void>;
   /** Replaces the secret. The old one also signs for 24 hours. */
-  rotateSecret(id: string, options?: RequestOptions): Promise<WebhookWithSecret>;
+  rotateSecret(id: string, options?: RequestOptions): Promise<Versioned<WebhookWithSecret>>;
   /** Lets the service send a `webhook.ping`. */
   ping(id: string, options?: RequestOptions): Promise<void>;
   /** Lets the service send the changes after a change number again. */
@@ -33,14 +33,15 @@ export interface Webhooks {
 }
 
 export const createWebhooks = (send: Send): Webhooks => ({
-  create: async (body, options) => (await send('createWebhook', { body, ...options })).data,
+  create: async (body, options) => versioned(await send('createWebhook', { body, ...options })),
   list: (query = {}, options) => pagedList(send, 'listWebhooks', { query, ...options }),
-  get: async (id, options) => (await send('getWebhook', { path: { id }, ...options })).data,
-  update: async (id, body, options) => (await send('updateWebhook', { path: { id }, body, ...options })).data,
-  delete: async (id, options) => {
-    await send('deleteWebhook', { path: { id }, ...options });
+  get: async (id, options) => versioned(await send('getWebhook', { path: { id }, ...options })),
+  update: async (id, body, options = {}) =>
+    versioned(await send('updateWebhook', { path: { id }, body, ...conditional(options) })),
+  delete: async (id, options = {}) => {
+    await send('deleteWebhook', { path: { id }, ...conditional(options) });
   },
-  rotateSecret: async (id, options) => (await send('rotateWebhookSecret', { path: { id }, ...options })).data,
+  rotateSecret: async (id, options) => versioned(await send('rotateWebhookSecret', { path: { id }, ...options })),
   ping: async (id, options) => {
     await send('pingWebhook', { path: { id }, ...options });
   },
