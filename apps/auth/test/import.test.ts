@@ -3,9 +3,10 @@
 import { ImportError } from '@bay-booking/common/import-document';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { type ImportDocument, readImportDocument } from '../src/import/document.ts';
+import { type ImportDocument, importSchema, readImportDocument } from '../src/import/document.ts';
 import { importDocument } from '../src/import/importer.ts';
 import { createClientValidator } from '../src/oidc/client-validation.ts';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
@@ -436,4 +437,20 @@ describe('an import inserts or updates by id', () => {
 
 const accountOf = (id: string, password: string): ImportDocument => ({
   accounts: [{ id, username: id, password, kind: 'user', roles: ['player'] }],
+});
+
+test('docs/import.md lists every field of the file', async () => {
+  const { 'a client': ofClient = [], ...documented } = documentedFields('Auth');
+  const { facilities, accounts, clients } = importSchema.properties;
+  expect(documented).toEqual({
+    'the file': fieldsOf(importSchema),
+    'a facility': fieldsOf(facilities.items),
+    'an account': fieldsOf(accounts.items),
+    'a membership': fieldsOf(accounts.items.properties.memberships.items),
+  });
+  expect(ofClient).toEqual(expect.arrayContaining([...fieldsOf(clients.items)]));
+  const metadata = ofClient.filter((field) => !fieldsOf(clients.items).includes(field));
+  const validator = await createClientValidator({ issuer: server.origin, development: true, allowNetworks: [] });
+  expect(metadata.length).toBeGreaterThan(15);
+  expect(validator.findUnknown(metadata)).toEqual([]);
 });

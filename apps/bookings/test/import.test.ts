@@ -6,8 +6,9 @@ import { ImportError } from '@bay-booking/common/import-document';
 import { query } from '@bay-booking/service/database/database';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
-import { readImport } from '../src/places/import-document.ts';
+import { importSchema, readImport } from '../src/places/import-document.ts';
 import { importPlaces } from '../src/places/import-store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { places } from './support/places.ts';
@@ -308,4 +309,16 @@ test('openingHours of a location are imported, and stay as they are if they are 
       }),
     ),
   ).toThrow('/facilities/0/locations/0/openingHours/weekly/monday/0/opens');
+});
+
+test('docs/import.md lists every field of the file', () => {
+  const facility = importSchema.properties.facilities.items;
+  const location = facility.properties.locations.items;
+  expect(documentedFields('Bookings')).toEqual({
+    'the file': fieldsOf(importSchema),
+    'a facility': fieldsOf(facility),
+    'a location': fieldsOf(location),
+    'the opening hours': fieldsOf(location.properties.openingHours),
+    'a bay': fieldsOf(location.properties.bays.items),
+  });
 });

@@ -1,7 +1,9 @@
 // Tests that webhooks deliver events, and what happens if a receiver fails (docs/behaviour.md, "Webhooks").
 import { setImmediate } from 'node:timers/promises';
 import { query } from '@bay-booking/service/database/database';
+import { read } from '@bay-booking/testkit/repository';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
@@ -293,4 +295,26 @@ test('each event is delivered once by two instances', async () => {
     ({ body }) => body.total === before + bookings.length,
   );
   expect(receiver.events).toHaveLength(bookings.length);
+});
+
+test('the receiver of docs/api.md verifies every event and stores the latest state, in any order', async () => {
+  const [, code = ''] = /```js\n(function receiveEvent[\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
+  const receiveEvent = new Function('Webhook', `${code}return receiveEvent;`)(Webhook);
+  const { path, secret } = await registerReceiver();
+  await ping(path);
+  await receiver.received(1);
+  const kept = await book();
+  await receiver.received(2);
+  const deleted = await book();
+  await receiver.received(3);
+  await system.call('DELETE', `/api/bookings/${deleted.id}`);
+  const events = await receiver.received(4);
+  const store = new Map<string, { booking?: { id: string } }>();
+  for (const { body, headers } of [...events, ...events.toReversed()]) receiveEvent(body, headers, secret, store);
+  expect([...store].map(([key, { booking }]) => [key, booking?.id])).toEqual([
+    [`fac-north ${kept.id}`, kept.id],
+    [`fac-north ${deleted.id}`, undefined],
+  ]);
+  const otherSecret = `whsec_${Buffer.alloc(32).toString('base64')}`;
+  expect(() => receiveEvent(events[0]?.body, events[0]?.headers, otherSecret, store)).toThrow();
 });

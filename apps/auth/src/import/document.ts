@@ -8,7 +8,8 @@ const username = { ...line, pattern: '^(?!\\s)[^\\u0000-\\u001f\\u007f]*(?<!\\s)
 /** RFC 6749 appendix A.1 and A.2, without spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
 
-const schema = {
+/** docs/import.md describes every field; a test compares them. */
+export const importSchema = {
   type: 'object',
   additionalProperties: false,
   properties: {
@@ -70,13 +71,13 @@ const schema = {
   },
 } as const;
 
-export type ImportDocument = FromSchema<typeof schema>;
+export type ImportDocument = FromSchema<typeof importSchema>;
 export type ImportedFacility = NonNullable<ImportDocument['facilities']>[number];
 export type ImportedAccount = NonNullable<ImportDocument['accounts']>[number];
 export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
 
 /** @throws {ImportError} with every error that can be found without the database */
-export const readImportDocument = createImportReader<ImportDocument>(schema, (root) => {
+export const readImportDocument = createImportReader<ImportDocument>(importSchema, (root) => {
   const accounts = elementsOf(root, 'accounts');
   return [
     ...findDuplicates(elementsOf(root, 'facilities'), 'id'),

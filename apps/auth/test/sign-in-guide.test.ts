@@ -1,0 +1,111 @@
+// Runs the code blocks of docs/sign-in.md. Only the addresses differ.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { read, root, shellBlocks } from '@bay-booking/testkit/repository';
+import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { player } from './flows.ts';
+
+const guide = read('docs/sign-in.md');
+const allow = { name: 'decision', value: 'allow' };
+
+let social: SocialProviders;
+let server: AuthServer;
+beforeAll(async () => {
+  social = await startSocialProviders();
+  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
+  writeFileSync(file, JSON.stringify(social.settings));
+  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
+});
+afterAll(async () => {
+  await server.close();
+  await social.stop();
+});
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** Runs the website of the guide. Its client has short access tokens, so that it refreshes them. */
+async function startWebsite() {
+  const port = await freePort();
+  const site = `http://localhost:${port}`;
+  await server.load({
+    clients: [
+      {
+        client_id: 'demo-web',
+        client_secret: 'demo-web-secret',
+        redirect_uris: [`${site}/callback`],
+        post_logout_redirect_uris: [`${site}/signed-out`],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        scope: scopes.all.join(' '),
+        access_token_ttl: 60,
+      },
+    ],
+  });
+  const [, code = ''] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
+  const program = code
+    .replaceAll('http://localhost:4000', server.origin)
+    .replaceAll('4010', String(port))
+    .replace('expiresIn() < 30', 'expiresIn() < 90');
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, stdio: 'inherit' });
+  await eventually(() => fetch(site).catch(() => undefined));
+  return { site, stop: () => child.kill() };
+}
+
+test('the website signs a user in with code and PKCE, refreshes the token, and signs the user out', async () => {
+  const { site, stop } = await startWebsite();
+  try {
+    const browser = openFormBrowser([server.origin, site]);
+    expect((await browser.open(site)).html).toBe('Nobody is signed in.');
+    const consent = await browser.send(await browser.open(`${site}/sign-in`), player);
+    expect((await browser.send(consent, {}, allow)).html).toBe('Hello Pat Player');
+    expect((await browser.open(site)).html).toBe('Hello Pat Player');
+    const metrics = await (await fetch(`${server.origin}/metrics`)).text();
+    expect(metrics).toMatch(/auth_tokens_total\{[^}]*grant_type="refresh_token"[^}]*outcome="issued"[^}]*\} 2/);
+
+    const question = await browser.open(`${site}/sign-out`);
+    const signedOut: Page = await browser.send(question, {}, 'Sign out');
+    expect(signedOut.url.href).toBe(`${site}/signed-out`);
+    expect(signedOut.html).toBe('Nobody is signed in.');
+    expect((await browser.open(`${site}/sign-in`)).title).toMatch(/^Sign in/);
+  } finally {
+    stop();
+  }
+});
+
+test('the website says when the user cancels', async () => {
+  const { site, stop } = await startWebsite();
+  try {
+    const browser = openFormBrowser([server.origin, site]);
+    const cancelled = await browser.send(await browser.open(`${site}/sign-in`), {}, 'Cancel');
+    expect([cancelled.status, cancelled.html]).toEqual([400, 'Sign-in failed: access_denied']);
+  } finally {
+    stop();
+  }
+});
+
+test('the commands show the claims of a player’s token, and exchange a native token of a provider', async () => {
+  const script = shellBlocks(guide).join('\necho ------\n').replaceAll('http://localhost:4000', server.origin);
+  const { stdout } = await promisify(execFile)('sh', ['-e', '-c', script], { timeout: 30_000 });
+  const [claims = '', tokens = ''] = stdout.split('------\n');
+  expect(JSON.parse(claims)).toMatchObject({ sub: 'acc-player', scope: scopes.bookings, facilities: [] });
+  expect(JSON.parse(tokens)).toMatchObject({
+    access_token: expect.any(String),
+    refresh_token: expect.any(String),
+    scope: `offline_access ${scopes.play}`,
+  });
+});

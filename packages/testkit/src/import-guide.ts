@@ -1,0 +1,27 @@
+// Reads the tables of docs/import.md, so that tests can compare them with the JSON Schemas of the import files.
+import { read } from './repository.ts';
+
+/** The names of the fields in alphabetical order. A mandatory field ends with `*`. */
+export type Fields = readonly string[];
+
+/** The documented fields of each object of an import file, such as `the file` or `a facility`. */
+export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<string, Fields>> {
+  const section =
+    read('docs/import.md')
+      .split(/^## /m)
+      .find((text) => text.startsWith(`${service}\n`)) ?? '';
+  const tables = section.matchAll(/^\| field of ([\w ]+) \|.*\n((?:\|.*\n)+)/gm);
+  return Object.fromEntries(
+    Array.from(tables, ([, object, rows = '']) => [
+      object,
+      [...rows.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell = '']) => namesIn(cell)).toSorted(),
+    ]),
+  );
+}
+
+export const fieldsOf = (schema: { readonly properties: object; readonly required?: readonly string[] }): Fields =>
+  Object.keys(schema.properties)
+    .map((name) => (schema.required?.includes(name) ? `${name}*` : name))
+    .toSorted();
+
+const namesIn = (cell: string): Fields => [...cell.matchAll(/`(\w+)`(\*?)/g)].map(([, name, star]) => `${name}${star}`);
