@@ -19,6 +19,7 @@ import {
   trustProxy,
   url,
 } from '@bay-booking/service/config';
+import { defaultMaxConnections } from '@bay-booking/service/http/server';
 import {
   developmentSecretErrors,
   isLoopback,
@@ -98,6 +99,7 @@ const fields = {
   ),
   lockoutSeconds: optional('LOCKOUT_SECONDS', integer(1, 24 * 3600), defaultSignInLimits.lockout),
   lockoutSlowDown: optional('LOCKOUT_SLOW_DOWN_MS', integer(0, 2_000), defaultSignInLimits.slowDown),
+  maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
   outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),

@@ -177,20 +177,21 @@ describe('introspection', () => {
     }
   });
 
-  test('a back end may introspect the tokens of other clients, a personal access token may not', async () => {
+  test('a standard client can introspect any access token, but only its own refresh tokens', async () => {
     const backEnd = { client_id: 'back-end', client_secret: 'back-end-secret', grant_types: [] };
     await server.load({ clients: [backEnd] });
+    const byBackEnd = basic('back-end', 'back-end-secret');
+    const byPersonalAccessToken = basic('demo-pat-north', 'demo-pat-north-secret');
+    const inactive = { status: 200, active: false };
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
-    for (const token of [jwt, refresh]) {
-      expect(await introspect(token, basic('back-end', 'back-end-secret'))).toMatchObject({
-        active: true,
-        client_id: 'demo-web',
-      });
-      expect(await introspect(token, basic('demo-pat-north', 'demo-pat-north-secret'))).toEqual({
-        status: 200,
-        active: false,
-      });
+    const { access_token: opaque } = await tokensFor('openid');
+    for (const token of [jwt, opaque]) {
+      expect(await introspect(token, byBackEnd)).toMatchObject({ active: true, client_id: 'demo-web' });
+      expect(await introspect(token, byPersonalAccessToken)).toEqual(inactive);
     }
+    expect(await introspect(refresh, byBackEnd)).toEqual(inactive);
+    expect(await introspect(refresh, byPersonalAccessToken)).toEqual(inactive);
+    expect(await introspect(refresh)).toMatchObject({ active: true });
   });
 
   test('requires client authentication', async () => {

@@ -16,6 +16,7 @@ import {
   text,
   trustProxy,
 } from '@bay-booking/service/config';
+import { defaultMaxConnections } from '@bay-booking/service/http/server';
 import { createNetworkCheck } from '@bay-booking/service/outbound/addresses';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
@@ -55,6 +56,7 @@ const fields = {
   maxBookingHours: optional('MAX_BOOKING_HOURS', integer(0, 1_000_000), 0),
   maxDaysAhead: optional('MAX_DAYS_AHEAD', integer(0, 1_000_000), 0),
   holdsPerClient: optional('HOLDS_PER_CLIENT', integer(0, 10_000), 50),
+  maxConnections: optional('MAX_CONNECTIONS', integer(1, 1_000_000), defaultMaxConnections),
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   databasePrepared: optional('DB_PREPARED', flag, true),
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),

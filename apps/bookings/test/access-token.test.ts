@@ -1,6 +1,6 @@
 // Tests access tokens, scopes and Bearer challenges (specification, "Tokens" and "Scopes"; RFC 6750; RFC 9068).
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { errorCodes } from './support/booking-requests.ts';
 import {
   baseUrl,
@@ -214,6 +214,25 @@ describe('the authorization server', () => {
     const newToken = await system.token(['fac-north']);
     const rotatedAt = performance.now();
     while ((await statusOf(newToken)) !== 200) expect(performance.now() - rotatedAt).toBeLessThan(interval + 2_000);
+  });
+
+  test('removes a signing key: it is refused within a minute, without any request', async () => {
+    const { jwksCache } = await createExtraSystem({ sharing: system });
+    // Only setTimeout is replaced, so that a minute passes at once.
+    jest.useFakeTimers({
+      doNotFake: ['Date', 'performance', 'nextTick', 'queueMicrotask', 'setImmediate', 'setInterval', 'hrtime'],
+    });
+    try {
+      jwksCache.start();
+      const kid = await system.issuer.rotate();
+      while (!jwksCache.has(kid)) await new Promise(setImmediate);
+      await system.issuer.rotate({ retire: true });
+      // The rest of the minute is for auth (2 s), caches between the services (15 s) and the fetch (4 s).
+      jest.advanceTimersByTime(60_000 - 2_000 - 15_000 - 4_000);
+      while (jwksCache.has(kid)) await new Promise(setImmediate);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   test.each(['down', '500', 'garbage'] as const)(

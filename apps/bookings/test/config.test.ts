@@ -26,6 +26,7 @@ test('three variables are mandatory, and the others have defaults', () => {
     maxBookingHours: 0,
     maxDaysAhead: 0,
     holdsPerClient: 50,
+    maxConnections: 5_000,
     databasePoolMax: 10,
     databasePrepared: true,
     changeRetentionDays: 30,

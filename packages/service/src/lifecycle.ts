@@ -46,10 +46,22 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
     process.channel.unref();
   }
   for (const { name, ...options } of listeners) {
-    const server = await startHttpServer(options);
+    const onRefusedConnection = oncePerMinute(() =>
+      logger.warn({ listener: name, limit: options.maxConnections }, 'too many connections, refusing new ones'),
+    );
+    const server = await startHttpServer({ onRefusedConnection, ...options });
     servers.push(server);
     logger.info({ port: server.port, listener: name }, 'listening');
   }
+}
+
+function oncePerMinute(work: () => void): () => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (performance.now() - last < 60_000) return;
+    last = performance.now();
+    work();
+  };
 }
 
 /** Runs `main`. If it throws, prints one line and exits with code 1. */

@@ -176,7 +176,11 @@ function createConfiguration(
       ...features,
       dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(keys) },
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
-      introspection: { enabled: true, allowedPolicy: (_ctx, client, token) => mayInspect(client, token.clientId) },
+      introspection: {
+        enabled: true,
+        allowedPolicy: (_ctx, client, token) =>
+          mayInspect(client, token.clientId, token.kind === 'RefreshToken' ? 'refresh token' : 'access token'),
+      },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
       userinfo: { enabled: true },
       rpInitiatedLogout: {

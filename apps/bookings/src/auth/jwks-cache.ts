@@ -40,6 +40,11 @@ export interface JwksCacheOptions {
   readonly unknownKidInterval?: number;
 }
 
+/**
+ * A key that was removed at auth must be refused within a minute. Auth notices the removal after 2 s, caches between
+ * the services may keep the JWKS for 15 s, and a random part of 20 % separates the fetches of several instances.
+ */
+const defaultRefreshInterval = 30_000;
 const maxUnknownKidBurst = 5;
 const minRetryDelay = 500;
 const maxRetryDelay = 30_000;
@@ -52,7 +57,7 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
     jwksUri,
     onFetchError,
     timeout = 4_000,
-    refreshInterval = 300_000,
+    refreshInterval = defaultRefreshInterval,
     unknownKidInterval = 5_000,
   } = options;
   let keys: VerificationKeys = new Map();

@@ -11,13 +11,15 @@ export interface ServiceListenersOptions extends Pick<Listener, 'name' | 'respon
     readonly port: number;
     readonly metricsPort: number | undefined;
     readonly host: string | undefined;
+    readonly maxConnections: number;
   };
 }
 
 export function serviceListeners(options: ServiceListenersOptions): readonly Listener[] {
   const { name, app, respondToMalformed, metrics } = options;
-  const { port, metricsPort, host } = options.config;
-  const listener = { name, handler: app, port, host, respondToMalformed, messageClasses: messageClassesOf(app) };
+  const { port, metricsPort, host, maxConnections } = options.config;
+  const messageClasses = messageClassesOf(app);
+  const listener = { name, handler: app, port, host, maxConnections, respondToMalformed, messageClasses };
   if (metricsPort === undefined) return [listener];
   return [listener, { name: 'metrics', handler: createMetricsApp(metrics), port: metricsPort, host }];
 }

@@ -1,5 +1,6 @@
-// Runs an HTTP server that finishes its requests before it closes, and that responds to malformed requests.
-import { createServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
+// Runs an HTTP server that finishes its requests before it closes, responds to malformed requests, and limits what
+// clients can occupy (docs/behaviour.md, "Rate limits").
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import {
   hasHost,
@@ -7,12 +8,20 @@ import {
   malformedRequestStatus,
   sendMalformedResponse,
 } from './malformed-request.ts';
+import { createRequestQueue } from './request-queue.ts';
 
 /** How long `drain` waits for the responses, in ms. */
 export const drainTimeout = 30_000;
 /** How long `drain` waits for the first byte of a connection that has not sent anything, in ms. */
 const firstByteTimeout = 1_000;
 const closeIdleInterval = 50;
+/**
+ * A connection with an unfinished request is closed when no byte has passed in either direction for this time, in ms:
+ * the client does not read the response, or does not send the request. Longer than the change feed waits (25 s).
+ */
+const defaultInactivityTimeout = 40_000;
+/** An idle connection occupies about 10 kB. */
+export const defaultMaxConnections = 5_000;
 
 /** The classes of the `request` and `response` objects that a handler gets. */
 export type MessageClasses = Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>;
@@ -26,6 +35,12 @@ export interface HttpServerOptions {
   /** Builds the responses to malformed requests. Without it, Node sends only a status line. */
   readonly respondToMalformed?: MalformedRequestResponder | undefined;
   readonly messageClasses?: MessageClasses | undefined;
+  /** More connections are closed without a response. */
+  readonly maxConnections?: number | undefined;
+  /** In ms. */
+  readonly inactivityTimeout?: number | undefined;
+  /** Called for every connection above `maxConnections`. */
+  readonly onRefusedConnection?: () => void;
 }
 
 export interface HttpServer {
@@ -40,37 +55,33 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const server = createServer({
     requestTimeout: 30_000,
     headersTimeout: 15_000,
+    connectionsCheckingInterval: 5_000,
     keepAliveTimeout: 65_000,
     maxHeaderSize: 131_072,
     // Node's own check of the Host header responds without a body.
     requireHostHeader: !respondToMalformed,
     ...messageClasses,
   });
-  /**
-   * The open connections, each with the responses to its pipelined requests, of which the first one is being sent.
-   * Arrays, because V8's old tables of a Set that changes for every request keep finished requests in memory (p99 of
-   * a small GET: 17 instead of 2.5 ms).
-   */
-  const connections = new Map<Socket, ServerResponse[]>();
+  server.maxConnections = options.maxConnections ?? defaultMaxConnections;
+  server.timeout = options.inactivityTimeout ?? defaultInactivityTimeout;
+  if (options.onRefusedConnection) server.on('drop', options.onRefusedConnection);
   let isDraining = false;
-  server.on('connection', (socket) => {
-    connections.set(socket, []);
-    socket.once('close', () => connections.delete(socket));
-  });
-  server.on('request', (request, response) => {
-    const { socket } = request;
+  const queue = createRequestQueue((request, response) => {
     if (isDraining) response.setHeader('Connection', 'close');
-    const responses = connections.get(socket);
-    responses?.push(response);
-    response.on('close', () => responses?.splice(responses.indexOf(response), 1));
-    if (respondToMalformed && !hasHost(request)) sendMalformedResponse(socket, 400, respondToMalformed);
+    if (respondToMalformed && !hasHost(request)) sendMalformedResponse(request.socket, 400, respondToMalformed);
     else handler(request, response);
   });
+  server.on('connection', queue.add);
+  server.on('request', queue.receive);
   // A server may ignore an expectation that it does not support (RFC 9110, section 10.1.1).
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   if (respondToMalformed) {
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
-      if (connections.get(socket)?.[0]?.headersSent || error.code === 'ECONNRESET') socket.destroy();
+      const [response, ...later] = queue.responsesOf(socket);
+      if (response?.headersSent || later.length > 0 || error.code === 'ECONNRESET') socket.destroy();
+      // The previous request is complete, so the error is in the next one. Its sender must get the response to the
+      // previous one, and not this error in its place.
+      else if (response?.req.complete) response.setHeader('Connection', 'close');
       else sendMalformedResponse(socket, malformedRequestStatus(error.code), respondToMalformed);
     });
   }
@@ -85,12 +96,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const drain = (): Promise<void> =>
     new Promise((resolve) => {
       isDraining = true;
-      for (const response of [...connections.values()].flat())
-        if (!response.headersSent) response.setHeader('Connection', 'close');
+      for (const socket of queue.sockets())
+        for (const response of queue.responsesOf(socket))
+          if (!response.headersSent) response.setHeader('Connection', 'close');
       // Browsers open connections in advance. Node does not count them as idle before their first request, which may
       // be on its way.
       setTimeout(() => {
-        for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
+        for (const socket of queue.sockets()) if (socket.bytesRead === 0) socket.destroy();
       }, firstByteTimeout);
       const closeIdle = setInterval(() => server.closeIdleConnections(), closeIdleInterval);
       const timeout = setTimeout(() => server.closeAllConnections(), drainTimeout);

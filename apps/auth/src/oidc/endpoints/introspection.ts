@@ -64,11 +64,16 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
 
 /**
  * Whether a client may introspect a token that `ownerId` obtained. A client may introspect its own tokens. A
- * confidential client may also introspect the tokens of other clients: it may be the back end of an application that
- * sends its token along, and it must have the token to ask (RFC 7662 section 4). A personal access token may not,
- * because it exists for bookings only.
+ * confidential client may also introspect the access tokens of other clients: it may be the back end of an application
+ * that sends its token along, and it must have the token to ask (RFC 7662 section 4). No client needs the refresh token
+ * of another one. A personal access token may not, because it exists for bookings only.
  */
-export function mayInspect(client: RegisteredClient, ownerId: string | undefined): boolean {
+export function mayInspect(
+  client: RegisteredClient,
+  ownerId: string | undefined,
+  kind: 'access token' | 'refresh token' = 'access token',
+): boolean {
   if (ownerId === client.clientId) return true;
+  if (kind === 'refresh token') return false;
   return client.clientAuthMethod !== 'none' && ownMetadataOf(client).kind === 'standard';
 }
