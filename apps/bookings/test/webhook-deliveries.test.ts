@@ -1,11 +1,11 @@
 // Tests that webhooks deliver events, and what happens if a receiver fails (docs/behaviour.md, "Webhooks").
-import { setImmediate } from 'node:timers/promises';
 import { query } from '@bay-booking/service/database/database';
 import { read } from '@bay-booking/testkit/repository';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { until } from './support/until.ts';
 import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
 
 let system: TestSystem;
@@ -48,18 +48,6 @@ const book = async (fields = {}) => (await system.call('POST', '/api/bookings', 
 const ping = (path: string) => system.call('POST', `${path}/ping`);
 const deliveriesOf = async (path: string, query = '') =>
   (await system.call('GET', `${path}/deliveries${query}`)).body.items;
-
-/** Repeats until the condition holds. The worker records a result only after the receiver has responded. */
-async function until<T>(read: () => Promise<T>, condition: (value: T) => boolean): Promise<T> {
-  const deadline = Date.now() + 8_000;
-  for (;;) {
-    const value = await read();
-    if (condition(value)) return value;
-    // Other callbacks, such as those of the receiver, run meanwhile.
-    await setImmediate();
-    if (Date.now() > deadline) throw new Error(`the condition does not hold for ${JSON.stringify(value)}`);
-  }
-}
 
 test('a ping is signed as Standard Webhooks prescribes and appears in the deliveries', async () => {
   const { path, secret } = await registerReceiver({ events: ['booking.deleted'] });

@@ -1,8 +1,9 @@
 // Sends HTTP requests to addresses that partners have chosen, and only to public addresses.
 //
-// The client resolves a name itself and connects to exactly the addresses that it has checked, so that a name whose
-// address changes between check and connection (DNS rebinding) gains nothing. It follows no redirect.
-import { lookup } from 'node:dns';
+// The client resolves a name itself, for every request, and connects to exactly the addresses that it has checked, so
+// that a name whose address changes between check and connection (DNS rebinding) gains nothing. It follows no redirect.
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -45,23 +46,16 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   const isAllowed = (address: string, protocol: string): boolean =>
     isAllowedNetwork(address) || (protocol === 'https:' && isPublicAddress(address));
 
-  /** Resolves a name to its allowed addresses, and fails if there are none. */
-  const checkedLookup =
-    (protocol: string): LookupFunction =>
-    (hostname, options, callback) => {
-      lookup(hostname, { ...options, all: true }, (error, found) => {
-        if (error) return callback(error, '');
-        const allowed = found.filter(({ address }) => isAllowed(address, protocol));
-        const [first] = allowed;
-        if (!first) return callback(new AddressNotAllowed(`${hostname} has no address that is allowed`), '');
-        if (options.all) callback(null, allowed);
-        else callback(null, first.address, first.family);
-      });
-    };
+  const resolve = createResolver();
+  /** @throws {AddressNotAllowed} if the name leads to no allowed address, or an Error if it leads nowhere */
+  const resolveAllowed = async (hostname: string, protocol: string): Promise<readonly LookupAddress[]> => {
+    const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address, protocol));
+    if (allowed.length === 0) throw new AddressNotAllowed(`${hostname} has no address that is allowed`);
+    return allowed;
+  };
 
   const settings = { keepAlive: true, maxSockets: maxConnectionsPerHost, maxFreeSockets: 2, timeout: 30_000 };
-  const agents = { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
-  const lookups = { 'http:': checkedLookup('http:'), 'https:': checkedLookup('https:') };
+  const agents = { 'http:': new HttpAgent(settings), 'https:': new HttpsAgent(settings) };
 
   /** Why the form of an address is not allowed, or undefined. Names are resolved only when a request is sent. */
   const urlError = (address: string): string | undefined => {
@@ -88,17 +82,20 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       const url = new URL(address);
       const protocol = url.protocol as 'http:' | 'https:';
       const signal = AbortSignal.timeout(request.timeout);
+      const host = hostOf(url);
+      const addresses = isIP(host) === 0 ? await untilAborted(resolveAllowed(host, protocol), signal) : undefined;
       const { promise, resolve, reject } = Promise.withResolvers<OutboundResponse>();
-      const sent = (protocol === 'https:' ? https : http).request(url, {
+      const options: CheckedRequestOptions = {
         method: request.method,
         headers: {
           ...request.headers,
           ...(request.body !== undefined && { 'Content-Length': Buffer.byteLength(request.body) }),
         },
         agent: agents[protocol],
-        lookup: lookups[protocol],
+        ...(addresses && { lookup: lookupOf(addresses), addresses: addresses.map(({ address }) => address) }),
         signal,
-      });
+      };
+      const sent = (protocol === 'https:' ? https : http).request(url, options);
       sent.once('error', reject);
       sent.once('response', (response) => {
         response.once('error', reject);
@@ -122,6 +119,59 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
  * IPv6 addresses are in brackets in a URL. The URL parser has normalised decimal, octal and hexadecimal IPv4 addresses.
  */
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+
+type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+
+/** Requests to the same name that begin at the same time share one lookup, because lookups occupy Node's few threads. */
+function createResolver(): Resolve {
+  const running = new Map<string, Promise<readonly LookupAddress[]>>();
+  return (hostname) => {
+    const found = running.get(hostname) ?? lookup(hostname, { all: true }).finally(() => running.delete(hostname));
+    running.set(hostname, found);
+    return found;
+  };
+}
+
+/** Rejects when the signal aborts before the work ends. A lookup itself cannot be aborted. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** A lookup that returns addresses that were checked before. */
+const lookupOf =
+  (addresses: readonly LookupAddress[]): LookupFunction =>
+  (_hostname, options, callback) => {
+    const [first] = addresses as readonly [LookupAddress];
+    if (options.all) callback(null, [...addresses]);
+    else callback(null, first.address, first.family);
+  };
+
+interface CheckedRequestOptions extends https.RequestOptions {
+  readonly addresses?: readonly string[];
+}
+
+/** A request reuses a connection only if the name still leads to the same addresses. */
+const connectionName = (name: string, { addresses = [] }: CheckedRequestOptions): string =>
+  [name, ...addresses.toSorted()].join(' ');
+
+class HttpAgent extends http.Agent {
+  override getName(options: CheckedRequestOptions = {}): string {
+    return connectionName(super.getName(options as http.AgentOptions), options);
+  }
+}
+
+class HttpsAgent extends https.Agent {
+  override getName(options: CheckedRequestOptions = {}): string {
+    return connectionName(super.getName(options), options);
+  }
+}
 
 /** Reads a short body to its end, so that the connection can be reused, and closes the connection for a longer one. */
 function discard(response: http.IncomingMessage): void {
