@@ -6,6 +6,7 @@ export interface ProofOptions {
   readonly method?: string;
   readonly accessToken?: string;
   readonly claims?: Readonly<Record<string, unknown>>;
+  readonly header?: Readonly<Record<string, unknown>>;
 }
 
 export type KeyClient = Awaited<ReturnType<typeof createKeyClient>>;
@@ -14,6 +15,7 @@ export async function createKeyClient(clientId: string, issuer: string, alg = 'E
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   // A copy, because the exported object has the prototype of another realm, which oidc-provider does not accept.
   const publicJwk: JWK = { ...(await exportJWK(publicKey)) };
+  const privateJwk: JWK = { ...(await exportJWK(privateKey)) };
   const now = () => Math.floor(Date.now() / 1000);
 
   const assertion = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> =>
@@ -24,6 +26,7 @@ export async function createKeyClient(clientId: string, issuer: string, alg = 'E
   return {
     clientId,
     publicJwk,
+    privateJwk,
     thumbprint: await calculateJwkThumbprint(publicJwk),
     assertion,
 
@@ -34,7 +37,7 @@ export async function createKeyClient(clientId: string, issuer: string, alg = 'E
       client_assertion: await assertion(claims),
     }),
 
-    proof: (url: string, { method = 'POST', accessToken, claims }: ProofOptions = {}): Promise<string> =>
+    proof: (url: string, { method = 'POST', accessToken, claims, header }: ProofOptions = {}): Promise<string> =>
       new SignJWT({
         jti: randomUUID(),
         htm: method,
@@ -43,7 +46,7 @@ export async function createKeyClient(clientId: string, issuer: string, alg = 'E
         ...(accessToken !== undefined && { ath: createHash('sha256').update(accessToken).digest('base64url') }),
         ...claims,
       })
-        .setProtectedHeader({ typ: 'dpop+jwt', alg, jwk: publicJwk })
+        .setProtectedHeader({ typ: 'dpop+jwt', alg, jwk: publicJwk, ...header })
         .sign(privateKey),
   };
 }

@@ -15,6 +15,7 @@ function createKey() {
   const { crv, kty, x, y } = privateKey.export({ format: 'jwk' });
   const jwk = { crv, kty, x, y };
   return {
+    privateJwk: privateKey.export({ format: 'jwk' }),
     jkt: sha256(JSON.stringify(jwk)),
     proof: (accessToken: string, claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) => {
       const iat = Math.floor(Date.now() / 1000);
@@ -48,6 +49,38 @@ test('200 for a bound token with a proof, also with a query in the request and t
   expect((await system.call('GET', `${path}?page=1`, { token: null, headers })).status).toBe(200);
 });
 
+test('200 for a proof whose htu is written differently, and for a proof with unknown members', async () => {
+  const { protocol, host } = new URL(baseUrl);
+  for (const htu of [`${baseUrl}${path}?query=1#fragment`, `${protocol.toUpperCase()}//${host.toUpperCase()}${path}`])
+    expect(await send(system, bound, key.proof(bound, { htu }))).toEqual([200, undefined]);
+  expect(await send(system, bound, key.proof(bound, { unknown: 1 }, { unknown: 1 }))).toEqual([200, undefined]);
+});
+
+test('htu is compared with the path on BASE_URL, whatever the Host header says', async () => {
+  const headers = { Host: 'else.example', Authorization: `DPoP ${bound}` };
+  const call = async (htu: string) =>
+    (await system.call('GET', path, { token: null, headers: { ...headers, DPoP: key.proof(bound, { htu }) } })).status;
+  expect(await call(baseUrl + path)).toBe(200);
+  expect(await call(`http://else.example${path}`)).toBe(401);
+});
+
+test('401 without a token names both schemes', async () => {
+  const response = await system.call('GET', path, { token: null });
+  expect([response.status, response.headers['www-authenticate']]).toEqual([
+    401,
+    expect.stringMatching(new RegExp(`^Bearer realm="[^"]+", .*, DPoP ${algorithms}$`)),
+  ]);
+});
+
+test('403 with the scheme DPoP for a bound token without the scope; as Bearer it is a 401', async () => {
+  const token = await system.token(['fac-north'], { cnf: { jkt: key.jkt }, scope: 'other' });
+  expect(await send(system, token, key.proof(token))).toEqual([
+    403,
+    expect.stringMatching(/^DPoP .*error="insufficient_scope"/),
+  ]);
+  expect(await send(system, token, undefined, 'Bearer')).toEqual([401, invalidToken]);
+});
+
 test('401 invalid_token for a bound token sent as Bearer, with or without a proof', async () => {
   expect(await send(system, bound, undefined, 'Bearer')).toEqual([401, invalidToken]);
   expect(await send(system, bound, key.proof(bound), 'Bearer')).toEqual([401, invalidToken]);
@@ -66,6 +99,15 @@ const now = () => Math.floor(Date.now() / 1000);
 test.each<[string, () => string | undefined]>([
   ['is missing', () => undefined],
   ['is not a JWT', () => 'x'],
+  ['is one of two', () => `${key.proof(bound)}, ${key.proof(bound)}`],
+  ['has no type', () => key.proof(bound, {}, { typ: undefined })],
+  ['has no algorithm', () => key.proof(bound, {}, { alg: undefined })],
+  ['has no key', () => key.proof(bound, {}, { jwk: undefined })],
+  ['contains a private key', () => key.proof(bound, {}, { jwk: key.privateJwk })],
+  ['has another signature', () => `${key.proof(bound).slice(0, -8)}AAAAAAAA`],
+  ['has no htm', () => key.proof(bound, { htm: undefined })],
+  ['has no htu', () => key.proof(bound, { htu: undefined })],
+  ['has no iat', () => key.proof(bound, { iat: undefined })],
   ['is for another method', () => key.proof(bound, { htm: 'POST' })],
   ['is for another path', () => key.proof(bound, { htu: `${baseUrl}/api/bays` })],
   ['is for another host', () => key.proof(bound, { htu: `https://else.example${path}` })],

@@ -1,0 +1,173 @@
+// Implements the client of the OpenID conformance plan "FAPI 2.0 Security Profile", from its public description, with
+// private_key_jwt and DPoP. It pushes its requests, sends an end user in a test browser through the pages, and checks
+// every response.
+import { randomBytes } from 'node:crypto';
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { expect } from '@jest/globals';
+import { createRemoteJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose';
+import { type AuthServer, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
+import { pkce, player, redirectParameters, signInAndConsent } from '../flows.ts';
+import { createKeyClient, type KeyClient } from '../key-client.ts';
+
+export const redirectUri = 'https://rp.example/fapi2';
+
+/** The variant `openid_connect` requests an id_token; the variant `plain_oauth` does not. */
+export type Variant = 'openid_connect' | 'plain_oauth';
+
+export interface Fapi2System {
+  readonly server: AuthServer;
+  readonly first: KeyClient;
+  readonly second: KeyClient;
+  /** Its assertions are signed with RS256, although its key is registered. */
+  readonly withRs256: KeyClient;
+  readonly close: () => Promise<void>;
+}
+
+export async function startFapi2System(): Promise<Fapi2System> {
+  const server = await startAuthServer();
+  const [first, second, withRs256] = await Promise.all([
+    createKeyClient('fapi2-first', server.origin),
+    createKeyClient('fapi2-second', server.origin, 'PS256'),
+    createKeyClient('fapi2-rs256', server.origin, 'RS256'),
+  ]);
+  await server.load({
+    clients: [first, second, withRs256].map(({ clientId, publicJwk }) => ({
+      client_id: clientId,
+      profile: 'fapi2',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      redirect_uris: [redirectUri],
+      jwks: { keys: [publicJwk] },
+      scope: scopes.all.join(' '),
+    })),
+  });
+  return { server, first, second, withRs256, close: server.close };
+}
+
+type Params = Readonly<Record<string, string | undefined>>;
+type Body = Record<string, unknown>;
+
+export interface Tokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly idToken: JWTPayload | undefined;
+}
+
+export type Fapi2Client = ReturnType<typeof createFapi2Client>;
+
+export const random = (bytes = 16): string => randomBytes(bytes).toString('base64url');
+const withoutUndefined = (params: Params) =>
+  Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined)) as Record<string, string>;
+
+export function createFapi2Client(system: Fapi2System, variant: Variant, own: KeyClient = system.first) {
+  const { server } = system;
+  const isOpenid = variant === 'openid_connect';
+  const tokenUrl = `${server.origin}/connect/token`;
+  const userinfoUrl = `${server.origin}/connect/userinfo`;
+  const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
+
+  /** `undefined` leaves a parameter out. */
+  const requestOf = (params: Params = {}): Record<string, string> =>
+    withoutUndefined({
+      response_type: 'code',
+      redirect_uri: redirectUri,
+      scope: `${isOpenid ? 'openid profile ' : ''}offline_access ${scopes.play}`,
+      state: random(),
+      ...(isOpenid && { nonce: random() }),
+      ...pkce.challenge,
+      ...params,
+    });
+
+  const post = async (path: string, form: Params, proof?: string): Promise<Body> =>
+    statusAndBody(await server.post(path, withoutUndefined(form), proof === undefined ? undefined : { DPoP: proof }));
+
+  /** `assertion` are claims of the client assertion. */
+  const push = async (
+    params: Params = {},
+    { proof, assertion, from = own }: { proof?: string; assertion?: Body; from?: KeyClient } = {},
+  ): Promise<Body> => post('/connect/par', { ...requestOf(params), ...(await from.authenticate(assertion)) }, proof);
+
+  const newBrowser = (): FormBrowser => openFormBrowser([server.origin]);
+  const open = (params: Record<string, string>, browser = newBrowser()): Promise<Page> =>
+    browser.open(`${server.origin}/connect/authorize?${new URLSearchParams(params)}`);
+  const openPushed = (pushed: Body, browser?: FormBrowser, more: Record<string, string> = {}): Promise<Page> =>
+    open({ client_id: own.clientId, request_uri: String(pushed.request_uri), ...more }, browser);
+
+  /** Signs in and consents. Returns the parameters at the redirect URI. */
+  const finish = async (browser: FormBrowser, page: Page): Promise<Record<string, string>> => {
+    const last = await signInAndConsent(browser, page, player);
+    expect(last.url.href.split('?')[0]).toBe(redirectUri);
+    const response = redirectParameters(last);
+    expect(response.iss).toBe(server.origin);
+    return response;
+  };
+
+  /** `outside` are parameters that are sent next to the `request_uri`. */
+  const authorize = async (
+    params: Params = {},
+    { proof, outside = {} }: { proof?: string; outside?: Record<string, string> } = {},
+  ): Promise<Record<string, string>> => {
+    const browser = newBrowser();
+    const pushed = await push(params, proof === undefined ? {} : { proof });
+    expect(pushed).toMatchObject({ status: 201, expires_in: 60 });
+    return finish(browser, await openPushed(pushed, browser, outside));
+  };
+
+  const token = async (form: Params, { key = own, from = own, assertion, proof }: TokenRequest = {}): Promise<Body> =>
+    post(
+      '/connect/token',
+      { ...form, ...(await from.authenticate(assertion)) },
+      proof === null ? undefined : (proof ?? (await key.proof(tokenUrl))),
+    );
+
+  const codeForm = (code: string | undefined): Record<string, string> => ({
+    grant_type: 'authorization_code',
+    code: String(code),
+    redirect_uri: redirectUri,
+    code_verifier: pkce.verifier,
+  });
+  const redeem = (code: string | undefined, request?: TokenRequest) => token(codeForm(code), request);
+  const refresh = (refreshToken: string, request?: TokenRequest) =>
+    token({ grant_type: 'refresh_token', refresh_token: refreshToken }, request);
+
+  /** Checks a successful token response (FAPI 2.0 Security Profile section 5.3.2). */
+  const accept = async (response: Body, { key = own, nonce }: { key?: KeyClient; nonce?: string } = {}) => {
+    expect(response).toMatchObject({ status: 200, token_type: 'DPoP', expires_in: expect.any(Number) });
+    const accessToken = String(response.access_token);
+    expect(decodeJwt(accessToken).cnf).toEqual({ jkt: key.thumbprint });
+    expect('id_token' in response).toBe(isOpenid);
+    const options = { issuer: server.origin, audience: own.clientId, algorithms: ['ES256'] };
+    const idToken = isOpenid ? (await jwtVerify(String(response.id_token), keys, options)).payload : undefined;
+    if (nonce !== undefined) expect(idToken?.nonce).toBe(nonce);
+    return { accessToken, refreshToken: String(response.refresh_token), idToken } as Tokens;
+  };
+
+  const obtainTokens = async (params: Params = {}): Promise<Tokens> =>
+    accept(await redeem((await authorize(params)).code));
+
+  /** Requests userinfo, the protected resource of this server. */
+  const userinfo = async (
+    accessToken: string,
+    { proof, scheme = 'DPoP' }: { proof?: string | null; scheme?: string } = {},
+  ): Promise<number> => {
+    const sent = proof === undefined ? await own.proof(userinfoUrl, { method: 'GET', accessToken }) : proof;
+    const headers = { Authorization: `${scheme} ${accessToken}`, ...(sent !== null && { DPoP: sent }) };
+    return (await fetch(userinfoUrl, { headers })).status;
+  };
+
+  return {
+    ...{ ...system, own, isOpenid, tokenUrl, userinfoUrl, requestOf, post, push, newBrowser, open, openPushed, finish },
+    ...{ authorize, token, codeForm, redeem, refresh, accept, obtainTokens, userinfo },
+  };
+}
+
+export interface TokenRequest {
+  /** Signs the DPoP proof. */
+  readonly key?: KeyClient;
+  /** Authenticates. */
+  readonly from?: KeyClient;
+  /** Claims of the client assertion. */
+  readonly assertion?: Body;
+  /** Null sends no proof. */
+  readonly proof?: string | null;
+}
