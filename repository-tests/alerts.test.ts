@@ -44,7 +44,7 @@ describe('alerts and dashboards', () => {
     const metrics = createMetrics('any');
     collectProcessMetrics(metrics);
     const measured = new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));
-    for (const file of ['packages/service/src/database/metrics.ts', ...findFiles('apps/*/src/metrics.ts')])
+    for (const file of ['packages/service/src/database/metrics.ts', ...findFiles('apps/*/src/**/metrics.ts')])
       for (const [, name] of read(file).matchAll(/name: '(\w+)'/g)) measured.add(name as string);
     for (const name of ['up', 'ALERTS', ...rules.map(({ record }) => record)]) measured.add(name);
 

@@ -1,5 +1,6 @@
-// Tests the profile fapi2 with two client libraries, openid-client and oauth4webapi. Each signs in with private_key_jwt,
-// a pushed request and DPoP, and books a bay with the bound token (docs/behaviour.md, "High-security clients").
+// Tests the profile fapi2 with two client libraries, openid-client and oauth4webapi. Each signs in with
+// private_key_jwt, a pushed request and DPoP, and books a bay with the bound token (docs/behaviour.md, "High-security
+// clients").
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
