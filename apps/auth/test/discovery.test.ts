@@ -2,7 +2,7 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize, authorizeUrl, webCallback } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
@@ -137,6 +137,19 @@ describe('CORS', () => {
       expect(preflight.status).toBe(204);
     },
   );
+
+  test('/connect/token allows the origin of the Bookings API for client_credentials, also for its errors', async () => {
+    const send = async (form: Record<string, string>, Origin: string) => {
+      const { status, headers } = await server.post('/connect/token', form, { Origin });
+      return [status, headers.get('access-control-allow-origin')];
+    };
+    const reference = new URL(audience).origin;
+    expect(await send(pat, reference)).toEqual([200, reference]);
+    expect(await send({ ...pat, client_secret: 'wrong' }, reference)).toEqual([401, reference]);
+    expect(await send(pat, 'https://evil.example')).toEqual([200, null]);
+    const code = { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' };
+    expect(await send(code, reference)).toEqual([400, null]);
+  });
 });
 
 describe('errors of the token endpoint follow RFC 6749', () => {

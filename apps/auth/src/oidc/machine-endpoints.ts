@@ -29,15 +29,18 @@ export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
-/** Runs after the library. */
-export function finishMachineResponse(ctx: KoaContextWithOIDC, issuer: string): void {
+/** Runs after the library. `audience` is the address of the Bookings API. */
+export function finishMachineResponse(
+  ctx: KoaContextWithOIDC,
+  { issuer, audience }: { readonly issuer: string; readonly audience: string },
+): void {
   // A token request without grant_type is an invalid_request, with or without authentication.
   const lacksGrantType = ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined;
   if (!lacksGrantType) correctFailedAuthentication(ctx);
   if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
     ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
   }
-  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOriginOfClient(ctx);
+  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, new URL(audience).origin);
 }
 
 /** Errors that the library returns as `invalid_request` although the client authentication is missing or malformed. */
@@ -56,10 +59,15 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
   ctx.body = { error: 'invalid_client', error_description };
 }
 
-function allowOriginOfClient(ctx: KoaContextWithOIDC): void {
+/**
+ * The reference of the Bookings API gets tokens with client credentials, in the browser of a reader who enters them.
+ * Other requests are allowed from the origins of the client.
+ */
+function allowOrigin(ctx: KoaContextWithOIDC, referenceOrigin: string): void {
   const origin = ctx.get('Origin');
   const client = ctx.oidc?.client;
-  if (origin && client && webOriginsOf(client).has(origin)) {
+  const isReference = origin === referenceOrigin && ctx.oidc?.params?.grant_type === 'client_credentials';
+  if (origin && (isReference || (client && webOriginsOf(client).has(origin)))) {
     ctx.set('Access-Control-Allow-Origin', origin);
   } else {
     ctx.remove('Access-Control-Expose-Headers');

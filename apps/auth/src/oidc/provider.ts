@@ -214,9 +214,10 @@ function createConfiguration(
 
 /** Registers the middleware that runs before and after the library, outermost first. */
 function registerMiddleware(provider: Provider, dependencies: ProviderDependencies): void {
-  const { settings, scopes, concurrentUse, pages, logger } = dependencies;
+  const { settings, scopes, resource, concurrentUse, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {
     issuer: settings.issuer,
+    audience: resource.audience,
     scopes: scopes.all,
     logger,
     showNotFound: async (ctx) => {

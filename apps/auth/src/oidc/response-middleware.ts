@@ -13,6 +13,7 @@ import { discoveryPaths, methodsOf, routes } from './paths.ts';
 
 export interface ResponseMiddlewareOptions {
   readonly issuer: string;
+  readonly audience: string;
   readonly scopes: readonly string[];
   readonly logger: Logger;
   readonly showNotFound: (ctx: KoaContextWithOIDC) => Promise<void>;
@@ -23,7 +24,7 @@ const jwksMaxAge = 15;
 
 /** Must be the first middleware, so that it runs outside the library's own error handling. */
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
-  const { issuer, scopes, logger, showNotFound } = options;
+  const { scopes, logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     if (isMachineEndpoint(ctx.path)) prepareMachineRequest(ctx);
     else ctx.set(libraryDocumentHeaders);
@@ -32,7 +33,7 @@ export function registerResponseMiddleware(provider: Provider, options: Response
     } catch (error) {
       respondToError(ctx, error as Error, logger);
     }
-    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, issuer);
+    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, options);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, scopes);
