@@ -115,6 +115,7 @@ describe('the summary of npm start', () => {
       'demo-spa',
       'demo-native',
       'demo-range',
+      'demo-screen',
     ]) {
       expect(summary).toContain(text);
     }

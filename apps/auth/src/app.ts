@@ -26,6 +26,7 @@ import { claimsOf } from './oidc/claims.ts';
 import { providerMetadata } from './oidc/client-metadata.ts';
 import { createConsentGrants } from './oidc/consent-grants.ts';
 import { createBrowserCookies } from './oidc/cookies.ts';
+import { createDeviceSignIn } from './oidc/device-sign-in.ts';
 import { servePlainTokenRequests } from './oidc/endpoints/plain-client-credentials.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
 import { rewritePushedRequests } from './oidc/endpoints/pushed-authorization.ts';
@@ -43,6 +44,7 @@ import { createProviderSessions } from './oidc/sessions.ts';
 import { createAdapter } from './oidc/storage/adapter.ts';
 import { createArtifactStore } from './oidc/storage/artifacts.ts';
 import { createConcurrentUse } from './oidc/storage/concurrent-use.ts';
+import { createDeviceCodes } from './oidc/storage/device-codes.ts';
 import { createTokenLifetimes } from './oidc/token-lifetimes.ts';
 import { createPortal } from './portal/portal.ts';
 import { createKeyStore } from './signing-keys/store.ts';
@@ -82,9 +84,11 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   const longestAccessTokenTtl = () => clients.findLongestAccessTokenTtl(lifetimes.defaultAccessToken);
   const concurrentUse = createConcurrentUse();
   const artifacts = createArtifactStore({ db, concurrentUse });
+  const deviceCodes = createDeviceCodes({ db, artifacts, concurrentUse });
   const adapter = createAdapter({
     db,
     artifacts,
+    deviceCodes,
     concurrentUse,
     interactionLifetime: lifetimes.interaction,
     findClient: async (id) => {
@@ -106,6 +110,12 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     cookies: createBrowserCookies(provider, config.issuer),
     providerSessions: createProviderSessions(provider, artifacts),
     interactions: createInteractions(provider),
+    findDeviceRequest: createDeviceSignIn({
+      provider,
+      issuer: config.issuer,
+      deviceCodes,
+      lifetime: lifetimes.deviceCode,
+    }),
     grants: createConsentGrants(provider, resource),
     accountServices,
     clients,
@@ -178,7 +188,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     }),
   );
   app.use(allowEveryOrigin(publicDocumentPaths));
-  app.use(rewritePushedRequests(routes.pushed_authorization_request));
+  app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     providerManager.handle(request, response);

@@ -8,7 +8,8 @@ import { grantTypes } from './oidc/grant-types.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
-const oauthError = /^(access_denied|(invalid|unsupported|unauthorized|slow|temporarily|server|use)_[a-z_]{2,30})$/;
+const oauthError =
+  /^(access_denied|authorization_pending|expired_token|slow_down|(invalid|unsupported|unauthorized|temporarily|server|use)_[a-z_]{2,30})$/;
 
 /** Returns an error code of OAuth unchanged, and "other" for everything else. */
 export const errorLabel = (error: string): string => (oauthError.test(error) ? error : 'other');

@@ -11,6 +11,7 @@ import type { AuthConfig } from './config.ts';
 import type { FacilityStore } from './facilities/store.ts';
 import { addressKey } from './guard/keys.ts';
 import { createUsageLimit } from './guard/usage-limit.ts';
+import { createUserCodeGuard } from './guard/user-code-guard.ts';
 import { assetRoutes } from './html/asset.ts';
 import { createCsrfTokens } from './html/csrf-tokens.ts';
 import { assets } from './html/render.ts';
@@ -19,6 +20,7 @@ import { createBrowserSessions } from './interaction/browser-session.ts';
 import { createDecideConsent } from './interaction/consent.ts';
 import { createConsentStore } from './interaction/consent-store.ts';
 import { createDeviceCookies } from './interaction/device-cookie.ts';
+import { devicePages } from './interaction/device-pages.ts';
 import { directSignInRoutes } from './interaction/direct-sign-in-routes.ts';
 import { emailVerificationRoutes } from './interaction/email-verification-routes.ts';
 import { passwordResetRoutes } from './interaction/password-reset-routes.ts';
@@ -27,6 +29,7 @@ import { createSessionStore } from './interaction/session-store.ts';
 import { createSignInPages } from './interaction/sign-in-pages.ts';
 import type { ConsentGrants } from './oidc/consent-grants.ts';
 import type { BrowserCookies } from './oidc/cookies.ts';
+import type { FindDeviceRequest } from './oidc/device-sign-in.ts';
 import type { Interactions } from './oidc/interactions.ts';
 import type { ScopeTable } from './oidc/scopes.ts';
 import type { ProviderSessions } from './oidc/sessions.ts';
@@ -46,6 +49,7 @@ export interface UserPagesOptions {
   readonly cookies: BrowserCookies;
   readonly providerSessions: ProviderSessions;
   readonly interactions: Interactions;
+  readonly findDeviceRequest: FindDeviceRequest;
   readonly grants: ConsentGrants;
   readonly accountServices: AccountServices;
   readonly clients: Pick<ClientStore, 'listPersonalAccessTokens'>;
@@ -121,6 +125,16 @@ export function createUserPages(options: UserPagesOptions) {
   router.use(assetRoutes(assets));
   router.use(social.router);
   router.use(interactionRoutes({ interactions, site, pages, decide, scopes, providerLinks, audit }));
+  router.use(
+    devicePages({
+      site,
+      sessions,
+      csrfTokens,
+      guard: createUserCodeGuard(count),
+      findDeviceRequest: options.findDeviceRequest,
+      audit,
+    }),
+  );
   router.use(
     directSignInRoutes({
       site,

@@ -79,6 +79,13 @@ export function demoDocument(scopes: ScopeTable): ImportDocument {
         response_types: ['code'],
         scope: `openid profile roles email offline_access ${scopes.play}`,
       },
+      {
+        client_id: 'demo-screen',
+        client_name: 'Demo screen',
+        kind: 'driving-range',
+        grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+        scope: `openid profile roles email offline_access ${scopes.play}`,
+      },
     ],
   };
 }

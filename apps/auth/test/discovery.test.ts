@@ -30,6 +30,7 @@ describe('discovery', () => {
         authorization_endpoint: `${server.origin}/connect/authorize`,
         pushed_authorization_request_endpoint: `${server.origin}/connect/par`,
         dpop_signing_alg_values_supported: keyAlgorithms,
+        device_authorization_endpoint: `${server.origin}/connect/deviceauthorization`,
         token_endpoint: `${server.origin}/connect/token`,
         userinfo_endpoint: `${server.origin}/connect/userinfo`,
         jwks_uri: `${server.origin}/connect/jwks`,

@@ -12,6 +12,8 @@ export interface Count {
 export interface FailureCounter {
   readonly read: (key: string) => Promise<Count>;
   readonly add: (key: string) => Promise<Count>;
+  /** Undoes one `add`. */
+  readonly subtract: (key: string) => Promise<void>;
   readonly reset: (key: string) => Promise<void>;
 }
 
@@ -53,6 +55,9 @@ export const createFailureCounters =
           if (result instanceof RateLimiterRes) return toCount(result);
           throw result;
         }
+      },
+      subtract: async (key) => {
+        await limiter.reward(key);
       },
       reset: async (key) => {
         await limiter.delete(key);

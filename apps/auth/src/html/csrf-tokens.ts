@@ -11,6 +11,8 @@ const cookieName = '_form';
 export interface CsrfTokens {
   /** Sets the cookie if the browser does not have it yet. */
   readonly issue: (request: IncomingMessage, response: ServerResponse, csrfContext: string) => string;
+  /** Identifies the browser. Undefined if it has not been given a form yet. */
+  readonly browserOf: (request: IncomingMessage, response: ServerResponse) => string | undefined;
   /** False also when the browser itself reports that another site sent the form (`Sec-Fetch-Site`, `Origin`). */
   readonly check: (request: IncomingMessage, response: ServerResponse, csrfContext: string, token: unknown) => boolean;
 }
@@ -38,6 +40,8 @@ export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): C
       }
       return sign(keys[0] as string, browserId, csrfContext).toString('base64url');
     },
+
+    browserOf: (request, response) => cookies.get(request, response, cookieName),
 
     check(request, response, csrfContext, token) {
       const site = request.headers['sec-fetch-site'];

@@ -24,7 +24,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
 
   return {
     async show(request: Request, response: Response, interaction: Interaction): Promise<void> {
-      const { uid, requestedScopes, redirectUri } = interaction;
+      const { uid, requestedScopes, redirectUri, isForDevice } = interaction;
       const { name, kind, policyUri, tosUri } = await findClient(interaction);
       const policies = [
         ...(policyUri ? [{ href: policyUri, text: 'its privacy policy' }] : []),
@@ -38,7 +38,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
           clientName: name,
           scopes: describeScopes(requestedScopes, scopes, kind),
           action: `/interaction/${uid}/consent`,
-          destination: webHost(redirectUri) ?? name,
+          destination: isForDevice ? 'your device' : (webHost(redirectUri) ?? name),
           policies,
         },
         { title: 'Allow access?', csrfContext: uid, allowExternalFormTargets: true },

@@ -1,10 +1,11 @@
-// The pages that oidc-provider shows itself: errors that cannot be sent to the client, and signing out at the request
-// of a client (OpenID Connect RP-Initiated Logout 1.0).
+// The pages that oidc-provider shows itself: errors that cannot be sent to the client, signing out at the request of a
+// client (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in of a device.
 import type { IncomingMessage } from 'node:http';
 import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
 import type { ErrorPage, ProviderPages } from '../oidc/pages.ts';
 import { routes } from '../oidc/paths.ts';
+import { deviceMessages } from './device-messages.ts';
 
 const messagesByError: Readonly<Record<string, ErrorMessage>> = {
   not_found: { title: errorMessages.notFound.title, text: 'Check the address, or go to your account.' },
@@ -76,5 +77,18 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
         };
     const user = await findLayoutUser(request, response);
     return renderPage('message', { message: { ...message, tone: 'good' } }, { title: 'Signed out', user });
+  },
+
+  async deviceConnected({ clientName }, request, response) {
+    const { title, text } = deviceMessages.connected;
+    const message = { title: clientName ? `${clientName} is connected` : title, text, tone: 'good' };
+    return renderPage('message', { message }, { title, user: await findLayoutUser(request, response) });
+  },
+
+  async deviceNotConnected({ isDenied }, request, response) {
+    const { title, text } = isDenied ? deviceMessages.denied : deviceMessages.expired;
+    const links = isDenied ? [] : [{ href: routes.code_verification, text: 'Enter a code' }];
+    const message = { title, text, tone: 'bad', links };
+    return renderPage('message', { message }, { title, user: await findLayoutUser(request, response) });
   },
 });

@@ -29,6 +29,7 @@ export function interactionRoutes(options: InteractionOptions): Router {
       signIn: `${base}/sign-in`,
       register: `${base}/register`,
       cancel: `${base}/cancel`,
+      cancelDestination: interaction.isForDevice ? undefined : client?.name,
       destination: client?.name,
       providers: providerLinks(base, ''),
       csrfContext: interaction.uid,

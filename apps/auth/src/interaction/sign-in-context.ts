@@ -14,6 +14,8 @@ export interface SignInContext {
   readonly signIn: string;
   readonly register: string;
   readonly cancel?: string | undefined;
+  /** Where "Cancel" leads: the name of the application. */
+  readonly cancelDestination?: string | undefined;
   /** Name of the application or facility that the user signs in to. */
   readonly destination?: string | undefined;
   readonly providers: readonly ProviderLink[];

@@ -1,6 +1,7 @@
 // Adds our own claims to access tokens. Together with the library's claims they follow RFC 9068.
 import type { Configuration } from 'oidc-provider';
 import type { FacilitiesClaim } from './facilities-claim.ts';
+import { grantSourceOf } from './grant-source.ts';
 import { ownMetadataOf } from './registered-client.ts';
 import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
 
@@ -24,14 +25,14 @@ export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
     payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;
     return;
   }
-  const { Grant: grant, AuthorizationCode: code, RefreshToken: refresh, Session: session } = ctx.oidc.entities;
+  const { Grant: grant, Session: session } = ctx.oidc.entities;
+  const source = grantSourceOf(ctx);
   // The library leaves out the openid scopes, but our userinfo endpoint reads them from the token.
-  const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? (code ?? refresh)?.scope);
+  const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? source?.scope);
   const openid = grant?.getOIDCScopeFiltered(requested.filter(isOpenidFamily));
   if (openid) payload.scope = [openid, payload.scope].filter(Boolean).join(' ');
   // Userinfo, introspection and revocation find the grant by this id, because JWTs are not stored.
   payload.grant_id = token.grantId;
-  const source = code ?? refresh;
   const authTime = source?.authTime ?? session?.authTime();
   if (authTime !== undefined) payload.auth_time = authTime;
   const acr = source?.acr ?? session?.acr;

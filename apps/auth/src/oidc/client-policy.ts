@@ -1,13 +1,15 @@
-// Adds our own rules to how oidc-provider authenticates and authorizes clients at the token endpoint. Secrets are
-// compared with their hashes, each client has a rate limit, and a grant type that the client is not registered for
-// gives `unauthorized_client` (RFC 6749 section 5.2).
+// Adds our own rules to how oidc-provider authenticates and authorizes clients at the token endpoint and the device
+// authorization endpoint. Secrets are compared with their hashes, each client has a rate limit, and a grant type that
+// the client is not registered for gives `unauthorized_client` (RFC 6749 section 5.2).
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../clients/secret.ts';
 import { addressKey } from '../guard/keys.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
-import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
+import { deviceCodeGrantType } from './grant-types.ts';
+import { effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { requestState } from './request-state.ts';
-import { normaliseScope } from './scopes.ts';
+import { checkRequestedScopes } from './requested-scope.ts';
+import { normaliseScope, type ScopeTable } from './scopes.ts';
 
 /**
  * Counts a token request and returns the seconds that the client must wait, or 0.
@@ -16,7 +18,12 @@ import { normaliseScope } from './scopes.ts';
 export const countTokenRequest = (limit: RateLimit, client: RegisteredClient, address: string): number =>
   limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${addressKey(address)}` : client.clientId);
 
-export function applyClientPolicy(provider: Provider, { limit }: { limit: RateLimit }): void {
+export interface ClientPolicyOptions {
+  readonly limit: RateLimit;
+  readonly scopes: ScopeTable;
+}
+
+export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientPolicyOptions): void {
   const client = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed } = client;
 
@@ -24,12 +31,11 @@ export function applyClientPolicy(provider: Provider, { limit }: { limit: RateLi
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
-  // The token endpoint calls this method as soon as a client has authenticated, so errors about the client are thrown
-  // here.
+  // Both endpoints call this method as soon as a client has authenticated, so errors about the client are thrown here.
   client.grantTypeAllowed = function grantTypeAllowedForRequest(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    if (ctx?.oidc?.route !== 'token' || ctx.oidc.params?.grant_type !== type) return allowed;
+    if (!ctx || requestedGrantType(ctx) !== type) return allowed;
     const state = requestState(ctx);
     // The library may call this method again in the same request. Only the first call counts.
     if (state.rateLimitCounted) return allowed;
@@ -40,9 +46,20 @@ export function applyClientPolicy(provider: Provider, { limit }: { limit: RateLi
       throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
     }
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');
+    const params = ctx.oidc.params as Record<string, string | undefined>;
+    if (ctx.oidc.route === 'device_authorization') {
+      // The library would ignore unknown scopes.
+      const requested = effectiveScopes(this, params.scope);
+      checkRequestedScopes(scopes, this, { requested, issuesIdToken: true });
+    }
     // The library rejects repeated spaces in the next step.
-    const { params } = ctx.oidc;
     if (typeof params.scope === 'string') params.scope = normaliseScope(params.scope) || undefined;
     return true;
   };
+}
+
+/** The grant type that a request uses or prepares. Undefined at other endpoints. */
+function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
+  if (oidc?.route === 'device_authorization') return deviceCodeGrantType;
+  return oidc?.route === 'token' ? oidc.params?.grant_type : undefined;
 }

@@ -18,6 +18,8 @@ export const features = {
   // provider.ts adds the secret of the nonces. Our own endpoints and grants verify proofs too (dpop.ts).
   dPoP: { enabled: true },
   pushedAuthorizationRequests: { enabled: true },
+  // provider.ts adds the pages.
+  deviceFlow: { enabled: true },
   fapi: {
     enabled: true,
     profile: (_ctx: unknown, client: RegisteredClient | undefined) =>

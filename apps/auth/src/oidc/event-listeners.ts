@@ -5,6 +5,7 @@ import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { errorLabel } from '../metrics.ts';
+import { grantSourceOf } from './grant-source.ts';
 import { grantedScope } from './granted-scope.ts';
 import { removeCode } from './implicit-flow.ts';
 
@@ -27,8 +28,7 @@ function completeResponses(provider: Provider, audience: string): void {
     removeCode(ctx, response);
   });
   provider.on('grant.success', (ctx) => {
-    const { AuthorizationCode: code, RefreshToken: refresh } = ctx.oidc.entities;
-    const source = code ?? refresh;
+    const source = grantSourceOf(ctx);
     if (!source) return;
     const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
     (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);
@@ -46,7 +46,10 @@ function recordEvents(provider: Provider, audit: Audit): void {
     });
 
   provider.on('authorization.success', (ctx, response) => {
-    if (!response) return;
+    if (!response) {
+      record('device.connected', ctx, { detail: { scope: ctx.oidc.entities.DeviceCode?.scope } });
+      return;
+    }
     const responseType = String(ctx.oidc.params?.response_type ?? '');
     record('authorization.granted', ctx, { detail: { scope: String(response.scope ?? ''), responseType } });
   });
@@ -62,6 +65,14 @@ function recordEvents(provider: Provider, audit: Audit): void {
     logErrorCode(ctx, error);
     record('authorization.refused', ctx, { detail: { pushed: true, ...detailOf(error) } });
   });
+  provider.on('device_authorization.success', (ctx) =>
+    record('device-authorization.started', ctx, { detail: { scope: String(ctx.oidc.params?.scope ?? '') } }),
+  );
+  provider.on('device_authorization.error', (ctx, error) => {
+    logErrorCode(ctx, error);
+    record('device-authorization.refused', ctx, { detail: detailOf(error) });
+  });
+  provider.on('device_resume.error', (ctx, error) => record('device.refused', ctx, { detail: detailOf(error) }));
   provider.on('grant.success', (ctx) => {
     const grantType = String(ctx.oidc.params?.grant_type);
     // grants/client-credentials.ts records its tokens itself.
@@ -71,6 +82,8 @@ function recordEvents(provider: Provider, audit: Audit): void {
   });
   provider.on('grant.error', (ctx, error) => {
     logErrorCode(ctx, error);
+    // A device polls every few seconds until the user has decided. These responses are in the metrics only.
+    if (error.message === 'authorization_pending' || error.message === 'slow_down') return;
     const grantType = String(ctx.oidc.params?.grant_type ?? '');
     record('token.refused', ctx, { detail: { grantType, ...detailOf(error) } });
   });

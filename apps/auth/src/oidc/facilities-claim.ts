@@ -47,18 +47,24 @@ export function selectFacilities(ids: readonly string[], requested: readonly str
   return selected;
 }
 
-/** Selects the facilities before the library consumes a code, so that an error leaves the code usable. */
+/**
+ * Selects the facilities before the library consumes a code, or the code of a device, so that an error leaves the code
+ * usable.
+ */
 export function selectFacilitiesBeforeConsume(
   provider: Provider,
   { scopes, facilitiesClaim }: { scopes: ScopeTable; facilitiesClaim: FacilitiesClaim },
 ): void {
-  const code = provider.AuthorizationCode.prototype as InstanceType<Provider['AuthorizationCode']>;
-  const { consume } = code;
-  code.consume = async function consumeIfFacilitiesAreValid(this: typeof code) {
-    const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
-    if (ctx && this.accountId && splitScope(this.scope).includes(scopes.bookings)) {
-      await facilitiesClaim(ctx, this.accountId);
-    }
-    return consume.call(this);
-  };
+  const models = [provider.AuthorizationCode, provider.DeviceCode] as const;
+  for (const { prototype } of models) {
+    const code = prototype as InstanceType<(typeof models)[number]>;
+    const { consume } = code;
+    code.consume = async function consumeIfFacilitiesAreValid(this: typeof code) {
+      const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+      if (ctx && this.accountId && splitScope(this.scope).includes(scopes.bookings)) {
+        await facilitiesClaim(ctx, this.accountId);
+      }
+      return consume.call(this);
+    };
+  }
 }

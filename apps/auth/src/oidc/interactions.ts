@@ -34,6 +34,8 @@ export interface Interaction {
   readonly prompt: string;
   readonly requestedScopes: readonly string[];
   readonly redirectUri: string | undefined;
+  /** A device waits for the result (RFC 8628). The browser ends on a page of ours, not at the client. */
+  readonly isForDevice: boolean;
   readonly loginHint: string | undefined;
   /** The social provider that the request chose with `acr_values=idp:NAME`. */
   readonly socialProvider: string | undefined;
@@ -96,6 +98,7 @@ function describe(provider: Provider, stored: StoredInteraction): Interaction {
     prompt: stored.prompt.name,
     requestedScopes: splitScope(parameter('scope')),
     redirectUri: parameter('redirect_uri'),
+    isForDevice: stored.deviceCode !== undefined,
     loginHint: parameter('login_hint'),
     socialProvider: parameter(idpParameter),
     accountId: stored.session?.accountId,

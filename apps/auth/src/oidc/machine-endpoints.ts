@@ -1,19 +1,21 @@
-// Adjusts the responses of the endpoints that authenticate clients: pushed requests, token, introspection and
-// revocation. Their errors are always JSON, a failed client authentication is always a 401 with a challenge, and web
-// pages of the client may read the response (docs/behaviour.md, "Errors of the token endpoint" and "Cross-origin
-// requests").
+// Adjusts the responses of the endpoints that authenticate clients: pushed requests, device authorization, token,
+// introspection and revocation. Their errors are always JSON, a failed client authentication is always a 401 with a
+// challenge, and web pages of the client may read the response (docs/behaviour.md, "Errors of the token endpoint" and
+// "Cross-origin requests").
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';
 
 const endpoints: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
+  routes.device_authorization,
   routes.token,
   routes.introspection,
   routes.revocation,
 ]);
 const crossOriginEndpoints: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
+  routes.device_authorization,
   routes.token,
   routes.revocation,
 ]);

@@ -1,5 +1,5 @@
-// Shows the pages that the protocol itself needs: errors that cannot be sent to the client, and signing out.
-// interaction/provider-pages.ts renders them.
+// Shows the pages that the protocol itself needs: errors that cannot be sent to the client, signing out, and the end of
+// the sign-in of a device. interaction/provider-pages.ts renders them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { pageHeaders } from '../html/response-headers.ts';
@@ -35,6 +35,17 @@ export interface ProviderPages {
   readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: (
     page: { clientName: string | undefined },
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => Promise<string>;
+  readonly deviceConnected: (
+    page: { clientName: string | undefined },
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => Promise<string>;
+  /** The sign-in of a device has failed, or the user did not allow it. */
+  readonly deviceNotConnected: (
+    page: { isDenied: boolean },
     request: IncomingMessage,
     response: ServerResponse,
   ) => Promise<string>;

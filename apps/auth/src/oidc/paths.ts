@@ -4,12 +4,15 @@
 export const routes = {
   authorization: '/connect/authorize',
   pushed_authorization_request: '/connect/par',
+  device_authorization: '/connect/deviceauthorization',
   token: '/connect/token',
   userinfo: '/connect/userinfo',
   jwks: '/connect/jwks',
   introspection: '/connect/introspect',
   revocation: '/connect/revocation',
   end_session: '/connect/endsession',
+  // interaction/device-pages.ts serves this path, and the library the paths below it.
+  code_verification: '/device',
 } as const;
 
 export const discoveryPaths: ReadonlySet<string> = new Set([
@@ -22,6 +25,7 @@ export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPat
 /** Paths that programs request often. app.ts serves them before the routers of the pages. */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
+  routes.device_authorization,
   routes.token,
   routes.introspection,
   routes.revocation,
@@ -43,7 +47,9 @@ const documentMethods = 'GET, HEAD, OPTIONS';
 export const methodsOf: ReadonlyMap<string, string> = new Map([
   [routes.authorization, browserMethods],
   [routes.end_session, browserMethods],
+  [routes.code_verification, browserMethods],
   [routes.pushed_authorization_request, formMethods],
+  [routes.device_authorization, formMethods],
   [routes.token, formMethods],
   [routes.introspection, formMethods],
   [routes.revocation, formMethods],
@@ -56,5 +62,6 @@ export const methodsOf: ReadonlyMap<string, string> = new Map([
  */
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
+  if (path.startsWith(`${routes.code_verification}/`)) return `${routes.code_verification}/{uid}`;
   return protocolPaths.has(path) ? path : 'unmatched';
 }

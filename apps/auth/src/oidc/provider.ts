@@ -15,6 +15,7 @@ import { applyClientPolicy } from './client-policy.ts';
 import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { hostCookieName } from './cookies.ts';
+import { addPollInterval, createDeviceFlow } from './device-flow.ts';
 import { adjustProofsWithNonce, nonceSecretOf } from './dpop.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
@@ -80,11 +81,12 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
 
   registerMiddleware(provider, dependencies);
   registerJwtIntrospection(provider, { revokeGrant, keys, findAccount });
+  addPollInterval(provider);
   registerEventListeners(provider, { audience: resource.audience, audit });
 
   checkScopesOfAuthorizationRequests(provider, scopes);
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
-  applyClientPolicy(provider, { limit: dependencies.limit });
+  applyClientPolicy(provider, { limit: dependencies.limit, scopes });
   registerReplayDetection(provider, dependencies.isFirstUse);
   if (settings.development) allowLoopbackRedirects(provider);
 
@@ -126,6 +128,7 @@ function createConfiguration(
       AccessToken: (_ctx, _token, client) => lifetimes.accessToken(client),
       ClientCredentials: (_ctx, _token, client) => lifetimes.accessToken(client),
       AuthorizationCode: lifetimes.code,
+      DeviceCode: lifetimes.deviceCode,
       IdToken: lifetimes.idToken,
       RefreshToken: lifetimes.refreshToken,
       Interaction: lifetimes.interaction,
@@ -175,6 +178,7 @@ function createConfiguration(
     features: {
       ...features,
       dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(keys) },
+      deviceFlow: createDeviceFlow(pages),
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: {
         enabled: true,

@@ -40,9 +40,9 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
 const isAuthorizationRequest = (ctx: KoaContextWithOIDC): boolean =>
   ['authorization', 'pushed_authorization_request'].includes(ctx.oidc?.route);
 
-/** The parameters as the client sent them in this request: in the form of a pushed request, otherwise in the query. */
+/** The parameters as the client sent them: in the query, or in the form of a pushed or device authorization request. */
 export const sentParameters = (ctx: KoaContextWithOIDC): AuthorizationQuery =>
-  ctx.oidc.route === 'pushed_authorization_request' ? (ctx.oidc.body as AuthorizationQuery) : ctx.query;
+  ctx.oidc.route === 'authorization' ? ctx.query : (ctx.oidc.body as AuthorizationQuery);
 
 /** The requested scope. The library has stored a pushed request as an unsigned JWT. */
 function requestedScope(ctx: KoaContextWithOIDC): unknown {
@@ -53,11 +53,12 @@ function requestedScope(ctx: KoaContextWithOIDC): unknown {
 /**
  * Sets the parameter `scope` of an authorization request to the scopes that the rest of the request handling uses.
  * The library removes offline_access unless the request has `prompt=consent`. Here it is a scope like any other: it
- * stays if the flow has a code that can be exchanged for a refresh token.
+ * stays if the flow has a code, or the code of a device, that can be exchanged for a refresh token.
  */
 export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
   const params = ctx.oidc.params as Record<string, string | undefined>;
   const scope = requestedScope(ctx);
   const requested = typeof scope === 'string' ? scope : undefined;
-  params.scope = effectiveScopes(client, requested, params.response_type === 'code').join(' ');
+  const hasRefreshTokens = params.response_type === 'code' || ctx.oidc.route === 'device_authorization';
+  params.scope = effectiveScopes(client, requested, hasRefreshTokens).join(' ');
 }

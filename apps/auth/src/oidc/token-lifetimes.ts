@@ -22,6 +22,8 @@ export function createTokenLifetimes({
     /** The lifetime of an access token of a client without a lifetime of its own. */
     defaultAccessToken: accessTokenTtl,
     code: 60,
+    /** The time that a user has to enter the code of a device (RFC 8628). */
+    deviceCode: 600,
     idToken,
     /** The lifetime of a refresh token. Each refresh issues a new token with the full lifetime. */
     refreshToken: refreshTokenTtl,

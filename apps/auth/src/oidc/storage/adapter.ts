@@ -4,6 +4,7 @@ import type { Adapter } from 'oidc-provider';
 import type { ArtifactStore } from './artifacts.ts';
 import { type ClientOptions, createClientAdapter } from './clients.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
+import type { DeviceCodes } from './device-codes.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter } from './sessions.ts';
@@ -11,18 +12,21 @@ import { createSessionAdapter } from './sessions.ts';
 export interface AdapterOptions extends ClientOptions {
   readonly db: Database;
   readonly artifacts: ArtifactStore;
+  readonly deviceCodes: Pick<DeviceCodes, 'adapter'>;
   readonly concurrentUse: ConcurrentUse;
   /** The time that a user has for sign-in and consent, in seconds. */
   readonly interactionLifetime: number;
 }
 
 export function createAdapter(options: AdapterOptions): (model: string) => Adapter {
-  const { db, artifacts, concurrentUse, interactionLifetime, findClient } = options;
+  const { db, artifacts, deviceCodes, concurrentUse, interactionLifetime, findClient } = options;
   return (model) => {
     const adapter = artifacts.adapterFor(model);
     switch (model) {
       case 'Client':
         return createClientAdapter({ findClient });
+      case 'DeviceCode':
+        return deviceCodes.adapter;
       case 'PushedAuthorizationRequest':
         return createPushedRequestAdapter({ db, adapter, interactionLifetime });
       case 'RefreshToken':

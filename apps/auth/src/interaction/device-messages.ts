@@ -1,0 +1,19 @@
+// Texts of the pages with which the sign-in of a device ends.
+import type { ErrorMessage } from '../html/error-messages.ts';
+
+export const deviceMessages = {
+  denied: {
+    title: 'The device is not connected',
+    text: 'You did not allow the sign-in. You can close this page.',
+  },
+  expired: {
+    title: 'The device is not connected',
+    text:
+      'The code has expired, was used already, or this page was open for too long. ' +
+      'If your device still shows a code, enter it again. Otherwise let the device show a new code.',
+  },
+  connected: {
+    title: 'Your device is connected',
+    text: 'You can close this page and go back to your device.',
+  },
+} as const satisfies Readonly<Record<string, ErrorMessage>>;

@@ -1,0 +1,75 @@
+// Finds the device authorization request of a user code, and starts the sign-in of the user for it (RFC 8628
+// section 3.3).
+//
+// Our own page asks for the code and the decision (interaction/device-pages.ts). The sign-in then runs as for an
+// authorization request: the library's path `/device/:uid` shows the sign-in and consent pages, and stores the result
+// with the code. That path needs an interaction, which this file creates. The library's own page for the code is not
+// used: it refuses a code that was entered before, and its form needs an inline script.
+import { randomBytes } from 'node:crypto';
+import type { Request, Response } from 'express';
+import type { Provider } from 'oidc-provider';
+import { routes } from './paths.ts';
+import type { DeviceCodes } from './storage/device-codes.ts';
+
+export interface DeviceRequest {
+  readonly clientId: string;
+  readonly clientName: string;
+  /** Redirects the browser to the sign-in. */
+  readonly begin: (request: Request, response: Response) => Promise<void>;
+  /** Returns false if the code was decided meanwhile, or has expired. */
+  readonly deny: () => Promise<boolean>;
+}
+
+/** Case, spaces and dashes of a user code do not matter. */
+const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
+
+/** The code as the device shows it: `BCDF-GHJK`. */
+export function formatUserCode(typed: string): string {
+  const code = normaliseUserCode(typed);
+  return code.length === 8 ? `${code.slice(0, 4)}-${code.slice(4)}` : typed;
+}
+
+type NewInteraction = new (uid: string, payload: object) => InstanceType<Provider['Interaction']>;
+
+export interface DeviceSignInOptions {
+  readonly provider: () => Provider;
+  readonly issuer: string;
+  readonly deviceCodes: Pick<DeviceCodes, 'findPending' | 'deny'>;
+  /** The time that a user has for sign-in and consent, in seconds. */
+  readonly lifetime: number;
+}
+
+export type FindDeviceRequest = (userCode: string) => Promise<DeviceRequest | undefined>;
+
+/** The returned function finds no request if the code is unknown, decided or expired, or if its client was removed. */
+export function createDeviceSignIn({
+  provider,
+  issuer,
+  deviceCodes,
+  lifetime,
+}: DeviceSignInOptions): FindDeviceRequest {
+  const begin = async (request: Request, response: Response, params: object, deviceCode: string): Promise<void> => {
+    const current = provider();
+    const uid = randomBytes(32).toString('base64url');
+    const path = `${routes.code_verification}/${uid}`;
+    // The types of the library do not list the parameters of this constructor.
+    const Interaction = current.Interaction as unknown as NewInteraction;
+    const interaction = new Interaction(uid, { returnTo: `${issuer}${path}`, params, deviceCode, cid: uid });
+    await interaction.save(lifetime);
+    const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetime * 1000 } as const;
+    current.createContext(request, response).cookies.set(current.cookieName('resume'), uid, cookie);
+    response.redirect(303, path);
+  };
+
+  return async (userCode) => {
+    const code = await deviceCodes.findPending(normaliseUserCode(userCode));
+    const client = code && (await provider().Client.find(code.clientId));
+    if (!code || !client) return undefined;
+    return {
+      clientId: client.clientId,
+      clientName: client.clientName ?? client.clientId,
+      begin: (request, response) => begin(request, response, code.params, code.reference),
+      deny: () => deviceCodes.deny(code.reference),
+    };
+  };
+}

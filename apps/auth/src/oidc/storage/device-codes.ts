@@ -1,0 +1,169 @@
+// Stores the codes of devices (RFC 8628): the device code, with which the device polls the token endpoint, and the user
+// code, which the user enters on our page.
+//
+// Concurrent use: one statement records a poll, and each decision and use is a conditional update. So of several polls
+// exactly one is not too early, of several decisions about a code one wins, and an approved code gives tokens once.
+//
+// Only a hash of the device code is stored, and our page finds codes by the user code. So between the page and the end
+// of the sign-in the hash stands for the code. At the token endpoint everything that a client sends is hashed, so the
+// hash is of no use there.
+import { type Database, jsonText, query } from '@bay-booking/service/database/database';
+import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { hashSecret } from '../../secrets.ts';
+import { orUnavailable, unavailable } from '../unavailable.ts';
+import { columns, placeholders, valuesOf, withoutSecrets } from './artifact-row.ts';
+import type { ArtifactStore } from './artifacts.ts';
+import type { ConcurrentUse } from './concurrent-use.ts';
+
+/** Seconds between two polls, and the seconds that each poll within the interval adds. */
+export const pollInterval = 5;
+/** Seconds that a poll may be early, because timers are not exact. */
+const tolerance = 0.1;
+/** Seconds that an expired code is stored, so that the device gets `expired_token`. */
+const retention = 600;
+
+/** The user has neither allowed nor denied the code, and it has not expired. */
+const isPending = `model = 'DeviceCode' and consumed_at is null and account_id is null
+  and payload ->> 'error' is null and expires_at > now() + interval '${retention} seconds'`;
+
+const pollStatement = `
+  with found as (
+    select id, payload, expires_at > now() + interval '${retention} seconds' as valid, client_id = $2 as own,
+           extract(epoch from consumed_at)::float8 as used_at, coalesce(next_poll_at > clock_timestamp(), false) as early,
+           coalesce(poll_interval, ${pollInterval}) as interval
+      from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now() for update),
+  polled as (
+    update oidc_artifact a
+       set poll_interval = f.interval + case when early then ${pollInterval} else 0 end,
+           next_poll_at = clock_timestamp() + make_interval(
+             secs => f.interval + case when early then ${pollInterval} else 0 end - ${tolerance})
+      from found f where a.model = 'DeviceCode' and a.id = f.id and own and valid and used_at is null)
+  select payload, valid, own, used_at as "usedAt", early from found`;
+
+interface PolledRow {
+  readonly payload: AdapterPayload;
+  readonly valid: boolean;
+  readonly own: boolean;
+  /** Seconds since the epoch. */
+  readonly usedAt: number | null;
+  readonly early: boolean;
+}
+
+export interface PendingCode {
+  /** Stands for the device code, which is not known here. */
+  readonly reference: string;
+  readonly clientId: string;
+  /** The parameters of the device authorization request. */
+  readonly params: Record<string, unknown>;
+}
+
+export interface DeviceCodeOptions {
+  readonly db: Database;
+  readonly artifacts: ArtifactStore;
+  readonly concurrentUse: ConcurrentUse;
+}
+
+export type DeviceCodes = ReturnType<typeof createDeviceCodes>;
+
+export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOptions) {
+  const run = <Row extends object>(sql: string, values: readonly unknown[]) =>
+    orUnavailable(() => query<Row>(db, sql, values));
+
+  const create = async (id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> => {
+    const rows = await run(
+      `insert into oidc_artifact (${columns}) values (${placeholders}) on conflict do nothing returning 1 as done`,
+      valuesOf('DeviceCode', id, payload, expiresIn + retention),
+    );
+    if (rows.length === 0) throw unavailable(new Error('the user code is already in use'));
+  };
+
+  /** Stores what the user decided. Returns false if the code is no longer pending. */
+  const decide = async (reference: string, payload: AdapterPayload): Promise<boolean> => {
+    const rows = await run(
+      `update oidc_artifact set payload = $2::jsonb, grant_id = $3, account_id = $4
+        where id = $1 and ${isPending} returning 1 as done`,
+      [reference, jsonText(withoutSecrets('DeviceCode', payload)), payload.grantId ?? null, payload.accountId ?? null],
+    );
+    return rows.length > 0;
+  };
+
+  const findByReference = async (reference: string): Promise<AdapterPayload | undefined> => {
+    const [row] = await run<{ payload: AdapterPayload; valid: boolean }>(
+      `select payload, expires_at > now() + interval '${retention} seconds' as valid
+         from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now()`,
+      [reference],
+    );
+    return row && withExpiry({ ...row.payload, jti: reference }, row.valid);
+  };
+
+  /** @throws {errors.SlowDown} */
+  const poll = async (id: string): Promise<AdapterPayload | undefined> => {
+    const hash = hashSecret(id);
+    const [row] = await run<PolledRow>(pollStatement, [hash, currentContext()?.oidc.client?.clientId ?? null]);
+    if (!row) return undefined;
+    const { valid, own, usedAt, early } = row;
+    if (own && valid && usedAt === null && early) throw new errors.SlowDown('wait longer between two polls');
+    const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
+    const payload = withExpiry({ ...row.payload, jti: id }, valid || usedAt !== null);
+    return isReplay ? { ...payload, consumed: Math.floor(usedAt) } : payload;
+  };
+
+  const adapter: Adapter = {
+    ...artifacts.adapterFor('DeviceCode'),
+    async upsert(id, payload, expiresIn) {
+      if (!isUserStep()) return create(id, payload, expiresIn);
+      // The library stores every error of the sign-in, such as a session that has ended. Only the decision of the user
+      // is final, so that the user can enter the code again.
+      if (payload.error !== undefined && payload.error !== 'access_denied') return;
+      if (!(await decide(id, payload))) throw new errors.InvalidRequest('the code was used already, or has expired');
+    },
+    find: (id) => (isUserStep() ? findByReference(id) : poll(id)),
+    async consume(id) {
+      const hash = hashSecret(id);
+      // A denied code stays as it is, so that every poll gets `access_denied`.
+      await concurrentUse.consume(hash, () =>
+        run(
+          `update oidc_artifact
+              set consumed_at = case when payload ->> 'error' is null then clock_timestamp() end
+            where model = 'DeviceCode' and id = $1 and consumed_at is null returning 1 as done`,
+          [hash],
+        ),
+      );
+    },
+  };
+
+  return {
+    adapter,
+
+    /** Finds a code that the user can still allow or deny. `userCode` is normalised (device-sign-in.ts). */
+    async findPending(userCode: string): Promise<PendingCode | undefined> {
+      const [row] = await run<{ id: string; clientId: string; payload: AdapterPayload }>(
+        `select id, client_id as "clientId", payload from oidc_artifact where user_code = $1 and ${isPending}`,
+        [userCode],
+      );
+      return row && { reference: row.id, clientId: row.clientId, params: row.payload.params ?? {} };
+    },
+
+    /** Returns false if the code is no longer pending. */
+    async deny(reference: string): Promise<boolean> {
+      const rows = await run(
+        `update oidc_artifact
+            set payload = payload || '{"error": "access_denied", "errorDescription": "the user denied the request"}'
+          where id = $1 and ${isPending} returning 1 as done`,
+        [reference],
+      );
+      return rows.length > 0;
+    },
+  };
+}
+
+const currentContext = (): KoaContextWithOIDC | undefined => Provider.ctx as KoaContextWithOIDC | undefined;
+
+/** Whether the library handles the sign-in of a user, and not a request of the device. */
+const isUserStep = (): boolean => currentContext()?.oidc.route === 'device_resume';
+
+/** The clock of the database decides whether a code has expired (artifact-row.ts explains why). */
+const withExpiry = (payload: AdapterPayload, valid: boolean): AdapterPayload => ({
+  ...payload,
+  exp: Math.floor(Date.now() / 1000) + (valid ? 60 : -60),
+});

@@ -1,0 +1,62 @@
+// Plays a device (RFC 8628) and the user who enters its code.
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { type AuthServer, scopes, statusAndBody } from './auth-server.ts';
+import { openBrowser, player, signInAndConsent } from './flows.ts';
+
+export const deviceCodeGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+export const screen = { client_id: 'demo-screen' };
+export const screenScope = `openid profile roles offline_access ${scopes.play}`;
+export const allow = { name: 'decision', value: 'allow' };
+export const deny = { name: 'decision', value: 'deny' };
+
+export interface DeviceAuthorization {
+  readonly device_code: string;
+  readonly user_code: string;
+  readonly verification_uri: string;
+  readonly verification_uri_complete: string;
+  readonly expires_in: number;
+  readonly interval: number;
+}
+
+export function createDevice(server: AuthServer) {
+  const start = async (form: Record<string, string> = {}): Promise<DeviceAuthorization> => {
+    const response = await server.post('/connect/deviceauthorization', { ...screen, scope: screenScope, ...form });
+    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+    return (await response.json()) as DeviceAuthorization;
+  };
+
+  return {
+    start,
+
+    async poll(
+      { device_code }: Pick<DeviceAuthorization, 'device_code'>,
+      { at = server.origin, form = screen as Record<string, string>, headers = {} } = {},
+    ): Promise<Record<string, unknown>> {
+      const body = new URLSearchParams({ grant_type: deviceCodeGrant, device_code, ...form });
+      return statusAndBody(await fetch(`${at}/connect/token`, { method: 'POST', headers, body }));
+    },
+
+    /** Opens the page and enters the code. Returns the page that asks for the decision, or an error. */
+    async enter(userCode: string, browser: FormBrowser = openBrowser(server)): Promise<Page> {
+      return browser.send(await browser.open(`${server.origin}/device`), { user_code: userCode });
+    },
+
+    /** Allows the sign-in of the device: code, decision, sign-in and consent. Returns the last page. */
+    async connect(
+      { user_code }: Pick<DeviceAuthorization, 'user_code'>,
+      { browser = openBrowser(server), who = player } = {},
+    ): Promise<Page> {
+      const entered = await browser.send(await browser.open(`${server.origin}/device`), { user_code });
+      return signInAndConsent(browser, await browser.send(entered, {}, allow), who);
+    },
+
+    /** Moves all codes into the past, as if so many seconds had passed. */
+    async passTime(seconds: number): Promise<void> {
+      await server.db.raw(
+        `update oidc_artifact set next_poll_at = next_poll_at - make_interval(secs => ?),
+                expires_at = expires_at - make_interval(secs => ?) where model = 'DeviceCode'`,
+        [seconds, seconds],
+      );
+    },
+  };
+}

@@ -1,0 +1,297 @@
+// Tests how a device polls for its tokens (docs/behaviour.md, "Device sign-in"; RFC 8628 sections 3.4 and 3.5).
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import {
+  createDevice,
+  type DeviceAuthorization,
+  deny,
+  deviceCodeGrant,
+  screen,
+  screenScope,
+} from './device-fixture.ts';
+import { openBrowser, owner } from './flows.ts';
+import { createKeyClient } from './key-client.ts';
+
+const server = useFixture(() => startAuthServer());
+const device = createDevice(server);
+const pending = { status: 400, error: 'authorization_pending' };
+const slowDown = { status: 400, error: 'slow_down' };
+const invalidGrant = { status: 400, error: 'invalid_grant' };
+const standard = { client_id: 'device-standard' };
+
+beforeAll(async () => {
+  const client = { grant_types: [deviceCodeGrant, 'refresh_token'], scope: scopes.all.join(' ') };
+  await server.load({
+    clients: [
+      { ...client, ...standard, access_token_ttl: 120 },
+      { ...client, client_id: 'device-secret', client_secret: 'device-secret-secret' },
+      { ...client, client_id: 'device-dpop', dpop_bound_access_tokens: true },
+    ],
+  });
+});
+
+describe('until the user has decided', () => {
+  test('a poll gets authorization_pending', async () => {
+    expect(await device.poll(await device.start())).toMatchObject(pending);
+  });
+
+  test('a poll within the interval gets slow_down, and the interval grows by 5 s', async () => {
+    const codes = await device.start();
+    expect(await device.poll(codes)).toMatchObject(pending);
+    expect(await device.poll(codes)).toMatchObject(slowDown);
+    await device.passTime(9);
+    expect(await device.poll(codes)).toMatchObject(slowDown);
+    await device.passTime(14);
+    expect(await device.poll(codes)).toMatchObject(slowDown);
+    await device.passTime(20);
+    expect(await device.poll(codes)).toMatchObject(pending);
+    await device.passTime(19);
+    expect(await device.poll(codes)).toMatchObject(slowDown);
+  });
+
+  test('the first poll is never too early, and every later poll restarts the interval', async () => {
+    const codes = await device.start();
+    expect(await device.poll(codes)).toMatchObject(pending);
+    for (let n = 0; n < 3; n++) {
+      await device.passTime(5);
+      expect(await device.poll(codes)).toMatchObject(pending);
+    }
+    await device.passTime(4);
+    expect(await device.poll(codes)).toMatchObject(slowDown);
+  });
+
+  test('the instances share the interval', async () => {
+    const { origin: at } = await server.startInstance();
+    const codes = await device.start();
+    expect(await device.poll(codes, { at })).toMatchObject(pending);
+    expect(await device.poll(codes)).toMatchObject(slowDown);
+    await device.passTime(9);
+    expect(await device.poll(codes, { at })).toMatchObject(slowDown);
+    const polls = await Promise.all(
+      Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at } : {})),
+    );
+    expect(polls.every(({ error }) => error === 'authorization_pending')).toBe(true);
+  });
+
+  test('of 32 simultaneous polls on two instances one gets authorization_pending, the others slow_down', async () => {
+    const { origin: at } = await server.startInstance();
+    const codes = await device.start();
+    const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at } : {})));
+    const errors = polls.map(({ error }) => error);
+    expect(errors.filter((error) => error === 'authorization_pending')).toHaveLength(1);
+    expect(errors.filter((error) => error === 'slow_down')).toHaveLength(31);
+  });
+
+  test('another client gets invalid_grant, which does not count as a poll', async () => {
+    const codes = await device.start();
+    expect(await device.poll(codes, { form: standard })).toMatchObject(invalidGrant);
+    expect(await device.poll(codes)).toMatchObject(pending);
+  });
+
+  test('an unknown device code, a user code and a stored hash get invalid_grant', async () => {
+    const { user_code } = await device.start();
+    const { rows } = await server.db.raw(`select id from oidc_artifact where model = 'DeviceCode'`);
+    for (const device_code of ['unknown', user_code, user_code.replace('-', ''), rows[0].id]) {
+      expect(await device.poll({ device_code })).toMatchObject(invalidGrant);
+    }
+  });
+
+  test('a poll without a device code gets invalid_request', async () => {
+    const response = await server.post('/connect/token', { ...screen, grant_type: deviceCodeGrant });
+    expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
+  });
+});
+
+describe('after the user has denied', () => {
+  test('every poll gets access_denied', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    await browser.send(await device.enter(codes.user_code, browser), {}, deny);
+    for (let n = 0; n < 2; n++) {
+      expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'access_denied' });
+      await device.passTime(5);
+    }
+  });
+
+  test('a user who denies on the consent page denies the device', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const entered = await device.enter(codes.user_code, browser);
+    const signIn = await browser.send(entered, {}, { name: 'decision', value: 'allow' });
+    const consent = await browser.send(signIn, owner);
+    const page = await browser.send(consent, {}, deny);
+    expect(page.title).toMatch(/^The device is not connected/);
+    expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'access_denied' });
+  });
+
+  test('a user who cancels on the sign-in page denies the device', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, 'Allow');
+    await browser.send(signIn, {}, 'Cancel');
+    expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'access_denied' });
+  });
+});
+
+describe('after the user has allowed', () => {
+  test('the response is the same as for a code, with an id_token and a refresh token', async () => {
+    const codes = await device.start();
+    await device.connect(codes);
+    const tokens = await device.poll(codes);
+    expect(tokens).toEqual({
+      status: 200,
+      access_token: expect.any(String),
+      id_token: expect.any(String),
+      refresh_token: expect.any(String),
+      expires_in: 3600,
+      token_type: 'Bearer',
+      scope: screenScope,
+    });
+    expect(decodeJwt(String(tokens.id_token))).toMatchObject({
+      aud: 'demo-screen',
+      sub: 'acc-player',
+      name: 'Pat Player',
+      roles: ['player'],
+    });
+    expect(decodeJwt(String(tokens.access_token))).toMatchObject({
+      aud: audience,
+      client_id: 'demo-screen',
+      sub: 'acc-player',
+      scope: `openid profile roles ${scopes.play}`,
+      auth_time: expect.any(Number),
+    });
+    const headers = { Authorization: `Bearer ${tokens.access_token}` };
+    const userinfo = await fetch(`${server.origin}/connect/userinfo`, { headers });
+    expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player', roles: ['player'] });
+  });
+
+  test('there is an id_token only if openid was requested, and a refresh token only if offline_access was granted', async () => {
+    const codes = await device.start({ ...standard, scope: scopes.play });
+    await device.connect(codes);
+    const tokens = await device.poll(codes, { form: standard });
+    expect(Object.keys(tokens).sort()).toEqual(['access_token', 'expires_in', 'scope', 'status', 'token_type']);
+
+    const more = await device.start({ ...standard, scope: `${scopes.play} offline_access` });
+    const browser = openBrowser(server);
+    const entered = await browser.send(await device.enter(more.user_code, browser), {}, 'Allow');
+    const consent = await browser.send(entered, owner);
+    await browser.send(consent, { scope: [scopes.play] }, 'Allow');
+    const declined = await device.poll(more, { form: standard });
+    expect(declined).toMatchObject({ status: 200, scope: scopes.play });
+    expect(declined.refresh_token).toBeUndefined();
+  });
+
+  test('the client has its own access_token_ttl, and a bookings token has the claim facilities', async () => {
+    const codes = await device.start({ ...standard, scope: scopes.bookings });
+    await device.connect(codes, { who: owner });
+    const tokens = await device.poll(codes, { form: standard });
+    expect(tokens.expires_in).toBe(120);
+    expect(decodeJwt(String(tokens.access_token))).toMatchObject({ facilities: ['fac-north'] });
+  });
+
+  test('an error about the parameter facility leaves the code usable', async () => {
+    const codes = await device.start({ ...standard, scope: scopes.bookings });
+    await device.connect(codes, { who: owner });
+    const wrong = await device.poll(codes, { form: { ...standard, facility: 'fac-south' } });
+    expect(wrong).toMatchObject({ status: 400, error: 'invalid_request' });
+    await device.passTime(5);
+    expect(await device.poll(codes, { form: { ...standard, facility: 'fac-north' } })).toMatchObject({ status: 200 });
+  });
+
+  test('the refresh token gives new tokens and rotates', async () => {
+    const codes = await device.start();
+    await device.connect(codes);
+    const { refresh_token } = await device.poll(codes);
+    const form = { ...screen, grant_type: 'refresh_token', refresh_token: String(refresh_token) };
+    const refreshed = await statusAndBody(await server.post('/connect/token', form));
+    expect(refreshed).toMatchObject({ status: 200, scope: screenScope });
+    expect(refreshed.refresh_token).not.toBe(refresh_token);
+  });
+
+  test('a poll within the interval gets slow_down, and a later poll the tokens', async () => {
+    const codes = await device.start();
+    await device.poll(codes);
+    await device.connect(codes);
+    expect(await device.poll(codes)).toMatchObject(slowDown);
+    await device.passTime(10);
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('a confidential client authenticates for each poll', async () => {
+    const headers = basic('device-secret', 'device-secret-secret');
+    const response = await server.post('/connect/deviceauthorization', { scope: scopes.play }, headers);
+    const codes = (await response.json()) as DeviceAuthorization;
+    await device.connect(codes);
+    const form = { client_id: 'device-secret' };
+    expect(await device.poll(codes, { form })).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await device.poll(codes, { form: {}, headers })).toMatchObject({ status: 200 });
+  });
+
+  test('tokens can be bound to a key of the device with DPoP', async () => {
+    const key = await createKeyClient('device-dpop', server.origin);
+    const proof = async () => ({ DPoP: await key.proof(`${server.origin}/connect/token`) });
+    const form = { client_id: 'device-dpop' };
+    const codes = await device.start({ ...form, scope: `${scopes.play} offline_access` });
+    expect(await device.poll(codes, { form, headers: await proof() })).toMatchObject(pending);
+    await device.connect(codes);
+    await device.passTime(5);
+    const withoutProof = await device.poll(codes, { form });
+    expect(withoutProof).toMatchObject(invalidGrant);
+    await device.passTime(10);
+    const tokens = await device.poll(codes, { form, headers: await proof() });
+    expect(tokens).toMatchObject({ status: 200, token_type: 'DPoP' });
+    expect(decodeJwt(String(tokens.access_token)).cnf).toEqual({ jkt: key.thumbprint });
+    const refresh = { ...form, grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+    const otherKey = await createKeyClient('device-dpop', server.origin);
+    const otherProof = { DPoP: await otherKey.proof(`${server.origin}/connect/token`) };
+    expect(await statusAndBody(await server.post('/connect/token', refresh, otherProof))).toMatchObject(invalidGrant);
+    expect((await server.post('/connect/token', refresh, await proof())).status).toBe(200);
+  });
+});
+
+describe('a used code', () => {
+  test('gets invalid_grant, and its tokens are revoked', async () => {
+    const codes = await device.start();
+    await device.connect(codes);
+    const tokens = await device.poll(codes);
+    expect(await device.poll(codes)).toMatchObject(invalidGrant);
+    const headers = { Authorization: `Bearer ${tokens.access_token}` };
+    expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(401);
+  });
+
+  test('of 32 simultaneous polls of an approved code exactly one gets tokens, and they stay valid', async () => {
+    const { origin: at } = await server.startInstance();
+    const codes = await device.start();
+    await device.connect(codes);
+    const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at } : {})));
+    const issued = polls.filter(({ status }) => status === 200);
+    expect(issued).toHaveLength(1);
+    for (const { status, error } of polls) {
+      if (status !== 200) expect(['slow_down', 'invalid_grant']).toContain(error);
+    }
+    const headers = { Authorization: `Bearer ${issued[0]?.access_token}` };
+    expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(200);
+  });
+});
+
+describe('an expired code', () => {
+  test('gets expired_token for 10 more minutes, then invalid_grant', async () => {
+    const codes = await device.start();
+    expect(await device.poll(codes)).toMatchObject(pending);
+    await device.passTime(601);
+    for (let n = 0; n < 2; n++) expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'expired_token' });
+    await device.passTime(580);
+    expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'expired_token' });
+    await device.passTime(20);
+    expect(await device.poll(codes)).toMatchObject(invalidGrant);
+  });
+
+  test('gets expired_token although the user has allowed', async () => {
+    const codes = await device.start();
+    await device.connect(codes);
+    await device.passTime(601);
+    expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'expired_token' });
+  });
+});
