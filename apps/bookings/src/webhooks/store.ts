@@ -30,7 +30,7 @@ where id = $1 returning ${columns}`,
   rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4
 where id = $1 returning id`,
   findOldSecrets: `select id, secret, previous_secret as "previousSecret" from webhook
-where secret not like $1 || '%' or previous_secret not like $1 || '%' limit 100`,
+where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id > $2 order by id limit $3`,
   replaceSecrets: `update webhook set secret = $3, previous_secret = $5
 where id = $1 and secret = $2 and previous_secret is not distinct from $4`,
 
@@ -46,6 +46,13 @@ where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
   renewLeases: `update webhook_cursor set seen_at = $3 from webhook
 where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[]) and seen_at < $3`,
 } as const;
+
+export interface StoredSecrets {
+  /** The webhook. */
+  readonly id: string;
+  readonly secret: string;
+  readonly previousSecret: string | null;
+}
 
 export type CreateOutcome = 'created' | 'too many' | Exclude<StoreResponseOutcome, 'stored'>;
 export type NewWebhook = Omit<Webhook, 'failingSince' | 'lastUpdatedAt'> & { readonly encryptedSecret: string };
@@ -142,19 +149,13 @@ export function createWebhookStore(db: Database) {
       await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
     },
 
-    /** Encrypts again the secrets that an old key encrypted. Returns the number of webhooks. */
-    reencrypt: async (prefix: string, encryptAgain: (text: string, id: string) => string): Promise<number> => {
-      const old = await query<{ id: string; secret: string; previousSecret: string | null }>(
-        db,
-        statements.findOldSecrets,
-        [prefix],
-      );
-      for (const { id, secret, previousSecret } of old) {
-        const newPrevious = previousSecret === null ? null : encryptAgain(previousSecret, id);
-        const values = [id, secret, encryptAgain(secret, id), previousSecret, newPrevious];
-        await query(db, statements.replaceSecrets, values);
-      }
-      return old.length;
+    /** The secrets that do not begin with `prefix`, in the order of the webhooks after `after`. */
+    findOldSecrets: (prefix: string, after: string, limit: number) =>
+      query<StoredSecrets>(db, statements.findOldSecrets, [prefix, after, limit]),
+
+    /** Replaces the secrets of a webhook, unless they have been rotated meanwhile. */
+    replaceSecrets: async (old: StoredSecrets, secret: string, previousSecret: string | null): Promise<void> => {
+      await query(db, statements.replaceSecrets, [old.id, old.secret, secret, old.previousSecret, previousSecret]);
     },
   };
 }

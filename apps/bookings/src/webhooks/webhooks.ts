@@ -15,6 +15,7 @@ import { createWebhookEndpoints } from './endpoints.ts';
 import { startFeeder } from './feeder.ts';
 import { createLeaseRenewal } from './lease.ts';
 import { observeDeliveries } from './metrics.ts';
+import { reencryptSecrets } from './reencrypt.ts';
 import { createSecretBox } from './secrets.ts';
 import { createWebhookStore, type LatestNumbers } from './store.ts';
 import { startWorker, type Worker } from './worker.ts';
@@ -86,8 +87,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       {
         name: 'webhook secrets',
         intervalMilliseconds: 60_000,
-        run: () =>
-          store.reencrypt(secretBox.currentPrefix, (text, id) => secretBox.encrypt(secretBox.decrypt(text, id), id)),
+        run: () => reencryptSecrets({ store, secretBox, logger }),
       },
     ],
     start: () => {

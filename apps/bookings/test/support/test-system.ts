@@ -38,6 +38,8 @@ export interface TestSystem {
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
   /** Sends a request and checks the response against openapi.json. */
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
+  /** Runs a clean-up job of webhooks now. */
+  runWebhookJob(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,7 +58,12 @@ export interface TestSystemOptions {
     readonly slowMilliseconds?: number;
   };
   /** By default nothing is delivered, and only public addresses are allowed. */
-  readonly webhooks?: { readonly deliver: boolean; readonly allowNetworks?: readonly string[] };
+  readonly webhooks?: {
+    readonly deliver: boolean;
+    readonly allowNetworks?: readonly string[];
+    /** The keys of WEBHOOK_KEY. */
+    readonly keys?: readonly Buffer[];
+  };
   /** Uses the database and the issuer of this system, as a second instance of the service does. */
   readonly sharing?: TestSystem;
 }
@@ -88,7 +95,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const webhooks = createWebhooks({
     db,
     baseUrl: options.baseUrl ?? baseUrl,
-    keys: [webhookKey],
+    keys: options.webhooks?.keys ?? [webhookKey],
     allowNetworks: options.webhooks?.allowNetworks ?? [],
     leaseDays: 7,
     logger,
@@ -145,6 +152,9 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
       const response = await request;
       checkResponse(method, path, response);
       return response;
+    },
+    runWebhookJob: async (name) => {
+      await webhooks.cleanupJobs.find((job) => job.name === name)?.run();
     },
     close: async () => {
       jwksCache.close();

@@ -122,7 +122,7 @@ const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** Requests to the same name that begin at the same time share one lookup, because lookups occupy Node's few threads. */
+/** Concurrent requests to the same name share one lookup, because lookups occupy the few threads of Node. */
 function createResolver(): Resolve {
   const running = new Map<string, Promise<readonly LookupAddress[]>>();
   return (hostname) => {

@@ -1,0 +1,40 @@
+// Encrypts the signing secrets of webhooks again after the operator has put a new key in front of the old one.
+import type { Logger } from '@bay-booking/service/logging';
+import { type SecretBox, UnknownEncryptionKey } from './secrets.ts';
+import type { StoredSecrets, WebhookStore } from './store.ts';
+
+const batchSize = 100;
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+export interface ReencryptionOptions {
+  readonly store: Pick<WebhookStore, 'findOldSecrets' | 'replaceSecrets'>;
+  readonly secretBox: SecretBox;
+  readonly logger: Logger;
+}
+
+/** Leaves secrets as they are that none of the keys decrypts. They can be read again when their key is back. */
+export async function reencryptSecrets({ store, secretBox, logger }: ReencryptionOptions): Promise<void> {
+  const counts = { encrypted: 0, unreadable: 0 };
+  const encryptAgain = (text: string, id: string): string => secretBox.encrypt(secretBox.decrypt(text, id), id);
+
+  async function replace(old: StoredSecrets): Promise<void> {
+    const { id, secret, previousSecret } = old;
+    try {
+      const newPrevious = previousSecret === null ? null : encryptAgain(previousSecret, id);
+      await store.replaceSecrets(old, encryptAgain(secret, id), newPrevious);
+      counts.encrypted++;
+    } catch (error) {
+      if (!(error instanceof UnknownEncryptionKey)) throw error;
+      counts.unreadable++;
+    }
+  }
+
+  for (let after = firstId; ; ) {
+    const batch = await store.findOldSecrets(secretBox.currentPrefix, after, batchSize);
+    for (const old of batch) await replace(old);
+    after = batch.at(-1)?.id ?? after;
+    if (batch.length < batchSize) break;
+  }
+  if (counts.encrypted > 0) logger.info(counts, 'webhook secrets encrypted with the first key');
+  if (counts.unreadable > 0) logger.warn(counts, 'webhook secrets that no key of WEBHOOK_KEY decrypts');
+}

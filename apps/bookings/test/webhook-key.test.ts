@@ -1,0 +1,78 @@
+// Tests that WEBHOOK_KEY can be rotated without a lost secret (docs/behaviour.md, "Webhooks").
+import { query } from '@bay-booking/service/database/database';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { until } from './support/until.ts';
+import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
+
+const [oldKey, newKey] = [Buffer.alloc(32, 'old'), Buffer.alloc(32, 'new')];
+const job = 'webhook secrets';
+
+let system: TestSystem;
+let receiver: WebhookReceiver;
+beforeAll(async () => {
+  system = await createTestSystem({ webhooks: { deliver: false, allowNetworks: ['127.0.0.0/8'], keys: [oldKey] } });
+  receiver = await startWebhookReceiver();
+});
+afterEach(closeExtraSystems);
+afterAll(async () => {
+  await receiver.close();
+  await system.close();
+});
+
+/** Starts another instance, as a restart with another WEBHOOK_KEY does. */
+const restartWith = (...keys: readonly Buffer[]) =>
+  createExtraSystem({ sharing: system, webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'], keys } });
+
+async function register(idempotencyKey: string) {
+  const headers = { 'Idempotency-Key': idempotencyKey };
+  const { body } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
+  return body as { readonly id: string; readonly secret: string };
+}
+
+async function expectSignedPing(by: TestSystem, id: string, secrets: readonly string[]): Promise<void> {
+  const before = receiver.events.length;
+  await by.call('POST', `/api/webhooks/${id}/ping`);
+  const received = (await receiver.received(before + 1)).at(-1);
+  for (const secret of secrets) verifySignature(received as never, secret);
+  const deliveries = () => by.call('GET', `/api/webhooks/${id}/deliveries?state=pending`);
+  await until(deliveries, ({ body }) => body.total === 0);
+}
+
+test('with new,old every secret still signs, is encrypted again, and then needs the new key only', async () => {
+  const webhooks = await Promise.all(Array.from({ length: 5 }, (_, number) => register(`key-${number}`)));
+  const [{ id, secret: firstSecret }] = webhooks as [(typeof webhooks)[0]];
+  const { secret } = (await system.call('POST', `/api/webhooks/${id}/rotate`)).body;
+
+  // In a rolling restart, the other instances must decrypt what the first one has encrypted with the new key.
+  const both = await restartWith(newKey, oldKey);
+  await expectSignedPing(both, id, [firstSecret, secret]);
+  const headers = { 'Idempotency-Key': 'key-1' };
+  const repeated = await both.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
+  expect(repeated.body).toEqual(webhooks[1]);
+  await both.runWebhookJob(job);
+  const reversed = await restartWith(oldKey, newKey);
+  await expectSignedPing(reversed, id, [firstSecret, secret]);
+  await closeExtraSystems();
+
+  const rotated = await restartWith(newKey);
+  await expectSignedPing(rotated, id, [firstSecret, secret]);
+  for (const webhook of webhooks.slice(1)) await expectSignedPing(rotated, webhook.id, [webhook.secret]);
+});
+
+test('a secret that no key decrypts is left as it is, and does not stop the others', async () => {
+  const webhooks = await Promise.all(['lost', 'kept'].map(register));
+  const [lost, kept] = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1)) as [
+    (typeof webhooks)[0],
+    (typeof webhooks)[0],
+  ];
+  const lostText = 'v1.00000000.AAAA.AAAA';
+  await query(system.db, 'update webhook set secret = $2 where id = $1', [lost.id, lostText]);
+  const both = await restartWith(newKey, oldKey);
+  await both.runWebhookJob(job);
+  const [row] = await query(system.db, 'select secret from webhook where id = $1', [lost.id]);
+  expect(row).toEqual({ secret: lostText });
+  expect(both.logged.join('')).toContain('webhook secrets that no key of WEBHOOK_KEY decrypts');
+  await closeExtraSystems();
+  await expectSignedPing(await restartWith(newKey), kept.id, [kept.secret]);
+});
