@@ -10,6 +10,8 @@ import type { Express, RequestHandler } from 'express';
 import { createAccountServices } from './accounts/account-services.ts';
 import { createExpiredRowsStore } from './accounts/expired-rows-store.ts';
 import { createAudit } from './audit/audit.ts';
+import { createLogoutSender } from './backchannel-logout/sender.ts';
+import { createLogoutStore } from './backchannel-logout/store.ts';
 import { startCleanUp } from './cleanup-job.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
@@ -33,6 +35,7 @@ import { rewritePushedRequests } from './oidc/endpoints/pushed-authorization.ts'
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import { createClientCredentials } from './oidc/grants/client-credentials.ts';
 import { createInteractions } from './oidc/interactions.ts';
+import { createSendLogoutToken } from './oidc/logout-tokens.ts';
 import { createOutboundFetch } from './oidc/outbound-fetch.ts';
 import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider } from './oidc/provider.ts';
@@ -45,6 +48,7 @@ import { createAdapter } from './oidc/storage/adapter.ts';
 import { createArtifactStore } from './oidc/storage/artifacts.ts';
 import { createConcurrentUse } from './oidc/storage/concurrent-use.ts';
 import { createDeviceCodes } from './oidc/storage/device-codes.ts';
+import { createEndSession } from './oidc/storage/ended-sessions.ts';
 import { createTokenLifetimes } from './oidc/token-lifetimes.ts';
 import { createPortal } from './portal/portal.ts';
 import { createKeyStore } from './signing-keys/store.ts';
@@ -60,7 +64,7 @@ export interface AuthApp {
   readonly app: Express;
   /** Checks the key table now. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
-  /** Resolves when all work is done that responses do not wait for: audit events and emails. */
+  /** Resolves when all work is done that responses do not wait for: audit events, emails and logout tokens. */
   readonly settle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -85,8 +89,20 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   const concurrentUse = createConcurrentUse();
   const artifacts = createArtifactStore({ db, concurrentUse });
   const deviceCodes = createDeviceCodes({ db, artifacts, concurrentUse });
+  // The pages need the provider, and the provider needs the pages. So the pages get a function that returns the
+  // provider.
+  const provider = () => providerManager.provider();
+  const logoutSender = createLogoutSender({
+    store: createLogoutStore({ db }),
+    send: createSendLogoutToken(provider),
+    isReady: () => providerManager.isReady(),
+    audit,
+    logger,
+  });
+  const endSession = createEndSession({ db, sendLogoutTokens: logoutSender.sendQueued });
   const adapter = createAdapter({
     db,
+    endSession,
     artifacts,
     deviceCodes,
     concurrentUse,
@@ -99,16 +115,13 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
 
   const accountServices = createAccountServices({ db, config, logger, audit });
   const { accounts } = accountServices;
-  // The pages need the provider, and the provider needs the pages. So the pages get a function that returns the
-  // provider.
-  const provider = () => providerManager.provider();
   const userPages = createUserPages({
     db,
     config,
     logger,
     audit,
     cookies: createBrowserCookies(provider, config.issuer),
-    providerSessions: createProviderSessions(provider, artifacts),
+    providerSessions: createProviderSessions({ provider, revokeGrant: artifacts.revokeGrant, endSession }),
     interactions: createInteractions(provider),
     findDeviceRequest: createDeviceSignIn({
       provider,
@@ -122,6 +135,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     facilities,
     scopes,
     longestAccessTokenTtl,
+    sendLogoutTokens: logoutSender.sendQueued,
   });
   const pages = createProviderPages(userPages.site.findLayoutUser);
 
@@ -234,11 +248,13 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     refreshKeys: providerManager.refresh,
     settle: async () => {
       await accountServices.emails.settled();
+      await logoutSender.settled();
       await audit.flush();
     },
     close: async () => {
       providerManager.close();
       stopCleanUp();
+      await logoutSender.close();
       outbound.close();
       await accountServices.close();
       await audit.flush();

@@ -28,6 +28,12 @@ export function countEvents(audit: Audit, { registry }: Metrics): Audit {
     labelNames: ['grant_type', 'outcome'],
     registers: [registry],
   });
+  const logoutTokens = new Counter({
+    name: 'auth_logout_tokens_total',
+    help: 'Logout tokens of the back-channel logout, by outcome: sent, or why the token could not be delivered.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
   return {
     ...audit,
     record: (event: AuditEvent): void => {
@@ -36,6 +42,7 @@ export function countEvents(audit: Audit, { registry }: Metrics): Audit {
       if (event.kind === 'token.refused') {
         tokens.inc({ grant_type: grantTypeLabel(event), outcome: errorLabel(String(event.detail?.error)) });
       }
+      if (event.kind.startsWith('logout-token.')) logoutTokens.inc({ outcome: String(event.detail?.outcome) });
       audit.record(event);
     },
   };

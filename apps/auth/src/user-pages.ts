@@ -57,10 +57,12 @@ export interface UserPagesOptions {
   readonly scopes: ScopeTable;
   /** The longest lifetime of access tokens of all clients, in seconds. */
   readonly longestAccessTokenTtl: () => Promise<number>;
+  /** Sends the logout tokens that ended sessions have queued. */
+  readonly sendLogoutTokens: () => void;
 }
 
 export function createUserPages(options: UserPagesOptions) {
-  const { db, config, logger, audit, cookies, interactions, facilities, scopes } = options;
+  const { db, config, logger, audit, cookies, interactions, facilities, scopes, sendLogoutTokens } = options;
   const {
     accounts,
     socialIdentities,
@@ -76,7 +78,7 @@ export function createUserPages(options: UserPagesOptions) {
   const registrations = createUsageLimit(count, { name: 'register', limit: 200, window }, addressKey);
   const resets = createUsageLimit(count, { name: 'reset', limit: 100, window }, addressKey);
 
-  const sessionStore = createSessionStore({ db });
+  const sessionStore = createSessionStore({ db, sendLogoutTokens });
   const { providerSessions } = options;
   const sessions = createBrowserSessions({
     providerSessions,
@@ -86,7 +88,7 @@ export function createUserPages(options: UserPagesOptions) {
   });
   const csrfTokens = createCsrfTokens({ cookies, keys: config.cookieKeys, origin: config.issuer });
   const site = createSite({ findSignedIn: sessions.current, csrfTokens });
-  const consents = createConsentStore({ db });
+  const consents = createConsentStore({ db, sendLogoutTokens });
   const decide = createDecideConsent({ grants: options.grants, store: consents });
   const providers = createSocialProviders(config.socialProviders);
   const providerLinks = (base: string, query: string) =>

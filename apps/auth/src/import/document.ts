@@ -35,6 +35,7 @@ export const importSchema = {
           name: line,
           email: line,
           emailVerified: { type: 'boolean' },
+          disabled: { type: 'boolean' },
           kind: { enum: ['user', 'service'] },
           roles: { type: 'array', items: line },
           memberships: {

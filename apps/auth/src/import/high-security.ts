@@ -1,5 +1,5 @@
-// Completes and checks the metadata of clients that use more than a secret: keys, pushed requests, bound tokens, and
-// the profile `fapi2` (docs/behaviour.md, "High-security clients").
+// Completes and checks the metadata of clients that use more than a secret: keys, pushed requests, bound tokens,
+// back-channel logout, and the profile `fapi2` (docs/behaviour.md, "High-security clients").
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import type { ImportedClient } from './document.ts';
@@ -32,9 +32,13 @@ export function findHighSecurityErrors(
     errors.push('client_secret: a client with private_key_jwt has none');
   }
   errors.push(...findKeyErrors(metadata.jwks));
-  if (typeof metadata.jwks_uri === 'string') {
-    const reason = addressError(metadata.jwks_uri);
-    if (reason !== undefined) errors.push(`jwks_uri: ${reason}`);
+  for (const field of ['jwks_uri', 'backchannel_logout_uri']) {
+    const address = metadata[field];
+    const reason = typeof address === 'string' ? addressError(address) : undefined;
+    if (reason !== undefined) errors.push(`${field}: ${reason}`);
+  }
+  if (metadata.backchannel_logout_session_required === true && metadata.backchannel_logout_uri === undefined) {
+    errors.push('backchannel_logout_session_required: needs backchannel_logout_uri');
   }
   return errors.map((error) => `${path}/${error}`);
 }

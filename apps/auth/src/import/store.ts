@@ -2,6 +2,7 @@
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';
+import { createSessionStore } from '../interaction/session-store.ts';
 import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
@@ -80,7 +81,25 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
     if (!inserted) return false;
   }
   if (account.memberships) await storeMemberships(tx, account.id, account.memberships);
+  if (account.disabled !== undefined) await setDisabled(tx, account.id, account.disabled);
   return true;
+}
+
+/** Disabling an account ends its sessions and grants. The running instances send the logout tokens. */
+async function setDisabled(tx: Database, id: string, disabled: boolean): Promise<void> {
+  const changed = await query(
+    tx,
+    `update account set disabled_at = case when $2 then now() end, updated_at = now()
+      where id = $1 and (disabled_at is not null) <> $2 returning 1 as done`,
+    [id, disabled],
+  );
+  if (changed.length === 0) return;
+  if (disabled) await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
+  await query(
+    tx,
+    `insert into audit_event (kind, account_id, detail) values ($1, $2, jsonb_build_object('by', 'import'))`,
+    [disabled ? 'account.disabled' : 'account.enabled', id],
+  );
 }
 
 /** Fields that the file leaves out keep their stored values. */

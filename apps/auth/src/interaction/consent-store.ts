@@ -1,5 +1,6 @@
 // Stores which scopes a user allowed to which client. The page "Your account" lists them, and the user can remove them.
 import { type Database, query } from '@bay-booking/service/database/database';
+import { queueLogoutTokens } from '../backchannel-logout/statements.ts';
 
 export interface ConnectedClient {
   readonly clientId: string;
@@ -8,9 +9,15 @@ export interface ConnectedClient {
   readonly since: Date;
 }
 
+export interface ConsentStoreOptions {
+  readonly db: Database;
+  /** Sends the queued logout tokens. */
+  readonly sendLogoutTokens: () => void;
+}
+
 export type ConsentStore = ReturnType<typeof createConsentStore>;
 
-export function createConsentStore({ db }: { db: Database }) {
+export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
   return {
     async findScopes(accountId: string, clientId: string): Promise<readonly string[]> {
       const [row] = await query<{ scopes: readonly string[] }>(
@@ -49,7 +56,10 @@ export function createConsentStore({ db }: { db: Database }) {
         [accountId],
       ),
 
-    /** Deletes the consent and every grant, code and token that the client has for this account. */
+    /**
+     * Deletes the consent and every grant, code and token that the client has for this account. The client leaves the
+     * sessions of the account, and gets logout tokens for them.
+     */
     async revoke(accountId: string, clientId: string): Promise<void> {
       await db.transaction(async (tx) => {
         await query(tx, 'delete from consent where account_id = $1 and client_id = $2', [accountId, clientId]);
@@ -59,7 +69,23 @@ export function createConsentStore({ db }: { db: Database }) {
               and model in ('Grant', 'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')`,
           [accountId, clientId],
         );
+        await query(
+          tx,
+          `with left_sessions as (
+             select id, account_id, payload #> array['authorizations', $2] as application from oidc_artifact
+              where model = 'Session' and account_id = $1 and payload #> array['authorizations', $2] is not null
+                for update),
+           changed as (
+             update oidc_artifact s set payload = s.payload #- array['authorizations', $2]
+               from left_sessions l where s.model = 'Session' and s.id = l.id),
+           ended as (
+             select account_id, jsonb_build_object('authorizations', jsonb_build_object($2::text, application)) as payload
+               from left_sessions)
+           ${queueLogoutTokens}`,
+          [accountId, clientId],
+        );
       });
+      sendLogoutTokens();
     },
   };
 }

@@ -1,6 +1,7 @@
 // Stores the browsers in which an account is signed in: the SQL of `browser_session`, and of the sessions that
-// oidc-provider keeps in `oidc_artifact`.
+// oidc-provider keeps in `oidc_artifact`. The applications of sessions that end get logout tokens.
 import { type Database, query } from '@bay-booking/service/database/database';
+import { queueLogoutTokens } from '../backchannel-logout/statements.ts';
 
 export interface SessionRow {
   readonly uid: string;
@@ -17,12 +18,18 @@ export interface NewSessionRow {
   readonly address: string | undefined;
 }
 
+export interface SessionStoreOptions {
+  readonly db: Database;
+  /** Sends the queued logout tokens. */
+  readonly sendLogoutTokens: () => void;
+}
+
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** The last use of a session is written at most once in this interval, because most requests read the session. */
 const useInterval = '1 minute';
 
-export function createSessionStore({ db }: { db: Database }) {
+export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
   return {
     async add({ uid, accountId, userAgent, address }: NewSessionRow): Promise<void> {
       await query(
@@ -76,10 +83,12 @@ export function createSessionStore({ db }: { db: Database }) {
         db,
         `with ended as (
            delete from oidc_artifact where model = 'Session' and account_id = $1
-              and ${one ? 'uid = $2' : 'uid is distinct from $2'} returning uid)
+              and ${one ? 'uid = $2' : 'uid is distinct from $2'} returning uid, account_id, payload),
+         queued as (${queueLogoutTokens})
          delete from browser_session b using ended where b.uid = ended.uid returning b.uid`,
         [accountId, one ? which.uid : which.allExcept],
       );
+      sendLogoutTokens();
       return rows.length;
     },
 
@@ -90,16 +99,21 @@ export function createSessionStore({ db }: { db: Database }) {
     async endEverything(accountId: string): Promise<void> {
       await query(
         db,
-        `with sessions as (delete from browser_session where account_id = $1)
-         delete from oidc_artifact where account_id = $1
-            and model in ('Session', 'Grant', 'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')`,
+        `with sessions as (delete from browser_session where account_id = $1),
+         deleted as (
+           delete from oidc_artifact where account_id = $1
+              and model in ('Session', 'Grant', 'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')
+           returning model, account_id, payload),
+         ended as (select account_id, payload from deleted where model = 'Session')
+         ${queueLogoutTokens}`,
         [accountId],
       );
+      sendLogoutTokens();
     },
 
     /**
-     * Like `endEverything`, but the session `uid` stays, and with `keepGrants` also the grants of that session with
-     * their codes and tokens.
+     * Like `endEverything`, but the session `uid` stays. With `keepGrants` its applications stay too, with their
+     * grants, codes and tokens; otherwise they get logout tokens, like those of the other sessions.
      */
     async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
       await query(
@@ -108,14 +122,27 @@ export function createSessionStore({ db }: { db: Database }) {
            select a.value ->> 'grantId' as grant_id
              from oidc_artifact s, jsonb_each(coalesce(s.payload -> 'authorizations', '{}')) a
             where s.model = 'Session' and s.account_id = $1 and s.uid = $2 and $3),
-         sessions as (delete from browser_session where account_id = $1 and uid <> $2)
-         delete from oidc_artifact t where t.account_id = $1
-            and (t.model = 'Session' and t.uid is distinct from $2
-              or t.model = 'Grant' and not exists (select from kept k where k.grant_id = t.payload ->> 'jti')
-              or t.model in ('AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')
-                 and not exists (select from kept k where k.grant_id = t.grant_id))`,
+         sessions as (delete from browser_session where account_id = $1 and uid <> $2),
+         deleted as (
+           delete from oidc_artifact t where t.account_id = $1
+              and (t.model = 'Session' and t.uid is distinct from $2
+                or t.model = 'Grant' and not exists (select from kept k where k.grant_id = t.payload ->> 'jti')
+                or t.model in ('AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode')
+                   and not exists (select from kept k where k.grant_id = t.grant_id))
+           returning model, account_id, payload),
+         own as (
+           select id, account_id, payload from oidc_artifact
+            where model = 'Session' and account_id = $1 and uid = $2 and not $3 for update),
+         emptied as (
+           update oidc_artifact s set payload = s.payload - 'authorizations'
+             from own where s.model = 'Session' and s.id = own.id),
+         ended as (
+           select account_id, payload from deleted where model = 'Session'
+           union all select account_id, payload from own)
+         ${queueLogoutTokens}`,
         [accountId, uid, keepGrants],
       );
+      sendLogoutTokens();
     },
 
     async delete(uid: string): Promise<void> {

@@ -20,6 +20,8 @@ export const features = {
   pushedAuthorizationRequests: { enabled: true },
   // provider.ts adds the pages.
   deviceFlow: { enabled: true },
+  // logout-tokens.ts decides when a token is sent.
+  backchannelLogout: { enabled: true },
   fapi: {
     enabled: true,
     profile: (_ctx: unknown, client: RegisteredClient | undefined) =>

@@ -16,8 +16,6 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readon
     introspection_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    // `sid` belongs to front-channel and back-channel logout, which are off.
-    claims_supported: document.claims_supported?.filter((claim) => claim !== 'sid'),
   });
   ctx.set('Cache-Control', 'public, max-age=60');
 }

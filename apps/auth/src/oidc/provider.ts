@@ -26,6 +26,7 @@ import { type PasswordGrantOptions, registerPasswordGrant } from './grants/passw
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
 import { deleteImplicitCodes, isImplicitToken } from './implicit-flow.ts';
 import { createInteractionPolicy } from './interaction-policy.ts';
+import { takeOverLogoutTokens } from './logout-tokens.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
@@ -88,6 +89,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
   registerReplayDetection(provider, dependencies.isFirstUse);
+  takeOverLogoutTokens(provider);
   if (settings.development) allowLoopbackRedirects(provider);
 
   // Grant types. grant-types.ts lists their names.

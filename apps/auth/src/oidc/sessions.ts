@@ -2,6 +2,7 @@
 // Our own pages use the same session as the authorization endpoint, so signing in or out in one place applies to both.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
+import type { EndSession } from './storage/ended-sessions.ts';
 
 /** Seconds. A session ends after `unused` without a request, and after `absolute` in any case. */
 const limits = { unused: 14 * 24 * 3600, absolute: 30 * 24 * 3600 };
@@ -31,10 +32,13 @@ export interface ProvenIdentity {
 
 export type ProviderSessions = ReturnType<typeof createProviderSessions>;
 
-export function createProviderSessions(
-  provider: () => Provider,
-  { revokeGrant }: { revokeGrant: (grantId: string) => Promise<void> },
-) {
+export interface ProviderSessionOptions {
+  readonly provider: () => Provider;
+  readonly revokeGrant: (grantId: string) => Promise<void>;
+  readonly endSession: EndSession;
+}
+
+export function createProviderSessions({ provider, revokeGrant, endSession }: ProviderSessionOptions) {
   const contextOf = (request: IncomingMessage, response: ServerResponse) => provider().createContext(request, response);
   const sessionOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().Session.get(contextOf(request, response) as never);
@@ -63,6 +67,7 @@ export function createProviderSessions(
       const session = await sessionOf(request, response);
       if (session.accountId && session.accountId !== accountId) {
         await revokeSessionGrants(session.authorizations);
+        await endSession(session.jti);
         session.authorizations = undefined;
       }
       const signedInAt = now();
@@ -83,7 +88,7 @@ export function createProviderSessions(
     async end(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }> {
       const session = await sessionOf(request, response);
       await revokeSessionGrants(session.authorizations);
-      if (session.accountId) await session.destroy();
+      if (session.accountId) await endSession(session.jti);
       contextOf(request, response).cookies.set(provider().cookieName('session'), null, { signed: true });
       return { uid: session.uid };
     },

@@ -12,7 +12,7 @@ import type { RateLimit } from '../../http/rate-limit.ts';
 import { countTokenRequest } from '../client-policy.ts';
 import type { ClientCredentials } from '../grants/client-credentials.ts';
 import { ownMetadataOf } from '../registered-client.ts';
-import './body-warning.ts';
+import '../library-warnings.ts';
 
 export interface PlainTokenRequestOptions {
   readonly path: string;

@@ -4,7 +4,7 @@
 import express, { Router } from 'express';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import { rewriteAuthorizationQuery } from '../authorization-request.ts';
-import './body-warning.ts';
+import '../library-warnings.ts';
 
 export function rewritePushedRequests(paths: string[]): Router {
   const router = Router();

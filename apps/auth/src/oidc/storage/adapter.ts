@@ -5,6 +5,7 @@ import type { ArtifactStore } from './artifacts.ts';
 import { type ClientOptions, createClientAdapter } from './clients.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 import type { DeviceCodes } from './device-codes.ts';
+import type { EndSession } from './ended-sessions.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter } from './sessions.ts';
@@ -16,10 +17,11 @@ export interface AdapterOptions extends ClientOptions {
   readonly concurrentUse: ConcurrentUse;
   /** The time that a user has for sign-in and consent, in seconds. */
   readonly interactionLifetime: number;
+  readonly endSession: EndSession;
 }
 
 export function createAdapter(options: AdapterOptions): (model: string) => Adapter {
-  const { db, artifacts, deviceCodes, concurrentUse, interactionLifetime, findClient } = options;
+  const { db, artifacts, deviceCodes, concurrentUse, interactionLifetime, endSession, findClient } = options;
   return (model) => {
     const adapter = artifacts.adapterFor(model);
     switch (model) {
@@ -32,7 +34,7 @@ export function createAdapter(options: AdapterOptions): (model: string) => Adapt
       case 'RefreshToken':
         return createRefreshTokenAdapter({ db, adapter, concurrentUse });
       case 'Session':
-        return createSessionAdapter({ db, adapter });
+        return createSessionAdapter({ db, adapter, endSession });
       default:
         return adapter;
     }

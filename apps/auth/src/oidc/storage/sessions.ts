@@ -10,6 +10,7 @@ import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { orUnavailable } from '../unavailable.ts';
 import { valuesOf, withoutSecrets } from './artifact-row.ts';
 import { upsertStatement } from './artifacts.ts';
+import type { EndSession } from './ended-sessions.ts';
 import { sessionChanges } from './session-changes.ts';
 
 // The library gives a session a new id at every sign-in; the uid stays. Of two concurrent sign-ins of one browser the
@@ -29,9 +30,10 @@ export interface SessionOptions {
   readonly db: Database;
   /** Stores sessions like any other artifact, without merging. */
   readonly adapter: Adapter;
+  readonly endSession: EndSession;
 }
 
-export function createSessionAdapter({ db, adapter }: SessionOptions): Adapter {
+export function createSessionAdapter({ db, adapter, endSession }: SessionOptions): Adapter {
   const run = (sql: string, values: readonly unknown[]) => orUnavailable(() => query(db, sql, values));
 
   /** Returns false if the session has ended, or another request has given it a new id or signed in another user. */
@@ -73,9 +75,10 @@ export function createSessionAdapter({ db, adapter }: SessionOptions): Adapter {
     async destroy(id) {
       // To give a session a new id, the library destroys the old id and stores the new one. `merge` changes the id of
       // the row, so the row must still exist.
-      const getsNewId = (Provider.ctx?.oidc?.session?.jti ?? id) !== id;
-      if (getsNewId && currentRequestState()?.session?.id === id) return;
-      await adapter.destroy(id);
+      const sessionId = Provider.ctx?.oidc?.session?.jti;
+      if (sessionId === id) return endSession(id);
+      const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;
+      if (!getsNewId) await adapter.destroy(id);
     },
   };
 }

@@ -1,0 +1,134 @@
+// Sends logout tokens to the applications of ended sessions (docs/behaviour.md, "Back-channel logout").
+//
+// The queue is in the database, because the import command also ends sessions and is no server, and because a user must
+// not wait for the applications. The instance that has ended a session sends its tokens at once; every instance looks
+// for other tokens every second. Each token is sent once, whether or not the application accepts it.
+import type { Logger } from '@bay-booking/service/logging';
+import type { Audit } from '../audit/audit.ts';
+import type { LogoutStore, QueuedLogout } from './store.ts';
+
+/** The outcome of one logout token, as the audit trail and the metrics name it. */
+export type LogoutOutcome =
+  | 'sent'
+  /** The application returned a status other than 200 and 204. */
+  | 'rejected'
+  /** The address does not lead to a public or allowed address. */
+  | 'address_not_allowed'
+  | 'timeout'
+  /** The connection failed, or the token could not be created. */
+  | 'failed'
+  /** The client is disabled, deleted, or no longer has a logout address. */
+  | 'not_registered'
+  /** No instance could send the token within an hour. */
+  | 'expired';
+
+export interface LogoutResult {
+  readonly outcome: LogoutOutcome;
+  /** The status of the application's response. */
+  readonly status?: number;
+  /** The error code of a failed connection, such as `ECONNREFUSED`. */
+  readonly reason?: string | undefined;
+}
+
+/** Sends one logout token and never throws. */
+export type SendLogoutToken = (logout: QueuedLogout) => Promise<LogoutResult>;
+
+export interface LogoutSenderOptions {
+  readonly store: LogoutStore;
+  readonly send: SendLogoutToken;
+  /** Whether the keys are loaded that sign the tokens. */
+  readonly isReady: () => boolean;
+  readonly audit: Audit;
+  readonly logger: Logger;
+}
+
+export interface LogoutSender {
+  /** Sends the tokens that are in the queue now. Does not wait for them. */
+  readonly sendQueued: () => void;
+  /** Resolves when no token is being sent. */
+  readonly settled: () => Promise<void>;
+  /** Stops, and waits for the tokens that are being sent. */
+  readonly close: () => Promise<void>;
+}
+
+/** Milliseconds between two checks of the queue. */
+const checkInterval = 1_000;
+const maxParallel = 200;
+/**
+ * A client with so many requests in progress waits, so that an application whose requests time out does not delay the
+ * tokens of other applications.
+ */
+const maxParallelPerClient = 10;
+/** Seconds. A user has probably signed in again since, and a token without `sid` would end the new session too. */
+const maxAge = 3_600;
+
+export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions): LogoutSender {
+  const inProgress = new Set<Promise<void>>();
+  const perClient = new Map<string, number>();
+
+  const deliver = async (logout: QueuedLogout): Promise<void> => {
+    const { clientId, accountId, age } = logout;
+    const result: LogoutResult = age > maxAge ? { outcome: 'expired' } : await send(logout);
+    audit.record({
+      kind: result.outcome === 'sent' ? 'logout-token.sent' : 'logout-token.failed',
+      clientId,
+      accountId,
+      detail: { ...result },
+    });
+  };
+
+  const start = (logout: QueuedLogout): void => {
+    const { clientId } = logout;
+    perClient.set(clientId, (perClient.get(clientId) ?? 0) + 1);
+    const delivery = deliver(logout).finally(() => {
+      inProgress.delete(delivery);
+      const left = (perClient.get(clientId) ?? 1) - 1;
+      if (left > 0) perClient.set(clientId, left);
+      else perClient.delete(clientId);
+      sendQueued();
+    });
+    inProgress.add(delivery);
+  };
+
+  const takeAndStart = async (): Promise<void> => {
+    const limit = maxParallel - inProgress.size;
+    if (limit <= 0 || !isReady()) return;
+    const busy = [...perClient].filter(([, count]) => count >= maxParallelPerClient).map(([clientId]) => clientId);
+    const taken = await store.take({ limit, maxPerClient: maxParallelPerClient, except: busy });
+    for (const logout of taken) start(logout);
+  };
+
+  let closed = false;
+  let checkAgain = false;
+  let checking: Promise<void> | undefined;
+  const sendQueued = (): void => {
+    if (closed) return;
+    if (checking) {
+      checkAgain = true;
+      return;
+    }
+    checking = takeAndStart()
+      .catch((err: unknown) => logger.debug({ err }, 'queue of logout tokens could not be read'))
+      .finally(() => {
+        checking = undefined;
+        if (!checkAgain) return;
+        checkAgain = false;
+        sendQueued();
+      });
+  };
+  const timer = setInterval(sendQueued, checkInterval);
+  timer.unref();
+
+  const settled = async (): Promise<void> => {
+    while (checking || inProgress.size > 0) await Promise.all([checking, ...inProgress]);
+  };
+  return {
+    sendQueued,
+    settled,
+    close: async () => {
+      closed = true;
+      clearInterval(timer);
+      await settled();
+    },
+  };
+}

@@ -1,0 +1,18 @@
+// The part of a statement that queues logout tokens. Every statement that ends sessions contains it, so a session never
+// ends without its logout tokens, and ends only once however many requests end it at the same time.
+
+/**
+ * Queues a logout token for each application of the ended sessions. The statement must define the common table
+ * expression `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`.
+ *
+ * A client without a grant is no application of the session: the user has only seen its sign-in or consent page. A
+ * client that does not require the session gets one token for all ended sessions of the account.
+ */
+export const queueLogoutTokens = `
+  insert into backchannel_logout (client_id, account_id, sid)
+  select distinct c.id, e.account_id,
+         case when c.metadata -> 'backchannel_logout_session_required' = 'true' then a.value ->> 'sid' end
+    from ended e
+   cross join jsonb_each(coalesce(nullif(e.payload -> 'authorizations', 'null'), '{}')) a
+    join client c on c.id = a.key
+   where c.metadata ->> 'backchannel_logout_uri' is not null and a.value ->> 'grantId' is not null`;

@@ -1,0 +1,43 @@
+// Reads the queue of logout tokens (table `backchannel_logout`).
+import { type Database, query } from '@bay-booking/service/database/database';
+
+export interface QueuedLogout {
+  readonly clientId: string;
+  readonly accountId: string;
+  /** Null if the client does not require the session. */
+  readonly sid: string | null;
+  /** Seconds since the session ended. */
+  readonly age: number;
+}
+
+export interface TakeOptions {
+  readonly limit: number;
+  readonly maxPerClient: number;
+  /** Clients that have enough requests in progress. */
+  readonly except: readonly string[];
+}
+
+export type LogoutStore = ReturnType<typeof createLogoutStore>;
+
+export function createLogoutStore({ db }: { db: Database }) {
+  return {
+    /**
+     * Removes logout tokens from the queue, the oldest of each client, and returns them. No other instance gets them,
+     * so each is sent once, and never again after a crash.
+     */
+    take: ({ limit, maxPerClient, except }: TakeOptions): Promise<readonly QueuedLogout[]> =>
+      query<QueuedLogout>(
+        db,
+        `with numbered as (
+           select id, row_number() over (partition by client_id order by id) as position
+             from backchannel_logout where client_id <> all ($3)),
+         due as (
+           select b.id from backchannel_logout b join numbered n on n.id = b.id
+            where n.position <= $2 order by n.position, b.id limit $1 for update of b skip locked)
+         delete from backchannel_logout b using due d where b.id = d.id
+         returning b.client_id as "clientId", b.account_id as "accountId", b.sid,
+                   extract(epoch from now() - b.created_at)::float8 as age`,
+        [limit, maxPerClient, except],
+      ),
+  };
+}

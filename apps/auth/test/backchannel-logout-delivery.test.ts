@@ -1,0 +1,229 @@
+// Tests how logout tokens are delivered: once, without delaying the user, and to allowed addresses only
+// (docs/behaviour.md, "Back-channel logout").
+import { useFixture } from '@bay-booking/testkit/fixture';
+import type { FormBrowser } from '@bay-booking/testkit/form-browser';
+import { describe, expect, test } from '@jest/globals';
+import type { ImportedClient } from '../src/import/document.ts';
+import { eventually, startAuthServer } from './auth-server.ts';
+import { authorizeUrl, redirectParameters, signInAndConsent } from './flows.ts';
+import { appRedirectUri, logoutClient, startLogoutReceiver } from './logout-receiver.ts';
+import { registerUser } from './test-users.ts';
+
+const fixture = useFixture(async () => {
+  const receiver = await startLogoutReceiver();
+  const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
+  const close = async (): Promise<void> => {
+    await server.close();
+    await receiver.close();
+  };
+  return { server, receiver, close };
+});
+
+async function openApp(browser: FormBrowser, clientId: string): Promise<void> {
+  const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope: 'openid' };
+  const page = await browser.open(authorizeUrl(fixture.server, request));
+  expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
+}
+
+/** Imports the applications and returns a user with a session in which all of them are. */
+async function userOf(...clients: readonly ImportedClient[]) {
+  const { server } = fixture;
+  await server.load({ clients: [...clients] });
+  const user = await registerUser(server);
+  for (const { client_id } of clients) await openApp(user.browser, client_id);
+  const [row] = await server.db('account').where({ username: user.username }).select('id');
+  return { ...user, sub: String(row.id) };
+}
+
+const eventsOf = (clientId: string) =>
+  fixture.server
+    .db('audit_event')
+    .where({ client_id: clientId })
+    .whereLike('kind', 'logout-token.%')
+    .orderBy('id')
+    .select('kind', 'detail', 'account_id');
+
+const signOut = ({ browser, account }: Awaited<ReturnType<typeof userOf>>) => browser.send(account, {}, 'Sign out');
+
+describe('the delivery', () => {
+  test('is recorded in the audit trail, the log and the metrics', async () => {
+    const { server, receiver } = fixture;
+    const user = await userOf(logoutClient('recorded', `${receiver.url}/recorded?key=in-the-address`));
+    await signOut(user);
+    await server.auth.settle();
+    expect(receiver.sessionsOf(user.sub)).toEqual(['recorded -']);
+    const sent = { kind: 'logout-token.sent', detail: { outcome: 'sent' } };
+    expect(await eventsOf('recorded')).toEqual([{ ...sent, account_id: user.sub }]);
+    const lines = server.log.map((line) => JSON.parse(line)).filter(({ audit }) => audit?.clientId === 'recorded');
+    expect(lines.map(({ audit }) => audit)).toContainEqual(
+      expect.objectContaining({ kind: 'logout-token.sent', accountId: user.sub }),
+    );
+    expect(server.log.join('\n')).not.toContain('in-the-address');
+    const metrics = await (await fetch(`${server.origin}/metrics`)).text();
+    expect(metrics).toMatch(/auth_logout_tokens_total\{outcome="sent",service="auth"\} \d/);
+  });
+
+  test('happens once if several instances run', async () => {
+    const { server, receiver } = fixture;
+    const others = [await server.startInstance(), await server.startInstance()];
+    const user = await userOf(logoutClient('several', `${receiver.url}/several`));
+    await server.load({ accounts: [{ id: user.sub, username: user.username, disabled: true }] });
+    await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
+    for (const { auth } of [server, ...others]) await auth.settle();
+    expect(receiver.sessionsOf(user.sub)).toEqual(['several -']);
+    expect(await server.db('backchannel_logout').select()).toEqual([]);
+    for (const other of others) await other.close();
+  });
+
+  test('does not delay the user, and ends after 2.5 s, if an application does not respond', async () => {
+    const { server, receiver } = fixture;
+    const silent = await startLogoutReceiver(() => {});
+    const user = await userOf(
+      logoutClient('silent', `${silent.url}/logout`),
+      logoutClient('quick', `${receiver.url}/quick`),
+    );
+    const begin = performance.now();
+    expect((await signOut(user)).url.pathname).toBe('/signed-out');
+    expect(performance.now() - begin).toBeLessThan(1_500);
+    await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
+    expect(performance.now() - begin).toBeLessThan(2_000);
+    await server.auth.settle();
+    expect(performance.now() - begin).toBeGreaterThan(2_400);
+    expect(performance.now() - begin).toBeLessThan(4_000);
+    expect(silent.sessionsOf(user.sub)).toEqual(['silent -']);
+    expect(await eventsOf('silent')).toMatchObject([{ kind: 'logout-token.failed', detail: { outcome: 'timeout' } }]);
+    await silent.close();
+  });
+
+  test('discards the body of the response', async () => {
+    const { server } = fixture;
+    const talkative = await startLogoutReceiver((response) => {
+      response.writeHead(200).write('x'.repeat(200_000));
+    });
+    const user = await userOf(logoutClient('talkative', `${talkative.url}/logout`));
+    const begin = performance.now();
+    await signOut(user);
+    await server.auth.settle();
+    expect(performance.now() - begin).toBeLessThan(2_000);
+    expect(await eventsOf('talkative')).toMatchObject([{ kind: 'logout-token.sent' }]);
+    await talkative.close();
+  });
+
+  test.each([204, 200])('succeeds with status %i', async (status) => {
+    const app = await startLogoutReceiver((response) => void response.writeHead(status).end());
+    const user = await userOf(logoutClient(`status-${status}`, app.url));
+    await signOut(user);
+    await fixture.server.auth.settle();
+    expect(await eventsOf(`status-${status}`)).toMatchObject([{ detail: { outcome: 'sent' } }]);
+    await app.close();
+  });
+
+  test.each([400, 500, 501])('fails with status %i, and is not repeated', async (status) => {
+    const app = await startLogoutReceiver((response) => void response.writeHead(status).end());
+    const user = await userOf(logoutClient(`status-${status}`, app.url));
+    await signOut(user);
+    await fixture.server.auth.settle();
+    const failed = { kind: 'logout-token.failed', detail: { outcome: 'rejected', status } };
+    expect(await eventsOf(`status-${status}`)).toMatchObject([failed]);
+    expect(app.received).toHaveLength(1);
+    await app.close();
+  });
+
+  test('fails if nobody listens, and the user is signed out all the same', async () => {
+    const closed = await startLogoutReceiver();
+    await closed.close();
+    const user = await userOf(logoutClient('nobody', closed.url));
+    expect((await signOut(user)).url.pathname).toBe('/signed-out');
+    await fixture.server.auth.settle();
+    expect(await eventsOf('nobody')).toMatchObject([{ detail: { outcome: 'failed', reason: 'ECONNREFUSED' } }]);
+  });
+
+  test('leaves out an application that was deleted or disabled meanwhile', async () => {
+    const { server, receiver } = fixture;
+    const user = await userOf(
+      logoutClient('deleted', `${receiver.url}/deleted`),
+      logoutClient('disabled', `${receiver.url}/disabled`),
+      logoutClient('remaining', `${receiver.url}/remaining`),
+    );
+    await server.db('client').where({ id: 'deleted' }).delete();
+    await server.db('client').where({ id: 'disabled' }).update({ disabled_at: new Date() });
+    expect((await signOut(user)).url.pathname).toBe('/signed-out');
+    await server.auth.settle();
+    expect(receiver.sessionsOf(user.sub)).toEqual(['remaining -']);
+    expect(await eventsOf('disabled')).toMatchObject([{ detail: { outcome: 'not_registered' } }]);
+  });
+
+  test('of a session that ended more than an hour ago does not happen', async () => {
+    const { server, receiver } = fixture;
+    const user = await userOf(logoutClient('late', `${receiver.url}/late`));
+    const created_at = new Date(Date.now() - 3_700_000);
+    await server.db('backchannel_logout').insert({ client_id: 'late', account_id: user.sub, created_at });
+    const events = await eventually(async () => {
+      await server.auth.settle();
+      const found = await eventsOf('late');
+      return found.length > 0 && found;
+    });
+    expect(events).toMatchObject([{ kind: 'logout-token.failed', detail: { outcome: 'expired' } }]);
+    expect(receiver.sessionsOf(user.sub)).toEqual([]);
+  });
+
+  test('to one application that does not respond does not delay the tokens of another', async () => {
+    const { server, receiver } = fixture;
+    const silent = await startLogoutReceiver(() => {});
+    await server.load({
+      clients: [logoutClient('stuck', silent.url), logoutClient('other', `${receiver.url}/other`)],
+    });
+    const rows = Array.from({ length: 300 }, (_, index) => ({ client_id: 'stuck', account_id: `nobody-${index}` }));
+    await server.db('backchannel_logout').insert([...rows, { client_id: 'other', account_id: 'waiting-user' }]);
+    const begin = performance.now();
+    await eventually(async () => receiver.sessionsOf('waiting-user').length > 0);
+    expect(performance.now() - begin).toBeLessThan(2_500);
+    expect(silent.received.length).toBeLessThanOrEqual(20);
+    await server.db('backchannel_logout').where({ client_id: 'stuck' }).delete();
+    await silent.close();
+  });
+});
+
+describe('addresses', () => {
+  test('inside the network are never connected to: literal addresses, names, and redirects to them', async () => {
+    const { server, receiver } = fixture;
+    const connections = receiver.connections();
+    // The import of this instance allows loopback, but the instance that sends does not.
+    const strict = await server.startInstance({ OUTBOUND_ALLOW_NETWORKS: '' });
+    const user = await userOf(
+      logoutClient('literal', `http://127.0.0.1:${receiver.port}/`),
+      logoutClient('literal-https', `https://127.0.0.1:${receiver.port}/`),
+      logoutClient('name', `https://localhost:${receiver.port}/`),
+    );
+    const { account, browser } = user;
+    const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
+    const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const response = await fetch(`${strict.origin}/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { Cookie: browser.cookies().join('; ') },
+      body: new URLSearchParams({ csrf }),
+    });
+    expect(response.headers.get('location')).toBe('/signed-out');
+    await strict.auth.settle();
+    for (const clientId of ['literal', 'literal-https', 'name']) {
+      expect(await eventsOf(clientId)).toMatchObject([{ detail: { outcome: 'address_not_allowed' } }]);
+    }
+    expect(receiver.connections()).toBe(connections);
+    await strict.close();
+  });
+
+  test('that redirect are a failure: the service does not follow them', async () => {
+    const { server, receiver } = fixture;
+    const connections = receiver.connections();
+    const app = await startLogoutReceiver(
+      (response) => void response.writeHead(307, { Location: `${receiver.url}/inside` }).end(),
+    );
+    const user = await userOf(logoutClient('redirects', app.url));
+    await signOut(user);
+    await server.auth.settle();
+    expect(await eventsOf('redirects')).toMatchObject([{ detail: { outcome: 'rejected', status: 307 } }]);
+    expect(receiver.connections()).toBe(connections);
+    await app.close();
+  });
+});

@@ -1,0 +1,320 @@
+// Tests when applications get logout tokens, and what the tokens contain (docs/behaviour.md, "Back-channel logout").
+import { useFixture } from '@bay-booking/testkit/fixture';
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { describe, expect, test } from '@jest/globals';
+import { decodeJwt, type JWTPayload } from 'jose';
+import { basic, eventually, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, openBrowser, pkce, redirectParameters, signInAndConsent } from './flows.ts';
+import { createKeyClient } from './key-client.ts';
+import {
+  appRedirectUri,
+  appSecret,
+  logoutClient,
+  startLogoutReceiver,
+  validateLogoutToken,
+} from './logout-receiver.ts';
+import { password, registerUser, signInUser } from './test-users.ts';
+
+const fixture = useFixture(async () => {
+  const receiver = await startLogoutReceiver();
+  const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
+  await server.load({
+    clients: [
+      logoutClient('app-session', `${receiver.url}/app-session`, { backchannel_logout_session_required: true }),
+      logoutClient('app-user', `${receiver.url}/app-user`),
+      logoutClient('app-es256', `${receiver.url}/app-es256`, { id_token_signed_response_alg: 'ES256' }),
+      logoutClient('app-silent', `${receiver.url}/app-silent`, { backchannel_logout_uri: undefined }),
+    ],
+  });
+  const close = async (): Promise<void> => {
+    await server.close();
+    await receiver.close();
+  };
+  return { server, receiver, close };
+});
+
+/** Opens the application in a browser that is signed in, and returns the claims of its id_token. */
+async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
+  const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope };
+  const page = await browser.open(authorizeUrl(fixture.server, { ...request, ...pkce.challenge }));
+  const { code = '' } = redirectParameters(await signInAndConsent(browser, page));
+  const form = { grant_type: 'authorization_code', code, redirect_uri: appRedirectUri, code_verifier: pkce.verifier };
+  const tokens = await statusAndBody(
+    await fixture.server.post('/connect/token', form, basic(clientId, appSecret(clientId))),
+  );
+  expect(tokens).toMatchObject({ status: 200 });
+  return { ...decodeJwt(String(tokens.id_token)), hint: tokens.id_token };
+}
+
+async function signedInUser() {
+  const user = await registerUser(fixture.server);
+  const { sub = '', sid, hint } = await useApp(user.browser, 'app-session');
+  return { ...user, sub, sid: String(sid), hint: String(hint) };
+}
+
+/** The logout tokens that a user's applications have got, as `client sid`. */
+async function tokensFor(sub: string): Promise<readonly string[]> {
+  await fixture.server.auth.settle();
+  return fixture.receiver.sessionsOf(sub);
+}
+
+const openAccount = (browser: FormBrowser): Promise<Page> => browser.open(`${fixture.server.origin}/account`);
+const requestSignOut = (browser: FormBrowser, params: Record<string, string> = {}): Promise<Page> =>
+  browser.open(`${fixture.server.origin}/connect/endsession?${new URLSearchParams(params)}`);
+
+test('discovery lists back-channel logout, with sessions', async () => {
+  const response = await fetch(`${fixture.server.origin}/.well-known/openid-configuration`);
+  const metadata = (await response.json()) as Record<string, unknown>;
+  expect(metadata).toMatchObject({ backchannel_logout_supported: true, backchannel_logout_session_supported: true });
+  expect(metadata.claims_supported).toContain('sid');
+  expect(metadata).not.toHaveProperty('frontchannel_logout_supported');
+});
+
+describe('the logout token', () => {
+  test('contains sub and sid if the client requires the session, and the id_token has the same sid', async () => {
+    const { browser, account, sub, sid } = await signedInUser();
+    await browser.send(account, {}, 'Sign out');
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    const received = fixture.receiver.received.at(-1);
+    expect(received).toMatchObject({ method: 'POST', path: '/app-session' });
+    expect(received?.headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' });
+    const claims = await validateLogoutToken(received as never, {
+      issuer: fixture.server.origin,
+      clientId: 'app-session',
+    });
+    expect(Object.keys(claims).sort()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub']);
+  });
+
+  test('contains sub alone if the client does not require the session, and the id_token has no sid', async () => {
+    const { browser, account } = await registerUser(fixture.server);
+    const { sub = '', sid } = await useApp(browser, 'app-user');
+    expect(sid).toBeUndefined();
+    await browser.send(account, {}, 'Sign out');
+    expect(await tokensFor(sub)).toEqual(['app-user -']);
+    const claims = await validateLogoutToken(fixture.receiver.received.at(-1) as never, {
+      issuer: fixture.server.origin,
+      clientId: 'app-user',
+    });
+    expect(Object.keys(claims).sort()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sub']);
+  });
+
+  test('is signed with id_token_signed_response_alg', async () => {
+    const { browser, account } = await registerUser(fixture.server);
+    const { sub = '' } = await useApp(browser, 'app-es256');
+    await browser.send(account, {}, 'Sign out');
+    expect(await tokensFor(sub)).toEqual(['app-es256 -']);
+    const validation = { issuer: fixture.server.origin, clientId: 'app-es256', alg: 'ES256' };
+    await validateLogoutToken(fixture.receiver.received.at(-1) as never, validation);
+  });
+
+  test('of a client with the profile fapi2 is signed with ES256', async () => {
+    const { server, receiver } = fixture;
+    const client = await createKeyClient('app-fapi', server.origin);
+    const metadata = {
+      client_id: 'app-fapi',
+      profile: 'fapi2' as const,
+      redirect_uris: [appRedirectUri],
+      jwks: { keys: [client.publicJwk] },
+      scope: 'openid',
+      backchannel_logout_uri: `${receiver.url}/app-fapi`,
+      backchannel_logout_session_required: true,
+    };
+    await server.load({ clients: [metadata] });
+    const request = { response_type: 'code', redirect_uri: appRedirectUri, scope: 'openid', ...pkce.challenge };
+    const pushed = await server.post('/connect/par', { ...request, ...(await client.authenticate()) });
+    const { request_uri } = await statusAndBody(pushed);
+    const { browser, account } = await registerUser(server);
+    const url = authorizeUrl(server, { client_id: 'app-fapi', request_uri: String(request_uri) });
+    expect(redirectParameters(await signInAndConsent(browser, await browser.open(url))).code).toBeDefined();
+    await browser.send(account, {}, 'Sign out');
+    await server.auth.settle();
+    const validation = { issuer: server.origin, clientId: 'app-fapi', alg: 'ES256' };
+    const claims = await validateLogoutToken(receiver.received.at(-1) as never, validation);
+    expect(claims.sid).toEqual(expect.any(String));
+  });
+
+  test('has another jti every time, and appears in no log line', async () => {
+    const { browser, account, sub } = await signedInUser();
+    await useApp(browser, 'app-user');
+    await browser.send(account, {}, 'Sign out');
+    expect(await tokensFor(sub)).toHaveLength(2);
+    const own = fixture.receiver.received.filter(({ claims }) => claims.sub === sub);
+    expect(new Set(own.map(({ claims }) => claims.jti)).size).toBe(2);
+    const log = fixture.server.log.join('\n');
+    for (const { form } of own) expect(log).not.toContain(form.get('logout_token'));
+  });
+});
+
+describe('each application of the session gets one logout token', () => {
+  const signOutEverywhere = 'Sign out everywhere else';
+
+  test('when a user signs out with the button of our pages', async () => {
+    const { browser, account, sub, sid } = await signedInUser();
+    await useApp(browser, 'app-user');
+    await useApp(browser, 'app-silent');
+    // A second sign-in at the same application does not add it to the session again.
+    await useApp(browser, 'app-session');
+    await browser.send(account, {}, 'Sign out');
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
+  });
+
+  test('when a user signs out through an application', async () => {
+    const { browser, sub, sid, hint } = await signedInUser();
+    await useApp(browser, 'app-user', 'openid offline_access');
+    const page = await requestSignOut(browser, { id_token_hint: hint, post_logout_redirect_uri: appRedirectUri });
+    expect(await tokensFor(sub)).toEqual([]);
+    expect((await browser.send(page, {}, 'Sign out')).url.href).toBe(appRedirectUri);
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
+  });
+
+  test('even if the user confirms in several windows at the same time', async () => {
+    const { browser, sub, sid } = await signedInUser();
+    const page = await requestSignOut(browser);
+    await Promise.all(Array.from({ length: 5 }, () => browser.send(page, {}, 'Sign out')));
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+  });
+
+  test('when a user changes the password: applications of this browser and of others', async () => {
+    const { browser, username, sub, sid } = await signedInUser();
+    const other = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    await browser.send(await openAccount(browser), { password, newPassword: 'eight quiet harbours' });
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
+    // The application has left the session of this browser, which goes on.
+    await browser.send(await openAccount(browser), {}, 'Sign out');
+    expect(await tokensFor(sub)).toHaveLength(2);
+  });
+
+  test('when a user changes the password, except those of this browser if the user keeps their access', async () => {
+    const { browser, username, sub } = await signedInUser();
+    const other = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    const form = { password, newPassword: 'eight quiet harbours', keepApplications: 'yes' };
+    await browser.send(await openAccount(browser), form);
+    expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
+  });
+
+  test('when a user resets the password', async () => {
+    const { username, sub, sid } = await signedInUser();
+    const visitor = openBrowser(fixture.server);
+    await visitor.send(await visitor.open(`${fixture.server.origin}/reset-password`), { username });
+    const link = await eventually(async () =>
+      fixture.server.log
+        .map((line) => JSON.parse(line).mail as { to: string; text: string } | undefined)
+        .filter((mail) => mail?.to === username)
+        .map((mail) => /https?:\/\/\S+reset-password\S+token=\S+/.exec(mail?.text ?? '')?.[0])
+        .at(-1),
+    );
+    await visitor.send(await visitor.open(link), { password: 'eight quiet harbours' });
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+  });
+
+  test('when a user ends another session', async () => {
+    const { browser, username, sub } = await signedInUser();
+    const other = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    const account = await openAccount(browser);
+    const uid = account.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
+    await browser.send(account, { uid });
+    expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
+  });
+
+  test('when a user ends all other sessions; one token for a client that does not require the session', async () => {
+    const { browser, username, sub } = await signedInUser();
+    const others = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
+    const sids: unknown[] = [];
+    for (const other of others) {
+      await useApp(other.browser, 'app-user');
+      sids.push((await useApp(other.browser, 'app-session')).sid);
+    }
+    await browser.send(await openAccount(browser), {}, signOutEverywhere);
+    expect(await tokensFor(sub)).toEqual([...sids.map((sid) => `app-session ${sid}`), 'app-user -'].sort());
+  });
+
+  test('when a user withdraws the access of the application, and only this application', async () => {
+    const { browser, username, sub, sid } = await signedInUser();
+    const other = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    await useApp(browser, 'app-user');
+    await browser.send(await openAccount(browser), { client: 'app-session' }, 'Remove access');
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
+    // The user stays signed in, without the application.
+    await browser.send(await openAccount(browser), {}, 'Sign out');
+    expect((await tokensFor(sub)).slice(2)).toEqual(['app-user -']);
+  });
+
+  test('when an import disables the account, which also ends its sessions and refresh tokens', async () => {
+    const { server } = fixture;
+    const { browser, username, sub, sid } = await signedInUser();
+    const account = { id: sub, username };
+    await server.load({ accounts: [{ ...account, disabled: true }] });
+    const imported = Date.now();
+    await eventually(async () => (await tokensFor(sub)).length > 0);
+    expect(Date.now() - imported).toBeLessThan(2_500);
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+    expect((await openAccount(browser)).title).toMatch(/^Sign in/);
+    // A second import of the same file changes nothing; `disabled: false` enables the account again.
+    await server.load({ accounts: [{ ...account, disabled: true }] });
+    const attempt = { username, password };
+    expect((await browser.send(await openAccount(browser), attempt)).title).toMatch(/^Error: Sign in/);
+    await server.load({ accounts: [{ ...account, disabled: false }] });
+    expect((await browser.send(await openAccount(browser), attempt)).title).toMatch(/^Your account/);
+    expect(await tokensFor(sub)).toHaveLength(1);
+  });
+
+  test('when another user signs in in the same browser', async () => {
+    const { browser, sub, sid } = await signedInUser();
+    const other = await registerUser(fixture.server);
+    const page = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
+    const account = await browser.send(page, { username: other.username, password });
+    expect(account.html).toContain(other.username);
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+  });
+});
+
+describe('no application gets a logout token', () => {
+  test('if the user declines to sign out', async () => {
+    const { browser, sub, hint } = await signedInUser();
+    await useApp(browser, 'app-user');
+    const params = { id_token_hint: hint, client_id: 'app-session', post_logout_redirect_uri: appRedirectUri };
+    await browser.send(await requestSignOut(browser, params), {}, 'Stay signed in');
+    expect(await tokensFor(sub)).toEqual([]);
+    expect((await openAccount(browser)).title).toMatch(/^Your account/);
+  });
+
+  test('if the user signs in again, which gives the session a new id', async () => {
+    const { browser, username, sub } = await signedInUser();
+    const again = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
+    expect((await browser.send(again, { password })).title).toMatch(/^Your account/);
+    const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
+    const login = await browser.open(authorizeUrl(fixture.server, { ...request, prompt: 'login' }));
+    const page = await browser.send(login, { username, password });
+    expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
+    expect(await tokensFor(sub)).toEqual([]);
+  });
+
+  test('if the user denied its access', async () => {
+    const { browser, account, sub, sid } = await signedInUser();
+    const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
+    const consent = await browser.open(authorizeUrl(fixture.server, request));
+    await browser.send(consent, {}, { name: 'decision', value: 'deny' });
+    await browser.send(account, {}, 'Sign out');
+    expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
+  });
+});
+
+describe('the import', () => {
+  const address = 'https://app.example/logout';
+  test.each([
+    [{ backchannel_logout_uri: undefined, backchannel_logout_session_required: true }, 'needs backchannel_logout_uri'],
+    [{ backchannel_logout_uri: 'app.example/logout' }, 'must be an https address'],
+    [{ backchannel_logout_uri: 'http://203.0.114.1/logout' }, 'must be an https address'],
+    [{ backchannel_logout_uri: 'https://10.1.2.3/logout' }, 'must lead to a public address'],
+    [{ backchannel_logout_uri: 'https://[fd00::1]/logout' }, 'must lead to a public address'],
+    [{ backchannel_logout_uri: `${address}#part` }, 'must not contain a fragment'],
+    [{ backchannel_logout_uri: 'https://user:secret@app.example/' }, 'must not contain user information'],
+    [{ backchannel_logout_session_required: 'yes' }, 'backchannel_logout_session_required'],
+  ])('rejects %j', async (metadata, reason) => {
+    await expect(fixture.server.load({ clients: [logoutClient('bad', address, metadata)] })).rejects.toThrow(reason);
+  });
+});

@@ -1,0 +1,63 @@
+// Runs the OpenID conformance plan "back-channel logout" (OpenID Connect Back-Channel Logout 1.0). Each test has the
+// name of a module of the suite; docs/conformance.md lists the results.
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { startLogoutReceiver, validateLogoutToken } from '../logout-receiver.ts';
+import {
+  codeClient,
+  createRelyingParty,
+  newBrowser,
+  postLogoutRedirectUri,
+  redirectUri,
+  startForRelyingParty,
+} from './relying-party.ts';
+
+const fixture = useFixture(async () => {
+  const receiver = await startLogoutReceiver((response) => void response.setHeader('Cache-Control', 'no-store').end());
+  const server = await startForRelyingParty({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
+  const client = {
+    client_id: codeClient.id,
+    client_secret: codeClient.secret,
+    redirect_uris: [redirectUri],
+    post_logout_redirect_uris: [postLogoutRedirectUri],
+    response_types: ['code'],
+    scope: 'openid',
+    backchannel_logout_uri: `${receiver.url}/backchannel_logout`,
+    backchannel_logout_session_required: true,
+  };
+  await server.load({ clients: [client] });
+  const close = async (): Promise<void> => {
+    await server.close();
+    await receiver.close();
+  };
+  return { server, receiver, close };
+});
+
+describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => {
+  test('oidcc-backchannel-logout-discovery-endpoint-verification', async () => {
+    const response = await fetch(`${fixture.server.origin}/.well-known/openid-configuration`);
+    expect(await response.json()).toMatchObject({
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
+      end_session_endpoint: `${fixture.server.origin}/connect/endsession`,
+    });
+  });
+
+  test('oidcc-backchannel-rp-initiated-logout', async () => {
+    const { server, receiver } = fixture;
+    const rp = createRelyingParty(server, { responseType: 'code' });
+    const browser = newBrowser(server);
+    const { claims, idToken } = await rp.accept(await rp.authorize({}, { browser }));
+    expect(claims.sid).toEqual(expect.any(String));
+    const params = { id_token_hint: idToken, post_logout_redirect_uri: postLogoutRedirectUri, state: 'the-state' };
+    const confirmation = await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
+    const back = await browser.send(confirmation, {}, 'Sign out');
+    expect(back.url.href).toBe(`${postLogoutRedirectUri}?state=the-state`);
+    await server.auth.settle();
+    expect(receiver.received).toHaveLength(1);
+    const validation = { issuer: server.origin, clientId: codeClient.id };
+    const token = await validateLogoutToken(receiver.received[0] as never, validation);
+    expect(token).toMatchObject({ sub: claims.sub, sid: claims.sid });
+    rp.reject(await rp.authorize({ prompt: 'none' }, { browser }), 'login_required');
+  });
+});

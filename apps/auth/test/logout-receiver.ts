@@ -1,0 +1,99 @@
+// An application that receives logout tokens, for the tests of the back-channel logout.
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect } from '@jest/globals';
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
+import type { ImportedClient } from '../src/import/document.ts';
+
+export interface ReceivedLogout {
+  readonly path: string;
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly form: URLSearchParams;
+  readonly claims: JWTPayload;
+}
+
+export type LogoutReceiver = Awaited<ReturnType<typeof startLogoutReceiver>>;
+
+/** `respond` ends the response; by default with status 200. */
+export async function startLogoutReceiver(respond = (response: ServerResponse) => void response.end()) {
+  const received: ReceivedLogout[] = [];
+  let connections = 0;
+  const server = createServer(async (request, response) => {
+    const form = new URLSearchParams(await text(request));
+    received.push({
+      path: request.url ?? '',
+      method: request.method ?? '',
+      headers: request.headers,
+      form,
+      claims: decodeJwt(form.get('logout_token') ?? ''),
+    });
+    respond(response);
+  });
+  server.on('connection', () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    received,
+    connections: () => connections,
+    /** The logout tokens for one user, as `client sid`. */
+    sessionsOf: (sub: string): readonly string[] =>
+      received
+        .filter(({ claims }) => claims.sub === sub)
+        .map(({ claims }) => `${claims.aud} ${claims.sid ?? '-'}`)
+        .sort(),
+    close: async (): Promise<void> => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export const appRedirectUri = 'https://app.example/callback';
+export const appSecret = (id: string): string => `the-secret-of-${id}-0123456789abcdef`;
+
+/** A confidential client with a logout address. */
+export const logoutClient = (
+  id: string,
+  backchannel_logout_uri: string,
+  more: Readonly<Record<string, unknown>> = {},
+): ImportedClient =>
+  ({
+    client_id: id,
+    client_secret: appSecret(id),
+    redirect_uris: [appRedirectUri],
+    post_logout_redirect_uris: [appRedirectUri],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    scope: 'openid profile offline_access',
+    backchannel_logout_uri,
+    ...more,
+  }) as ImportedClient;
+
+/** Validates a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6). */
+export async function validateLogoutToken(
+  { form }: ReceivedLogout,
+  { issuer, clientId, alg = 'RS256' }: { issuer: string; clientId: string; alg?: string },
+): Promise<JWTPayload> {
+  expect([...form.keys()]).toEqual(['logout_token']);
+  const token = form.get('logout_token') ?? '';
+  const { payload } = await jwtVerify(token, createRemoteJWKSet(new URL(`${issuer}/connect/jwks`)), {
+    issuer,
+    audience: clientId,
+    typ: 'logout+jwt',
+    algorithms: [alg],
+    requiredClaims: ['iss', 'aud', 'iat', 'exp', 'jti', 'events'],
+    maxTokenAge: '1 minute',
+  });
+  expect(decodeProtectedHeader(token)).toEqual({ alg, typ: 'logout+jwt', kid: expect.any(String) });
+  expect(payload.events).toEqual({ 'http://schemas.openid.net/event/backchannel-logout': {} });
+  expect(Number(payload.exp) - Number(payload.iat)).toBeLessThanOrEqual(120);
+  expect(payload).not.toHaveProperty('nonce');
+  expect(payload.sub ?? payload.sid).toEqual(expect.any(String));
+  return payload;
+}
