@@ -64,7 +64,7 @@ export interface AuthApp {
   readonly app: Express;
   /** Checks the key table now. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
-  /** Resolves when all work is done that responses do not wait for: audit events, emails and logout tokens. */
+  /** Resolves when all work is done that responses do not wait for: audit events, e-mails and logout tokens. */
   readonly settle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }

@@ -57,7 +57,7 @@ const cookieKeys = (value: string): readonly string[] => {
 
 const sender = (value: string): string => {
   if (!/^(?:[^<>]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/.test(value)) {
-    throw new Error('must be an email address, or a name and an address: Name <address>');
+    throw new Error('must be an e-mail address, or a name and an address: Name <address>');
   }
   return value;
 };

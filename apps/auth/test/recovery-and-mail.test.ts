@@ -1,4 +1,4 @@
-// Tests the emails for registrations and password resets, their one-time links, and the outbox.
+// Tests the e-mails for registrations and password resets, their one-time links, and the outbox.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -52,7 +52,7 @@ const requestTokens = async (username: string, secret: string) =>
   );
 
 describe('a registration', () => {
-  test('sends an email, as text and as HTML, with a link that confirms the address', async () => {
+  test('sends an e-mail, as text and as HTML, with a link that confirms the address', async () => {
     const { visitor, username } = await register('confirm');
     const mail = await smtp.mailTo(username);
     expect(mail).toMatchObject({ from: 'mail@range.example', subject: 'Confirm your e-mail address' });
@@ -102,7 +102,7 @@ describe('a registration', () => {
     expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
   });
 
-  test('does not let the name add a link or a header to the email', async () => {
+  test('does not let the name add a link or a header to the e-mail', async () => {
     const visitor = browser();
     const name = 'win at https://evil.example\r\nBcc: all@example.org';
     const form = await visitor.open(`${server.origin}/register`);
@@ -220,7 +220,7 @@ describe('a password reset', () => {
     expect(server.log.join('\n')).not.toContain(token);
   });
 
-  test('limits the emails to one recipient', async () => {
+  test('limits the e-mails to one recipient', async () => {
     const { username } = await register('flood');
     for (let n = 0; n < 12; n++) {
       const visitor = browser();
@@ -231,7 +231,7 @@ describe('a password reset', () => {
     expect(smtp.mails().filter(({ to }) => to.includes(username)).length).toBeLessThanOrEqual(6);
   });
 
-  test('mails the live link again if the emails to the recipient are used up', async () => {
+  test('mails the live link again if the e-mails to the recipient are used up', async () => {
     const { username } = await register('used-up');
     const request = async () => {
       const visitor = browser();
@@ -319,20 +319,20 @@ describe('the outbox', () => {
   const countQueued = async (): Promise<number> =>
     Number((await server.db.raw('select count(*) as n from mail')).rows[0].n);
 
-  test('keeps an email that the mail server refuses for now, and sends it later', async () => {
+  test('keeps an e-mail that the mail server refuses for now, and sends it later', async () => {
     smtp.refuseWith(451);
     const { username } = await register('later');
-    await eventually(async () => server.log.some((line) => line.includes('email could not be sent')));
+    await eventually(async () => server.log.some((line) => line.includes('e-mail could not be sent')));
     expect(await countQueued()).toBeGreaterThan(0);
     smtp.refuseWith(undefined);
     await server.db.raw('update mail set next_try_at = now()');
-    // Every new email starts a check of the outbox.
+    // Every new e-mail starts a check of the outbox.
     await register('next');
     await smtp.mailTo(username);
     await eventually(async () => (await countQueued()) === 0);
   });
 
-  test('drops an email that the mail server refuses permanently', async () => {
+  test('drops an e-mail that the mail server refuses permanently', async () => {
     smtp.refuseWith(550);
     await register('never');
     await eventually(async () => server.log.some((line) => line.includes('"givenUp":true')));
@@ -340,7 +340,7 @@ describe('the outbox', () => {
     await eventually(async () => (await countQueued()) === 0);
   });
 
-  test('deletes an email that was sent', async () => {
+  test('deletes an e-mail that was sent', async () => {
     const { username } = await register('clean');
     await smtp.mailTo(username);
     await eventually(async () => (await countQueued()) === 0);

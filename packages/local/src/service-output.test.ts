@@ -7,7 +7,7 @@ const request = JSON.stringify({ level: 'info', msg: 'request', path: '/api/book
 test('mail is readable text: recipient, subject, and the link on its own line', () => {
   const text = 'Hello Ada,\n\nFollow this link: http://localhost:4000/reset?token=abc\n\nIt works once.';
   const line = JSON.stringify({
-    msg: 'email is not sent',
+    msg: 'e-mail is not sent',
     mail: { to: 'ada@example.com', subject: 'Your password', text },
   });
   expect(printableLines('auth', line, false)).toEqual([

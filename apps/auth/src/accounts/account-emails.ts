@@ -1,4 +1,4 @@
-// Sends the emails with one-time links to the owner of an account, and confirms an address when its link is used.
+// Sends the e-mails with one-time links to the owner of an account, and confirms an address when its link is used.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
@@ -12,7 +12,7 @@ import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
 
-/** Seconds that a link works. The emails and pages name the same times. */
+/** Seconds that a link works. The e-mails and pages name the same times. */
 const lifetimes = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
@@ -20,9 +20,9 @@ export interface AccountEmailsOptions {
   readonly links: OneTimeLinks;
   readonly accounts: AccountStore;
   readonly mailer: OutboxMailer;
-  /** Limits the emails to one recipient. */
+  /** Limits the e-mails to one recipient. */
   readonly recipientLimit: UsageLimit;
-  /** Limits the emails to one recipient that repeat a link above `recipientLimit`. */
+  /** Limits the e-mails to one recipient that repeat a link above `recipientLimit`. */
   readonly repeatLimit: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
@@ -35,7 +35,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
   const pendingResets = new Set<Promise<void>>();
 
   return {
-    /** Never fails: an email that cannot be queued must not undo the registration. */
+    /** Never fails: an e-mail that cannot be queued must not undo the registration. */
     async sendVerification(account: Account): Promise<void> {
       const { email } = account;
       if (!email || account.emailVerified) return;
@@ -46,7 +46,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         const link = `${issuer}/verify-email?token=${token}`;
         await mailer.enqueue(verificationEmail({ to: email, name: account.name, link }));
       } catch (err) {
-        logger.error({ err }, 'verification email was not queued');
+        logger.error({ err }, 'verification e-mail was not queued');
       }
     },
 
@@ -57,7 +57,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         const email = account && emailAddressOf(account);
         audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
         if (!account || account.disabledAt || !email) return;
-        // Somebody else may have used up the emails of the recipient. Above the limit, the link that still works is
+        // Somebody else may have used up the e-mails of the recipient. Above the limit, the link that still works is
         // mailed again from time to time. It stays the same, so that nobody can end the link that the owner opens.
         const overLimit = (await recipientLimit.use(email)) > 0;
         if (overLimit && (await repeatLimit.use(email)) > 0) return;
@@ -67,7 +67,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
       };
       const pending = send()
-        .catch((err: unknown) => logger.error({ err }, 'password reset email was not queued'))
+        .catch((err: unknown) => logger.error({ err }, 'password reset e-mail was not queued'))
         .finally(() => pendingResets.delete(pending));
       pendingResets.add(pending);
     },
@@ -79,7 +79,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       const link = `${issuer}/reset-password`;
       await mailer
         .enqueue(passwordChangedEmail({ to: email, name: account.name, link }))
-        .catch((err: unknown) => logger.error({ err }, 'email about a changed password was not queued'));
+        .catch((err: unknown) => logger.error({ err }, 'e-mail about a changed password was not queued'));
     },
 
     /** Never fails: the identity has been linked already. `provider` is the title of the provider. */
@@ -89,7 +89,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       const link = `${issuer}/account`;
       await mailer
         .enqueue(socialLinkedEmail({ to: email, name: account.name, link, provider }))
-        .catch((err: unknown) => logger.error({ err }, 'email about a linked identity was not queued'));
+        .catch((err: unknown) => logger.error({ err }, 'e-mail about a linked identity was not queued'));
     },
 
     /** False if the link no longer works. */
@@ -100,7 +100,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       return true;
     },
 
-    /** Resolves when no email is being written in the background. */
+    /** Resolves when no e-mail is being written in the background. */
     settled: async (): Promise<void> => {
       await Promise.all(pendingResets);
     },

@@ -1,4 +1,4 @@
-// Creates the services that work on accounts: stores, password sign-in with its guard, one-time links and emails.
+// Creates the services that work on accounts: stores, password sign-in with its guard, one-time links and e-mails.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
@@ -71,7 +71,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
       return account;
     },
 
-    /** Waits for the emails that are still being written, and stops the delivery of emails. */
+    /** Waits for the e-mails that are still being written, and stops the delivery of e-mails. */
     close: async (): Promise<void> => {
       await emails.settled();
       await mailer.close();

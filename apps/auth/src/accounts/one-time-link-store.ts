@@ -18,7 +18,7 @@ export interface LinkOwner {
 
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
-/** Emails go to the account's e-mail address or, if it has none, to its user name. */
+/** E-mails go to the account's e-mail address or, if it has none, to its user name. */
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
 

@@ -62,7 +62,7 @@ export interface AttemptKeys {
 
 export interface SignInGuard {
   readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
-  /** Ends the lockout of a user who has proved by email that the account is theirs. The address's count stays. */
+  /** Ends the lockout of a user who has proved by e-mail that the account is theirs. The address's count stays. */
   readonly resetFailures: (name: string) => Promise<void>;
 }
 

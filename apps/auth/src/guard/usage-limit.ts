@@ -1,4 +1,4 @@
-// Limits how often an address, recipient or facility may cause work or emails, counted over all instances.
+// Limits how often an address, recipient or facility may cause work or e-mails, counted over all instances.
 import type { CounterOptions, CreateFailureCounter } from './failure-counter.ts';
 
 export interface UsageLimit {

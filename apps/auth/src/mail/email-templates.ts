@@ -1,4 +1,4 @@
-// Writes the emails to users, as text and as HTML. Each contains at most one link.
+// Writes the e-mails to users, as text and as HTML. Each contains at most one link.
 import { renderEmail } from '../html/render.ts';
 import type { Email } from './store.ts';
 
@@ -28,8 +28,8 @@ export function composeEmail({ to, name }: Recipient, { subject, paragraphs, act
 }
 
 /**
- * Anybody can register with the e-mail address of somebody else and choose the name. A name that an email program could
- * turn into a link is therefore left out.
+ * Anybody can register with the e-mail address of somebody else and choose the name. A name that an e-mail program
+ * could turn into a link is therefore left out.
  */
 const isSafeInEmail = (name: string): boolean => !/[/:<>]|www\.|\p{C}/iu.test(name);
 
@@ -50,7 +50,7 @@ export const passwordResetEmail = (recipient: RecipientOfLink): Email =>
     paragraphs: ['Somebody, probably you, asked to reset the password of your account at Bay Booking.'],
     action: { text: 'Choose a new password', href: recipient.link },
     ending:
-      'The link works once and expires after 30 minutes. If you did not ask for it, you can ignore this email. ' +
+      'The link works once and expires after 30 minutes. If you did not ask for it, you can ignore this e-mail. ' +
       'Your password stays the same.',
   });
 

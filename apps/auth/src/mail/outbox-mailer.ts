@@ -1,6 +1,6 @@
-// Sends the emails of the outbox by SMTP, and retries for a day if the mail server does not accept them.
+// Sends the e-mails of the outbox by SMTP, and retries for a day if the mail server does not accept them.
 //
-// Without `SMTP_URL`, emails are written to the log (for development). With `MAIL=off`, they are dropped.
+// Without `SMTP_URL`, e-mails are written to the log (for development). With `MAIL=off`, they are dropped.
 import type { Logger } from '@bay-booking/service/logging';
 import { createTransport } from 'nodemailer';
 import type { Email, MailStore, QueuedEmail } from './store.ts';
@@ -8,20 +8,20 @@ import type { Email, MailStore, QueuedEmail } from './store.ts';
 export interface OutboxMailerOptions {
   readonly store: MailStore;
   readonly smtpUrl: string | undefined;
-  /** False: emails are neither sent nor logged. */
+  /** False: e-mails are neither sent nor logged. */
   readonly on: boolean;
   readonly from: string;
   readonly logger: Logger;
 }
 
 export interface OutboxMailer {
-  /** Resolves when the email is stored in the outbox. @throws {Error} if the outbox is full */
+  /** Resolves when the e-mail is stored in the outbox. @throws {Error} if the outbox is full */
   readonly enqueue: (email: Email) => Promise<void>;
-  /** Waits for the emails that are being sent. */
+  /** Waits for the e-mails that are being sent. */
   readonly close: () => Promise<void>;
 }
 
-/** Milliseconds between two checks for emails that are due. */
+/** Milliseconds between two checks for e-mails that are due. */
 const checkInterval = 5_000;
 const maxQueued = 20_000;
 const maxParallel = 10;
@@ -36,7 +36,7 @@ export function createOutboxMailer({ store, smtpUrl, on, from, logger }: OutboxM
   if (!on || !smtpUrl) {
     return {
       enqueue: async ({ to, subject, text }) => {
-        if (on) logger.info({ mail: { to, subject, text } }, 'email is not sent, because SMTP_URL is not set');
+        if (on) logger.info({ mail: { to, subject, text } }, 'e-mail is not sent, because SMTP_URL is not set');
       },
       close: async () => {},
     };
@@ -61,7 +61,7 @@ export function createOutboxMailer({ store, smtpUrl, on, from, logger }: OutboxM
     } catch (error) {
       const { responseCode, message } = error as Error & { responseCode?: number };
       const givenUp = isPermanent(responseCode) || tries >= maxTries;
-      logger.warn({ mailId: id, tries, reason: message, givenUp }, 'email could not be sent');
+      logger.warn({ mailId: id, tries, reason: message, givenUp }, 'e-mail could not be sent');
       if (givenUp) await store.delete(id);
       else await store.retryIn(id, retryDelay(tries));
     }
@@ -103,5 +103,5 @@ export function createOutboxMailer({ store, smtpUrl, on, from, logger }: OutboxM
   };
 }
 
-/** SMTP codes 550 to 559 concern the email itself, so the server would refuse it again. */
+/** SMTP codes 550 to 559 concern the e-mail itself, so the server would refuse it again. */
 const isPermanent = (code: number | undefined): boolean => code !== undefined && code >= 550 && code < 560;

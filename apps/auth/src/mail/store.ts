@@ -1,6 +1,7 @@
-// Reads and writes the outbox (table `mail`): emails that wait to be sent.
+// Reads and writes the outbox (table `mail`): e-mails that wait to be sent.
 //
-// Emails go through the database so that none is lost when an instance stops, and so that every instance can send them.
+// E-mails go through the database so that none is lost when an instance stops, and so that every instance can send
+// them.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface Email {
@@ -12,7 +13,7 @@ export interface Email {
 
 export interface QueuedEmail extends Email {
   readonly id: string;
-  /** Attempts to send the email, including the current one. */
+  /** Attempts to send the e-mail, including the current one. */
   readonly tries: number;
 }
 
@@ -20,7 +21,7 @@ export type MailStore = ReturnType<typeof createMailStore>;
 
 export function createMailStore({ db }: { db: Database }) {
   return {
-    /** False if the outbox already contains `maxQueued` emails. */
+    /** False if the outbox already contains `maxQueued` e-mails. */
     async add(email: Email, maxQueued: number): Promise<boolean> {
       const rows = await query(
         db,
@@ -32,8 +33,8 @@ export function createMailStore({ db }: { db: Database }) {
     },
 
     /**
-     * Leases up to `limit` emails that are due for `lease` seconds. If the instance stops before it has sent an email,
-     * another instance sends the email when the lease has ended.
+     * Leases up to `limit` e-mails that are due for `lease` seconds. If the instance stops before it has sent an
+     * e-mail, another instance sends the e-mail when the lease has ended.
      */
     lease: (limit: number, lease: number): Promise<readonly QueuedEmail[]> =>
       query<QueuedEmail>(
