@@ -80,8 +80,8 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
   },
 
   async deviceConnected({ clientName }, request, response) {
-    const { title, text } = deviceMessages.connected;
-    const message = { title: clientName ? `${clientName} is connected` : title, text, tone: 'good' };
+    const title = clientName ? `${clientName} is connected` : deviceMessages.connected.title;
+    const message = { title, text: deviceMessages.connected.text, tone: 'good' };
     return renderPage('message', { message }, { title, user: await findLayoutUser(request, response) });
   },
 

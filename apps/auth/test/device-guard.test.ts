@@ -1,0 +1,143 @@
+// Tests the protection against guessed user codes (docs/behaviour.md, "Device sign-in"; RFC 8628 section 5.1).
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { startAuthServer } from './auth-server.ts';
+import { allow, createDevice, deny } from './device-fixture.ts';
+import { openBrowser, player } from './flows.ts';
+
+const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }));
+const device = createDevice(server);
+const from = (address: string): FormBrowser => openFormBrowser([server.origin], { 'X-Forwarded-For': address });
+
+beforeEach(async () => {
+  await server.db.raw('delete from guard_count');
+});
+
+const enter = (userCode: string, browser: FormBrowser): Promise<Page> => device.enter(userCode, browser);
+const guess = async (times: number, browserFor: (n: number) => FormBrowser): Promise<void> => {
+  for (let n = 1; n <= times; n++) expect((await enter('BCDF-GHJK', browserFor(n))).status).toBe(400);
+};
+/** The cookie and the CSRF token of a new browser. */
+const openForm = async () => {
+  const browser = openBrowser(server);
+  const page = await browser.open(`${server.origin}/device`);
+  const csrf = page.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'csrf')?.value ?? '';
+  return { headers: { Cookie: browser.cookies().join('; ') }, csrf };
+};
+const expectLocked = ({ status, headers, html }: Page): void => {
+  expect(status).toBe(429);
+  const retryAfter = Number(headers.get('retry-after'));
+  expect(retryAfter).toBeGreaterThan(0);
+  expect(retryAfter).toBeLessThanOrEqual(15 * 60);
+  expect(html).toContain('Too many wrong codes were entered.');
+};
+
+describe('after ten wrong codes within 15 minutes the page returns 429 with Retry-After', () => {
+  test('for an address, whatever the browser, even for correct codes', async () => {
+    const { user_code } = await device.start();
+    await guess(10, () => from('192.0.2.1'));
+    expectLocked(await enter(user_code, from('192.0.2.1')));
+    expectLocked(await from('192.0.2.1').open(`${server.origin}/device`));
+    expect((await enter(user_code, from('192.0.2.2'))).status).toBe(200);
+  });
+
+  test('for the addresses of one IPv6 /64 network together', async () => {
+    const { user_code } = await device.start();
+    await guess(10, (n) => from(`2001:db8:1:2::${n}`));
+    expectLocked(await enter(user_code, from('2001:db8:1:2:ffff::1')));
+    expect((await enter(user_code, from('2001:db8:1:3::1'))).status).toBe(200);
+  });
+
+  test('for a browser session, also when codes are guessed from many addresses', async () => {
+    const { user_code } = await device.start();
+    const { headers, csrf } = await openForm();
+    const send = (code: string, n: number) =>
+      server.post('/device', { csrf, user_code: code }, { ...headers, 'X-Forwarded-For': `198.51.100.${n}` });
+    for (let n = 1; n <= 10; n++) expect((await send('BCDF-GHJK', n)).status).toBe(400);
+    const locked = await send(user_code, 11);
+    expect(locked.status).toBe(429);
+    expect(locked.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect((await enter(user_code, from('198.51.100.12'))).status).toBe(200);
+  });
+
+  test('for a signed-in session, whatever form cookie it sends', async () => {
+    const { user_code } = await device.start();
+    const browser = openBrowser(server);
+    await browser.send(await browser.open(`${server.origin}/sign-in`), player);
+    const session = browser.cookies().filter((cookie) => cookie.startsWith('_session'));
+    const send = async (code: string, n: number) => {
+      const { headers, csrf } = await openForm();
+      const Cookie = [...session, headers.Cookie].join('; ');
+      const form = { csrf, user_code: code };
+      return server.post('/device', form, { Cookie, 'X-Forwarded-For': `198.51.100.${n}` });
+    };
+    for (let n = 1; n <= 10; n++) expect((await send('BCDF-GHJK', n)).status).toBe(400);
+    expect((await send(user_code, 11)).status).toBe(429);
+  });
+
+  test('across all instances', async () => {
+    const { origin } = await server.startInstance();
+    const { user_code } = await device.start();
+    const { headers, csrf } = await openForm();
+    const send = (code: string, at: string) =>
+      fetch(`${at}/device`, { method: 'POST', headers, body: new URLSearchParams({ csrf, user_code: code }) });
+    for (let n = 1; n <= 10; n++) {
+      expect((await send('BCDF-GHJK', n % 2 ? server.origin : origin)).status).toBe(400);
+    }
+    for (const at of [server.origin, origin]) {
+      const response = await send(user_code, at);
+      expect(response.status).toBe(429);
+      expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+    }
+  });
+
+  test('for unknown, expired and used codes, and for codes that come with a decision', async () => {
+    const used = await device.start();
+    const visitor = openBrowser(server);
+    await visitor.send(await device.enter(used.user_code, visitor), {}, deny);
+    const expired = await device.start();
+    await device.passTime(601);
+    const { user_code } = await device.start();
+    const address = '192.0.2.1';
+    for (const code of [used.user_code, expired.user_code, 'BCDF-GHJK', 'x', '12345678']) {
+      expect((await enter(code, from(address))).status).toBe(400);
+      const browser = from(address);
+      const page = await enter(user_code, browser);
+      expect((await browser.send(page, { user_code: code }, allow)).status).toBe(400);
+    }
+    expectLocked(await enter(user_code, from(address)));
+  });
+
+  test('before more parallel guesses than ten are checked', async () => {
+    const guesses = await Promise.all(Array.from({ length: 32 }, () => enter('BCDF-GHJK', from('192.0.2.1'))));
+    expect(guesses.filter(({ status }) => status === 400)).toHaveLength(10);
+    expect(guesses.filter(({ status }) => status === 429)).toHaveLength(22);
+  });
+});
+
+test('correct codes and empty fields do not count', async () => {
+  const { user_code } = await device.start();
+  for (let n = 1; n <= 12; n++) {
+    expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
+    expect((await enter('', from('192.0.2.1'))).status).toBe(400);
+  }
+  await guess(9, () => from('192.0.2.1'));
+  expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
+});
+
+test('the page is open again when the 15 minutes are over', async () => {
+  const { user_code } = await device.start();
+  await guess(10, () => from('192.0.2.1'));
+  await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
+  expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
+});
+
+test('polling still works', async () => {
+  const codes = await device.start();
+  await device.connect(codes);
+  await guess(10, () => from('192.0.2.1'));
+  const headers = { 'X-Forwarded-For': '192.0.2.1' };
+  expect(await device.poll(await device.start(), { headers })).toMatchObject({ error: 'authorization_pending' });
+  expect(await device.poll(codes, { headers })).toMatchObject({ status: 200 });
+});

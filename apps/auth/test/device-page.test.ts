@@ -1,0 +1,247 @@
+// Tests the page on which a user enters the code of a device (docs/behaviour.md, "Device sign-in"; RFC 8628
+// section 3.3).
+import { useFixture } from '@bay-booking/testkit/fixture';
+import type { Page } from '@bay-booking/testkit/form-browser';
+import { describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { scopes, startAuthServer } from './auth-server.ts';
+import { allow, createDevice, deny, screenScope } from './device-fixture.ts';
+import { openBrowser, player, signInAndConsent } from './flows.ts';
+
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
+const device = createDevice(server);
+const wrongCode = 'This code is wrong, has expired or was used already.';
+const fieldValue = (page: Page, name: string) =>
+  page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
+
+describe('the page {auth_url}/device', () => {
+  test('has the field user_code and then the buttons decision=allow and decision=deny', async () => {
+    const { user_code, verification_uri } = await device.start();
+    const browser = openBrowser(server);
+    const page = await browser.open(verification_uri);
+    expect(page).toMatchObject({ status: 200, title: expect.stringMatching(/^Connect a device/) });
+    expect(fieldValue(page, 'user_code')).toBe('');
+    const entered = await browser.send(page, { user_code });
+    expect(entered.status).toBe(200);
+    expect(entered.html).toContain('name="decision" value="allow"');
+    expect(entered.html).toContain('name="decision" value="deny"');
+  });
+
+  test('names the application and shows the code so that the user can compare it', async () => {
+    const { user_code } = await device.start();
+    const { html } = await device.enter(user_code.toLowerCase().replace('-', ''));
+    expect(html).toContain('<strong>Demo screen</strong>');
+    expect(html).toContain(`>${user_code}<`);
+  });
+
+  test('the complete address only fills in the code', async () => {
+    const codes = await device.start();
+    const page = await openBrowser(server).open(codes.verification_uri_complete);
+    expect(fieldValue(page, 'user_code')).toBe(codes.user_code);
+    expect(page.html).not.toContain('Demo screen');
+    expect(page.html).not.toContain('name="decision"');
+  });
+
+  test('the address cannot put markup or a long text into the page', async () => {
+    const address = `${server.origin}/device?user_code=${encodeURIComponent('"><script>alert(1)</script>'.repeat(9))}`;
+    const { html } = await openBrowser(server).open(address);
+    expect(html).not.toContain('<script>');
+    expect((await openBrowser(server).open(`${server.origin}/device?user_code=A&user_code=B`)).status).toBe(200);
+  });
+
+  test.each<[string, (code: string) => string]>([
+    ['case', (code) => code.toLowerCase()],
+    ['the dash', (code) => code.replace('-', '')],
+    ['spaces', (code) => ` ${code.slice(0, 2)} ${code.slice(2, 4)} ${code.slice(5)} `],
+    ['another dash', (code) => code.replace('-', '–')],
+  ])('%s does not matter', async (_title, rewrite) => {
+    const { user_code } = await device.start();
+    expect((await device.enter(rewrite(user_code))).html).toContain(`>${user_code}<`);
+  });
+
+  test('sends the headers of our pages, and loads no script', async () => {
+    const { user_code } = await device.start();
+    for (const page of [await openBrowser(server).open(`${server.origin}/device`), await device.enter(user_code)]) {
+      expect(page.headers.get('content-security-policy')).toContain("script-src 'none'");
+      expect(page.headers.get('content-security-policy')).toContain("form-action 'self'");
+      expect(page.headers.get('cache-control')).toBe('no-store');
+      expect(page.html).not.toContain('<script');
+    }
+  });
+
+  test('a form of another site, or of another browser, is refused and decides nothing', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const entered = await device.enter(codes.user_code, browser);
+    const csrf = fieldValue(entered, 'csrf') ?? '';
+    const form = { csrf, user_code: codes.user_code, decision: 'deny' };
+    const cookie = browser.cookies().join('; ');
+    expect((await server.post('/device', form)).status).toBe(403);
+    expect((await server.post('/device', { ...form, csrf: '' }, { Cookie: cookie })).status).toBe(403);
+    const foreign = { Cookie: cookie, Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' };
+    expect((await server.post('/device', form, foreign)).status).toBe(403);
+    expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
+  });
+
+  test('a wrong code is reported next to the field, and the field stays filled in', async () => {
+    const page = await device.enter('bcdf-ghjk');
+    expect(page.status).toBe(400);
+    expect(page.title).toMatch(/^Error: /);
+    expect(page.html).toContain(wrongCode);
+    expect(page.html).toMatch(/id="user_code"[^>]*aria-describedby="[^"]*user_code-error[^"]*" aria-invalid="true"/);
+    expect(fieldValue(page, 'user_code')).toBe('BCDF-GHJK');
+    expect((await device.enter('')).html).toContain('Enter the code that your device shows.');
+  });
+});
+
+describe('sign-in and consent follow as usual', () => {
+  test('the user signs in and consents, and then the page says that the device is connected', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    expect(signIn.title).toMatch(/^Sign in/);
+    expect(signIn.html).toContain('to continue to <strong>Demo screen</strong>');
+    const consent = await browser.send(signIn, player);
+    expect(consent.title).toMatch(/^Allow access/);
+    expect(consent.html).toContain('In both cases you return to <strong>your device</strong>');
+    const end = await browser.send(consent, {}, allow);
+    expect(end).toMatchObject({ status: 200, title: expect.stringMatching(/^Demo screen is connected/) });
+    expect(end.headers.get('content-security-policy')).toContain("script-src 'none'");
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('a user who is signed in and has consented before decides about the code only', async () => {
+    const browser = openBrowser(server);
+    await device.connect(await device.start(), { browser });
+    const codes = await device.start();
+    const end = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    expect(end.title).toMatch(/^Demo screen is connected/);
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('a new user registers', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    const register = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');
+    const newcomer = { name: 'Nora Newcomer', username: 'nora@example.org', password: 'seven unusual lamps' };
+    const consent = await browser.send(register, newcomer);
+    await browser.send(consent, {}, allow);
+    const tokens = await device.poll(codes);
+    expect(decodeJwt(String(tokens.id_token))).toMatchObject({ name: 'Nora Newcomer' });
+  });
+
+  test('driving-range clients need openid, profile, roles and play; the other scopes are optional', async () => {
+    const codes = await device.start({ scope: `${screenScope} email` });
+    const browser = openBrowser(server);
+    const consent = await browser.send(
+      await browser.send(await device.enter(codes.user_code, browser), {}, allow),
+      player,
+    );
+    await browser.send(consent, { scope: [] }, allow);
+    const tokens = await device.poll(codes);
+    expect(tokens).toMatchObject({ status: 200, scope: `openid profile roles ${scopes.play}` });
+    expect(tokens.refresh_token).toBeUndefined();
+  });
+
+  test('a failed sign-in can be repeated', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    const failed = await browser.send(signIn, { ...player, password: 'wrong' });
+    expect(failed.status).toBe(400);
+    await signInAndConsent(browser, await browser.send(failed, player));
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('the access appears in "your account", and removing it there ends the tokens', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    await device.connect(codes, { browser });
+    const tokens = await device.poll(codes);
+    const account = await browser.open(`${server.origin}/account`);
+    expect(account.html).toContain('Demo screen');
+    await browser.send(account, { client: 'demo-screen' });
+    const form = { client_id: 'demo-screen', grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+    expect((await server.post('/connect/token', form)).status).toBe(400);
+  });
+});
+
+describe('the user may enter a code again until it is decided', () => {
+  test('a code that was entered, or allowed without a sign-in, can be entered in another browser', async () => {
+    const codes = await device.start();
+    await device.enter(codes.user_code);
+    const first = openBrowser(server);
+    await first.send(await device.enter(codes.user_code, first), {}, allow);
+    await device.connect(codes);
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('of two users who allow the same code, the first to finish decides', async () => {
+    const codes = await device.start();
+    const slow = openBrowser(server);
+    const signIn = await slow.send(await device.enter(codes.user_code, slow), {}, allow);
+    await device.connect(codes);
+    const late = await signInAndConsent(slow, signIn, { username: 'owner@north.example', password: 'demo-owner-pass' });
+    expect(late.title).toMatch(/^The device is not connected/);
+    expect(decodeJwt(String((await device.poll(codes)).id_token))).toMatchObject({ sub: 'acc-player' });
+  });
+
+  test('an interrupted sign-in leaves the code usable', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    await server.db.raw(`delete from oidc_artifact where model = 'Interaction'`);
+    expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
+    await device.connect(codes);
+    await device.passTime(5);
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('a code that was allowed, denied or used, or has expired, is wrong', async () => {
+    const allowed = await device.start();
+    await device.connect(allowed);
+    expect((await device.enter(allowed.user_code)).html).toContain(wrongCode);
+    await device.poll(allowed);
+    expect((await device.enter(allowed.user_code)).html).toContain(wrongCode);
+    const denied = await device.start();
+    const browser = openBrowser(server);
+    const end = await browser.send(await device.enter(denied.user_code, browser), {}, deny);
+    expect(end.title).toMatch(/^The device is not connected/);
+    expect((await device.enter(denied.user_code)).html).toContain(wrongCode);
+    const expired = await device.start();
+    await device.passTime(601);
+    expect((await device.enter(expired.user_code)).html).toContain(wrongCode);
+    await server.db.raw('delete from guard_count');
+  });
+
+  test('a code that expires during the sign-in is not connected', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    await device.passTime(601);
+    const end = await signInAndConsent(browser, signIn);
+    expect(end).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
+    expect(await device.poll(codes)).toMatchObject({ error: 'expired_token' });
+  });
+
+  test('the address of a finished sign-in, and an invented one, connect nothing and store no session', async () => {
+    const count = async () =>
+      Number((await server.db.raw(`select count(*) from oidc_artifact where model = 'Session'`)).rows[0].count);
+    const before = await count();
+    const page = await openBrowser(server).open(`${server.origin}/device/invented`);
+    expect(page).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
+    expect(await count()).toBe(before);
+    const browser = openBrowser(server);
+    const end = await device.connect(await device.start(), { browser });
+    expect((await browser.open(end.url)).status).toBe(400);
+  });
+
+  test('a code whose client was removed is wrong', async () => {
+    const grantTypes = ['urn:ietf:params:oauth:grant-type:device_code'];
+    await server.load({ clients: [{ client_id: 'removed', grant_types: grantTypes, scope: scopes.play }] });
+    const { user_code } = await device.start({ client_id: 'removed', scope: scopes.play });
+    await server.db.raw(`update client set disabled_at = now() where id = 'removed'`);
+    expect((await device.enter(user_code)).html).toContain(wrongCode);
+  });
+});
