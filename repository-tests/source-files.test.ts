@@ -6,11 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 
 const maxLineLength = 120;
 const scripts = findFiles('{apps,packages}/**/*.{ts,js}', '{tests,repository-tests,bench}/**/*.{ts,js}');
-/** Pages that do not follow the rules of this file yet. */
-const exceptions = ['docs/conformance.md', 'docs/security.md', 'docs/specification-map.md'];
-const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench}/**/*.md').filter(
-  (page) => !exceptions.includes(page),
-);
+const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench}/**/*.md');
 
 test('the files are found', () => {
   expect(scripts.length).toBeGreaterThan(400);
