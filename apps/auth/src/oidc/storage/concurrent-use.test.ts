@@ -1,0 +1,63 @@
+// Tests how long a use of a code or refresh token counts as in progress.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, jest, test } from '@jest/globals';
+import { exportJWK, generateKeyPair } from 'jose';
+import { type Adapter, Provider } from 'oidc-provider';
+import { createConcurrentUse } from './concurrent-use.ts';
+
+/** All that jest can replace, except `performance`. */
+const doNotFake = [
+  ...(['Date', 'hrtime', 'nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
+  ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),
+];
+
+test('a use whose response is not finished counts as in progress for 5 s, and not longer', async () => {
+  const concurrentUse = createConcurrentUse();
+  const response = Promise.withResolvers<void>();
+  const consumed = Promise.withResolvers<void>();
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  let isConcurrent: boolean | undefined;
+  // The client `first` uses the token, and its response takes as long as the test wants. Another client uses it again.
+  const find = async (clientId: string): Promise<undefined> => {
+    if (clientId === 'first') {
+      await concurrentUse.consume('token', async () => [{}]);
+      consumed.resolve();
+      await response.promise;
+    }
+    isConcurrent = concurrentUse.isConcurrent('token', 0);
+  };
+  const provider = new Provider('http://127.0.0.1', {
+    adapter: () => ({ find }) as unknown as Adapter,
+    jwks: { keys: [(await exportJWK(privateKey)) as never] },
+    cookies: { keys: ['a-cookie-key-of-32-characters-or-more'] },
+    features: { devInteractions: { enabled: false } },
+  });
+  concurrentUse.observe(provider);
+  const server = createServer(provider.callback()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  /** Sends a token request on a connection of its own: the first request counts from the opening of its connection. */
+  const send = async (clientId: string): Promise<void> => {
+    const { port } = server.address() as AddressInfo;
+    const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: clientId });
+    await fetch(`http://127.0.0.1:${port}/token`, { method: 'POST', body, headers: { Connection: 'close' } });
+  };
+  jest.useFakeTimers({ doNotFake });
+  try {
+    const first = send('first');
+    await consumed.promise;
+    jest.advanceTimersByTime(4_900);
+    await send('second');
+    expect(isConcurrent).toBe(true);
+    jest.advanceTimersByTime(200);
+    await send('third');
+    expect(isConcurrent).toBe(false);
+    response.resolve();
+    await first;
+  } finally {
+    jest.useRealTimers();
+    response.resolve();
+    server.close();
+  }
+});
