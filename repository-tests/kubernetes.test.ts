@@ -94,7 +94,7 @@ describe('Kubernetes', () => {
   test.each([
     ['Deployment', 2],
     ['Job', 2],
-    ['CronJob', 1],
+    ['CronJob', 2],
   ])('a %s runs without privileges and with resource limits', (kind, count) => {
     const pods = kinds(kind).map(({ spec }) => (spec.jobTemplate?.spec ?? spec).template.spec);
     expect(pods).toHaveLength(count);
@@ -148,5 +148,24 @@ describe('Kubernetes', () => {
         variables.filter((variable: string) => /SECRET|KEY|PASSWORD|DATABASE_URL|SMTP_URL/.test(variable)),
       ).toEqual([]);
     }
+  });
+
+  test('the ingress logs no queries, which contain authorization codes', () => {
+    const ingresses = kinds('Ingress');
+    expect(ingresses).toHaveLength(4);
+    for (const { metadata } of ingresses)
+      expect(metadata.annotations).toMatchObject({ 'nginx.ingress.kubernetes.io/enable-access-log': 'false' });
+  });
+
+  test('a network policy denies all traffic by default, and another one allows every pod what it needs', () => {
+    const policies = kinds('NetworkPolicy');
+    const [deny] = policies.filter(({ metadata }) => metadata.name === 'default-deny');
+    expect(deny.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+    const selected = policies.flatMap(({ spec: { podSelector } }) => [
+      ...Object.values<string>(podSelector.matchLabels ?? {}),
+      ...(podSelector.matchExpressions ?? []).flatMap(({ values }: Document) => values),
+    ]);
+    const pods = ['Deployment', 'Job', 'CronJob'].flatMap(kinds).map(({ metadata }) => metadata.name);
+    expect(selected.toSorted()).toEqual(pods.toSorted());
   });
 });

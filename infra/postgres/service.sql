@@ -1,6 +1,6 @@
 -- Creates the database of a service and its two roles: NAME_owner runs the migrations, NAME_service may only read and
--- write rows. Run it as a superuser, or as a role with CREATEDB and CREATEROLE. It can run again, and sets only the
--- passwords that are given:
+-- write rows, and may only insert into and read the audit trail. Run it as a superuser, or as a role with CREATEDB and
+-- CREATEROLE. It can run again, and sets only the passwords that are given:
 --   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… \
 --     -f infra/postgres/service.sql "$ADMIN_URL"
 -- `-v service=bookings_service_2` creates a second login for the service, to change the password without downtime.
@@ -47,3 +47,6 @@ alter default privileges for role :"owner" in schema public grant select, insert
 alter default privileges for role :"owner" in schema public grant usage, select on sequences to :"service";
 grant select, insert, update, delete on all tables in schema public to :"service";
 grant usage, select on all sequences in schema public to :"service";
+-- The service may only insert into the audit trail of auth and read it. The owner deletes old events.
+select format('revoke update, delete, truncate on audit_event from %I', :'service')
+where to_regclass('public.audit_event') is not null \gexec

@@ -49,6 +49,9 @@ export async function ensureDatabase(
     const dml = 'select, insert, update, delete';
     await client.query(`grant usage on schema public to ${service}`);
     await client.query(`grant ${dml} on all tables in schema public to ${service}`);
+    // The service may only insert into the audit trail of auth and read it.
+    const { rows } = await client.query<{ exists: boolean }>(`select to_regclass('audit_event') is not null as exists`);
+    if (rows[0]?.exists) await client.query(`revoke update, delete, truncate on audit_event from ${service}`);
     await client.query(`grant usage, select on all sequences in schema public to ${service}`);
     await client.query(`alter default privileges in schema public grant ${dml} on tables to ${service}`);
     await client.query(`alter default privileges in schema public grant usage, select on sequences to ${service}`);

@@ -1,0 +1,20 @@
+// Deletes old events of the audit trail. Only the owner of the table may do this; the role of the service may insert
+// and read (migration 0008).
+import { type Database, query } from '@bay-booking/service/database/database';
+
+/** Small batches, so that no statement runs for long. */
+const batchSize = 5_000;
+
+/** Deletes the events that are older than `days`. Returns their number. */
+export async function deleteOldEvents(db: Database, days: number): Promise<number> {
+  for (let total = 0; ; ) {
+    const rows = await query(
+      db,
+      `delete from audit_event where id = any (array(
+         select id from audit_event where at < now() - make_interval(days => $1) order by id limit $2)) returning 1`,
+      [days, batchSize],
+    );
+    total += rows.length;
+    if (rows.length < batchSize) return total;
+  }
+}

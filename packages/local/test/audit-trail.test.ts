@@ -1,0 +1,45 @@
+// Tests the privileges on the audit trail with the real roles of a database.
+
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { migrate } from '@bay-booking/service/database/migrate';
+import { expect, test } from '@jest/globals';
+import pg from 'pg';
+import { ensureDatabase } from '../src/databases.ts';
+
+const auth = join(import.meta.dirname, '../../../apps/auth');
+
+test('the service may insert into and read the audit trail, and only the retention job may delete from it', async () => {
+  const server = await startEmbeddedPostgres({ fsync: false });
+  try {
+    const passwords = { auth_owner: 'owner-password', auth_service: 'service-password' };
+    const urls = await ensureDatabase(server.url, 'auth', passwords);
+    await migrate({ url: urls.owner, directory: join(auth, 'migrations') });
+    // The next start of the launcher grants the privileges again.
+    await ensureDatabase(server.url, 'auth', passwords);
+    const client = new pg.Client(urls.service);
+    await client.connect();
+    await client.query(
+      `insert into audit_event (kind, at) values ('new', now()), ('old', now() - interval '401 days')`,
+    );
+    for (const statement of [
+      'delete from audit_event',
+      `update audit_event set kind = 'other'`,
+      'truncate audit_event',
+      'drop table audit_event',
+    ]) {
+      await expect(client.query(statement)).rejects.toThrow(/permission denied|must be owner/);
+    }
+    const prune = (url: string) =>
+      spawnSync(process.execPath, ['src/commands/prune-audit.ts'], { cwd: auth, env: { DATABASE_URL: url } });
+    expect(prune(urls.service).status).toBe(1);
+    const retention = prune(urls.owner);
+    expect(retention.stdout.toString()).toBe('deleted 1 audit events older than 400 days\n');
+    const { rows } = await client.query('select kind from audit_event');
+    expect(rows).toEqual([{ kind: 'new' }]);
+    await client.end();
+  } finally {
+    await server.stop();
+  }
+});
