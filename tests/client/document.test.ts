@@ -1,0 +1,33 @@
+// Compares packages/client with the OpenAPI document: every endpoint and every error code has its place.
+import { read } from '@bay-booking/testkit/repository';
+import { expect, test } from '@jest/globals';
+import { errorCodes } from '../../packages/client/src/errors.ts';
+import { operationsById } from '../../packages/client/src/operations.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string }[];
+}
+
+const document = read('apps/bookings/openapi.json');
+const { paths } = JSON.parse(document) as { paths: Record<string, Record<string, Operation>> };
+
+test('every endpoint of the document can be called, with its method, path and idempotency key', () => {
+  const documented = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, parameters = [] }]) => [
+      operationId,
+      {
+        method: method.toUpperCase(),
+        path,
+        ...(parameters.some(({ name }) => name === 'Idempotency-Key') && { acceptsIdempotencyKey: true }),
+      },
+    ]),
+  );
+  expect(documented.length).toBeGreaterThan(30);
+  expect(operationsById).toEqual(Object.fromEntries(documented));
+});
+
+test('every error code of the document has a type', () => {
+  const documented = new Set([...document.matchAll(/"((?:ERR|BOOK|HOOK)\d{5})"/g)].map(([, code]) => code));
+  expect([...errorCodes].toSorted()).toEqual([...documented].toSorted());
+});

@@ -1,0 +1,168 @@
+// Tests the endpoints of packages/client: requests, lists, versions and errors.
+import { BookingsApiError, type BookingsClient } from '@bay-booking/client';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type ClientSystem, newBooking, startClientSystem } from '../support/client-system.ts';
+
+let fixture: ClientSystem;
+let client: BookingsClient;
+beforeAll(async () => {
+  fixture = await startClientSystem();
+  client = fixture.createClient();
+}, 90_000);
+afterAll(() => fixture?.stop(), 60_000);
+
+const caught = async (promise: Promise<unknown>): Promise<BookingsApiError> => {
+  const error = await promise.then(
+    () => new Error('the call succeeded'),
+    (thrown) => thrown,
+  );
+  if (!(error instanceof BookingsApiError)) throw error;
+  return error;
+};
+
+describe('errors', () => {
+  test('have the status, all problems and the request id of the response', async () => {
+    const { bayId, userAlias, startDate } = newBooking();
+    const error = await caught(
+      client.bookings.create({
+        externalBookingId: 'e-1',
+        bayId: 'none',
+        userAlias,
+        startDate,
+        endDate: '2020-01-01T00:00Z',
+      }),
+    );
+    expect(error).toMatchObject({ name: 'BookingsApiError', status: 400, requestId: expect.stringMatching(/./) });
+    expect(error.problems.map(({ code }) => code)).toEqual(['ERR00010', 'ERR00011', 'ERR00012']);
+    expect(error.problems[0]?.contextData).toEqual({ externalBookingId: 'e-1' });
+    expect([error.has('ERR00012'), error.has('BOOK00002')]).toEqual([true, false]);
+    expect(error.message).toContain('ERR00012 No bay found with the given id.');
+    expect(bayId).toBe('bay-n2-01');
+  });
+
+  test('of a missing booking have the code ERR00404', async () => {
+    expect((await caught(client.bookings.get('no-such-booking'))).has('ERR00404')).toBe(true);
+  });
+
+  test('an id that would name another resource is refused before a request', async () => {
+    for (const id of ['', '.', '..']) await expect(client.bookings.delete(id)).rejects.toThrow(TypeError);
+    expect((await caught(client.bookings.get('a/../b?c#d'))).has('ERR00404')).toBe(true);
+  });
+
+  test('an aborted call throws the reason of its signal', async () => {
+    const reason = new Error('no longer needed');
+    await expect(client.locations.get('loc-north-1', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
+});
+
+describe('lists', () => {
+  test('iterate over the items of all pages, in order, with all filters', async () => {
+    const correlationId = 'visit, with a comma';
+    const created: string[] = [];
+    for (let count = 0; count < 5; count += 1)
+      created.push((await client.bookings.create({ ...newBooking(), correlationId })).id);
+    const query = { correlationIds: [correlationId], pageSize: 2 };
+    const found: string[] = [];
+    for await (const { id } of client.bookings.search(query)) found.push(id);
+    expect(found).toEqual(created);
+    const pages: number[] = [];
+    for await (const page of client.bookings.search(query).pages()) pages.push(page.items.length, page.total);
+    expect(pages).toEqual([2, 5, 2, 5, 1, 5]);
+  });
+
+  test('an empty array as a filter is a TypeError, because the service would return everything', async () => {
+    await expect(client.bookings.search({ ids: [] }).toArray()).rejects.toThrow('ids is an empty array');
+  });
+
+  test('of locations, bays and upcoming bookings', async () => {
+    const locations = await client.locations.list({ facilityIds: ['fac-north'] }).toArray();
+    expect(locations.map(({ id }) => id)).toEqual(['loc-north-1', 'loc-north-2']);
+    expect((await client.locations.get('loc-north-2')).name).toBe('North Range, upper floor');
+    const bays = await client.bays.list({ locationId: 'loc-north-2' }).toArray();
+    expect(bays.map(({ id }) => id)).toContain('bay-n2-05');
+    const { id } = await client.bookings.create({ ...newBooking(), bayId: 'bay-n2-05' });
+    const upcoming = await client.bays.upcomingBookings('bay-n2-05', { pageSize: 1 }).toArray();
+    expect(upcoming.map((booking) => booking.id)).toEqual([id]);
+  });
+});
+
+describe('versions', () => {
+  test('a booking is changed and deleted only in the version that the caller has seen', async () => {
+    const first = await client.bookings.create(newBooking());
+    const second = await client.bookings.update(first.id, { ...first, userAlias: 'Bob' }, { ifMatch: first.etag });
+    expect(second).toMatchObject({ id: first.id, userAlias: 'Bob' });
+    expect(second.etag).not.toBe(first.etag);
+    expect((await client.bookings.get(first.id)).etag).toBe(second.etag);
+    const late = client.bookings.update(first.id, { ...first, userAlias: 'Eve' }, { ifMatch: first.etag });
+    expect((await caught(late)).has('ERR00412')).toBe(true);
+    expect((await caught(client.bookings.delete(first.id, { ifMatch: first.etag }))).has('ERR00412')).toBe(true);
+    await client.bookings.delete(first.id, { ifMatch: second.etag });
+    expect((await caught(client.bookings.get(first.id))).has('ERR00404')).toBe(true);
+  });
+
+  test('request returns status and headers, for example 304', async () => {
+    const { id, etag } = await client.bookings.create(newBooking());
+    const response = await client.request('getBooking', { path: { id }, headers: { 'If-None-Match': etag } });
+    expect([response.status, response.data, response.headers.get('x-request-id')]).toEqual([
+      304,
+      undefined,
+      expect.any(String),
+    ]);
+  });
+
+  test('the same idempotencyKey creates one booking', async () => {
+    const booking = newBooking();
+    const first = await client.bookings.create(booking, { idempotencyKey: 'order-1' });
+    expect((await client.bookings.create(booking, { idempotencyKey: 'order-1' })).id).toBe(first.id);
+    const other = client.bookings.create(newBooking(), { idempotencyKey: 'order-1' });
+    expect((await caught(other)).has('ERR00422')).toBe(true);
+  });
+});
+
+describe('availability, holds, opening hours and closures', () => {
+  const day = { startDate: '2042-03-03T00:00:00.000Z', endDate: '2042-03-04T00:00:00.000Z' };
+  const freeTimes = async (bayId: string, holdId?: string) => {
+    const query = { bayIds: [bayId], ...day, ...(holdId && { holdId }) };
+    return (await client.availability.search(query).toArray())[0]?.free;
+  };
+
+  test('a hold keeps a time free until its booking uses it up', async () => {
+    const time = { bayId: 'bay-n2-02', startDate: '2042-03-03T10:00:00.000Z', endDate: '2042-03-03T11:00:00.000Z' };
+    const hold = await client.holds.create(time);
+    expect(await freeTimes('bay-n2-02')).toHaveLength(2);
+    expect(await freeTimes('bay-n2-02', hold.id)).toHaveLength(1);
+    expect((await caught(client.bookings.create({ ...time, userAlias: 'Eve' }))).has('BOOK00002')).toBe(true);
+    const extended = await client.holds.extend(hold.id, { holdSeconds: 900 });
+    expect(Date.parse(extended.expiresAt)).toBeGreaterThan(Date.parse(hold.expiresAt));
+    expect((await client.holds.get(hold.id)).expiresAt).toBe(extended.expiresAt);
+    await client.bookings.create({ ...time, userAlias: 'Ada', holdId: hold.id });
+    expect((await caught(client.holds.delete(hold.id))).has('ERR00404')).toBe(true);
+  });
+
+  test('a page of availability says when it was true', async () => {
+    for await (const { asOf, items } of client.availability.search({ locationIds: ['loc-north-2'], ...day }).pages()) {
+      expect(Math.abs(Date.parse(asOf) - Date.now())).toBeLessThan(60_000);
+      expect(items).toHaveLength(5);
+    }
+  });
+
+  test('opening hours are set, read and deleted', async () => {
+    const hours = { weekly: { monday: [{ opens: '08:00', closes: '20:00' }] }, exceptions: [] };
+    const { etag } = await client.locations.setOpeningHours('loc-north-1', hours);
+    expect(await client.locations.getOpeningHours('loc-north-1')).toMatchObject({ ...hours, etag, alwaysOpen: false });
+    await client.locations.deleteOpeningHours('loc-north-1', { ifMatch: etag });
+    expect((await client.locations.getOpeningHours('loc-north-1')).alwaysOpen).toBe(true);
+  });
+
+  test('a closure is created, found, changed and deleted', async () => {
+    const created = await client.closures.create({ bayIds: ['bay-n2-03'], ...day, reason: 'Maintenance' });
+    expect(await freeTimes('bay-n2-03')).toEqual([]);
+    const found = await client.closures.list({ locationIds: ['loc-north-2'], ...day }).toArray();
+    expect(found.map(({ id }) => id)).toEqual([created.id]);
+    const change = { bayIds: ['bay-n2-04'], ...day };
+    const changed = await client.closures.update(created.id, change, { ifMatch: created.etag });
+    expect(await client.closures.get(created.id)).toEqual(changed);
+    await client.closures.delete(created.id);
+    expect((await caught(client.closures.get(created.id))).has('ERR00404')).toBe(true);
+  });
+});

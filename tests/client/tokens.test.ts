@@ -1,0 +1,162 @@
+// Tests how packages/client gets, renews and presents access tokens.
+import { type BookingsClientOptions, BookingsTokenError, createBookingsClient } from '@bay-booking/client';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { decodeJwt, exportJWK, generateKeyPair } from 'jose';
+import { type ClientSystem, northToken, startClientSystem } from '../support/client-system.ts';
+import { runCommand } from '../support/commands.ts';
+import { getToken } from '../support/test-system.ts';
+
+let fixture: ClientSystem;
+beforeAll(async () => {
+  fixture = await startClientSystem();
+}, 90_000);
+afterAll(() => fixture?.stop(), 60_000);
+
+/** Records the requests of a client. `before` may change the headers of a request. */
+function recordingFetch(before: (url: string, headers: Headers) => void = () => {}) {
+  const requests: { path: string; headers: Headers; body: unknown }[] = [];
+  const record: typeof globalThis.fetch = (input, init) => {
+    const url = new URL(String(input));
+    const headers = new Headers(init?.headers);
+    before(url.pathname, headers);
+    requests.push({ path: url.pathname, headers, body: init?.body });
+    return fetch(input, { ...init, headers });
+  };
+  return { fetch: record, requests, to: (path: string) => requests.filter((request) => request.path === path) };
+}
+
+const firstLocation = async (options?: Partial<BookingsClientOptions>) =>
+  (await fixture.createClient(options).locations.get('loc-north-1')).id;
+
+describe('client credentials', () => {
+  test('the issuer and the scope come from the metadata of the API', async () => {
+    const { fetch, to } = recordingFetch();
+    expect(await firstLocation({ fetch })).toBe('loc-north-1');
+    expect(to('/.well-known/oauth-protected-resource')).toHaveLength(1);
+    expect(to('/connect/token')).toHaveLength(1);
+  });
+
+  test('issuer and scope in the options need no metadata of the API', async () => {
+    const { fetch, to } = recordingFetch();
+    const scope = 'https://bay-booking.example/golf/bookings';
+    expect(await firstLocation({ fetch, auth: { ...northToken, issuer: fixture.auth.base, scope } })).toBe(
+      'loc-north-1',
+    );
+    expect(to('/.well-known/oauth-protected-resource')).toEqual([]);
+  });
+
+  test('one token is requested at a time, and used until the minute before it expires', async () => {
+    const { fetch, to } = recordingFetch();
+    const client = fixture.createClient({ fetch });
+    await Promise.all(Array.from({ length: 10 }, () => client.locations.get('loc-north-1')));
+    expect(to('/connect/token')).toHaveLength(1);
+    const now = Date.now();
+    jest.spyOn(Date, 'now').mockReturnValue(now + 3_500_000);
+    await client.locations.get('loc-north-1');
+    expect(to('/connect/token')).toHaveLength(1);
+    jest.spyOn(Date, 'now').mockReturnValue(now + 3_545_000);
+    await client.locations.get('loc-north-1');
+    expect(to('/connect/token')).toHaveLength(2);
+  });
+
+  test('a token is renewed once after a 401', async () => {
+    let refused = 0;
+    const { fetch, to } = recordingFetch((path, headers) => {
+      if (path.startsWith('/api/') && refused++ === 0) headers.set('Authorization', 'Bearer not-a-token');
+    });
+    expect(await firstLocation({ fetch })).toBe('loc-north-1');
+    expect(to('/connect/token')).toHaveLength(2);
+    expect(to('/api/booking-locations/loc-north-1')).toHaveLength(2);
+  });
+
+  test('a request that is refused with the new token as well fails with ERR00401', async () => {
+    const { fetch, to } = recordingFetch((path, headers) => {
+      if (path.startsWith('/api/')) headers.set('Authorization', 'Bearer not-a-token');
+    });
+    const error = await firstLocation({ fetch }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ name: 'BookingsApiError', status: 401 });
+    expect(to('/api/booking-locations/loc-north-1')).toHaveLength(2);
+  });
+
+  test('a wrong secret fails without retries, with the error of the authorization server', async () => {
+    const { fetch, to } = recordingFetch();
+    const error = await firstLocation({ fetch, auth: { ...northToken, clientSecret: 'wrong' } }).catch((e) => e);
+    expect(error).toBeInstanceOf(BookingsTokenError);
+    expect(error).toMatchObject({ error: 'invalid_client', response: { status: 401 } });
+    expect(to('/connect/token')).toHaveLength(1);
+  });
+
+  test('facilities selects the facilities of the token', async () => {
+    const { fetch, to } = recordingFetch();
+    await firstLocation({ fetch, auth: { ...northToken, facilities: ['fac-north'] } });
+    expect(String(to('/connect/token')[0]?.body)).toContain('facility=fac-north');
+  });
+});
+
+describe('private_key_jwt and DPoP', () => {
+  async function importKeyClient(clientId: string) {
+    const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+    const client = {
+      client_id: clientId,
+      client_name: clientId,
+      grant_types: ['client_credentials'],
+      response_types: [],
+      redirect_uris: [],
+      scope: 'https://bay-booking.example/golf/bookings',
+      kind: 'standard',
+      token_endpoint_auth_method: 'private_key_jwt',
+      dpop_bound_access_tokens: true,
+      jwks: { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig', kid: 'key-1' }] },
+    };
+    const environment = { DATABASE_URL: fixture.system.database.ownerUrlOf('auth') };
+    await runCommand('auth', environment, 'import.ts', JSON.stringify({ clients: [client] }));
+    return { ...(await exportJWK(privateKey)), kty: 'EC', kid: 'key-1' };
+  }
+
+  test('a client with a registered key gets tokens that are bound to a new key, and presents them with proofs', async () => {
+    const privateKey = await importKeyClient('key-client');
+    const { fetch, to } = recordingFetch();
+    const client = fixture.createClient({ fetch, auth: { clientId: 'key-client', privateKey, dpop: true } });
+    // The client has no service account, so its tokens name no facility.
+    expect(await client.locations.list().toArray()).toEqual([]);
+    expect(await client.bookings.search().toArray()).toEqual([]);
+    const [request] = to('/api/booking-locations');
+    const [scheme, token = ''] = request?.headers.get('authorization')?.split(' ') ?? [];
+    expect(scheme).toBe('DPoP');
+    expect(request?.headers.get('dpop')).toMatch(/^ey/);
+    expect(decodeJwt(token).cnf).toEqual({ jkt: expect.any(String) });
+    expect(to('/connect/token')).toHaveLength(1);
+  });
+
+  test('a personal access token may be bound to a key of the caller', async () => {
+    const dpop = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify']);
+    expect(await firstLocation({ auth: { ...northToken, dpop: dpop } })).toBe('loc-north-1');
+  });
+});
+
+describe('a function that returns a token', () => {
+  test('is called with renew after a 401', async () => {
+    const calls: boolean[] = [];
+    const auth = async ({ renew }: { renew: boolean }) => {
+      calls.push(renew);
+      return renew ? getToken(fixture.auth.base) : 'expired';
+    };
+    expect(await firstLocation({ auth })).toBe('loc-north-1');
+    expect(calls).toEqual([false, true]);
+  });
+
+  test('may fail, and its error is the cause of a BookingsTokenError', async () => {
+    const cause = new Error('signed out');
+    const auth = () => Promise.reject(cause);
+    await expect(firstLocation({ auth })).rejects.toMatchObject({ name: 'BookingsTokenError', cause });
+  });
+});
+
+test('tokens are sent without encryption only to this machine, unless allowInsecureHttp says otherwise', () => {
+  const create = (options: Partial<BookingsClientOptions>) => () =>
+    createBookingsClient({ baseUrl: 'https://bookings.example', auth: northToken, ...options });
+  expect(create({ baseUrl: 'http://bookings.example' })).toThrow('is not https');
+  expect(create({ auth: { ...northToken, issuer: 'http://auth.example' } })).toThrow('is not https');
+  expect(create({ baseUrl: 'http://bookings.example', allowInsecureHttp: true })).not.toThrow();
+  expect(create({})).not.toThrow();
+});
