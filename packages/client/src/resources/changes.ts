@@ -96,7 +96,14 @@ function createFeed(send: Send, request: FeedRequest, from: string | undefined) 
   };
 
   async function read(at: string | undefined): Promise<ChangePage> {
-    const { data } = await send('listBookingChanges', at === undefined ? request : continuedAt(request, at));
+    const { data } = await send('listBookingChanges', at === undefined ? request : requestAt(at));
     return { items: data.items, next: data.next, startsOver: at === undefined };
+  }
+
+  /** The position has the page size of an earlier request. */
+  function requestAt(at: string): FeedRequest {
+    const address = new URL(at);
+    if (request.query?.limit !== undefined) address.searchParams.set('limit', String(request.query.limit));
+    return continuedAt<'listBookingChanges'>(request, address.href);
   }
 }
