@@ -25,7 +25,7 @@ export interface PasswordResetOptions {
   readonly newPasswords: UsageLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
-  /** Ends the lock-out of a user name. */
+  /** Ends the lockout of a user name. */
   readonly resetFailures: (username: string) => Promise<void>;
   /** The names of the personal access tokens of a service account that still work. */
   readonly findActiveTokenNames: (accountId: string) => Promise<readonly string[]>;
@@ -149,7 +149,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
         audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
         await emails.sendPasswordChanged(account);
         // The link and the new password prove who the user is. Signing in at once also gives this browser its device
-        // cookie, so that a lock-out by somebody else does not affect it.
+        // cookie, so that a lockout by somebody else does not affect it.
         await sessions.start(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
         response.redirect(303, '/reset-password/done');
       },
