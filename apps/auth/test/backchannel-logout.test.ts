@@ -43,7 +43,7 @@ async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'):
     await fixture.server.post('/connect/token', form, basic(clientId, appSecret(clientId))),
   );
   expect(tokens).toMatchObject({ status: 200 });
-  return { ...decodeJwt(String(tokens.id_token)), hint: tokens.id_token };
+  return { ...decodeJwt(String(tokens.id_token)), hint: tokens.id_token, refreshToken: tokens.refresh_token };
 }
 
 async function signedInUser() {
@@ -68,6 +68,38 @@ test('discovery lists back-channel logout, with sessions', async () => {
   expect(metadata).toMatchObject({ backchannel_logout_supported: true, backchannel_logout_session_supported: true });
   expect(metadata.claims_supported).toContain('sid');
   expect(metadata).not.toHaveProperty('frontchannel_logout_supported');
+});
+
+describe('the id_token of a client that requires the session', () => {
+  test('contains the same sid after a refresh', async () => {
+    const { browser } = await registerUser(fixture.server);
+    const { sid, refreshToken } = await useApp(browser, 'app-session', 'openid offline_access');
+    const form = { grant_type: 'refresh_token', refresh_token: String(refreshToken) };
+    const client = basic('app-session', appSecret('app-session'));
+    const refreshed = await statusAndBody(await fixture.server.post('/connect/token', form, client));
+    expect(sid).toEqual(expect.any(String));
+    expect(decodeJwt(String(refreshed.id_token)).sid).toBe(sid);
+  });
+
+  test('contains sid in the implicit flow', async () => {
+    const { server, receiver } = fixture;
+    const metadata = {
+      token_endpoint_auth_method: 'none',
+      grant_types: ['implicit'],
+      response_types: ['id_token', 'id_token token'],
+      backchannel_logout_session_required: true,
+    };
+    const { client_secret: _, ...client } = logoutClient('app-implicit', `${receiver.url}/app-implicit`, metadata);
+    await server.load({ clients: [client] });
+    const { browser, account } = await registerUser(server);
+    const request = { client_id: 'app-implicit', redirect_uri: appRedirectUri, scope: 'openid', nonce: 'n-1' };
+    const url = authorizeUrl(server, { ...request, response_type: 'id_token' });
+    const { id_token = '' } = redirectParameters(await signInAndConsent(browser, await browser.open(url)));
+    const { sub = '', sid } = decodeJwt(id_token);
+    expect(sid).toEqual(expect.any(String));
+    await browser.send(account, {}, 'Sign out');
+    expect(await tokensFor(sub)).toEqual([`app-implicit ${sid}`]);
+  });
 });
 
 describe('the logout token', () => {
