@@ -21,6 +21,7 @@ import {
 import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
+import { createDevice } from './device-fixture.ts';
 import { authorizeUrl, player, webCallback, webRequest } from './flows.ts';
 
 if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
@@ -74,6 +75,12 @@ async function signIn(page: Page, at = `${server.origin}/sign-in`): Promise<void
   await type(page, player, 'Sign in');
 }
 
+async function enterDeviceCode(page: Page): Promise<void> {
+  const { user_code } = await createDevice(server).start();
+  await page.goto(`${server.origin}/device`);
+  await type(page, { user_code }, 'Continue');
+}
+
 const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'sign in': (page) => page.goto(authorize()),
   'failed sign-in': async (page) => {
@@ -116,6 +123,23 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await page.goto(authorize());
     await page.getByRole('link', { name: /Google/ }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
+  },
+  'device code': (page) => page.goto(`${server.origin}/device?user_code=bcdf-ghjk`),
+  'wrong device code': async (page) => {
+    await page.goto(`${server.origin}/device?user_code=bcdf-ghjk`);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await server.db.raw('delete from guard_count');
+  },
+  'device, decision': enterDeviceCode,
+  'device connected': async (page) => {
+    await enterDeviceCode(page);
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await type(page, player, 'Sign in');
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+  },
+  'device not connected': async (page) => {
+    await enterDeviceCode(page);
+    await page.getByRole('button', { name: 'Do not allow' }).click();
   },
   'failed request of a client': (page) => page.goto(authorize({ redirect_uri: 'https://elsewhere.example/' })),
   'page not found': (page) => page.goto(`${server.origin}/no-such-page`),
