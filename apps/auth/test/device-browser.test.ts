@@ -110,7 +110,6 @@ withBrowser(
     const screen = await openScreen();
     const code = await readCode(screen);
     expect(await poll(screen)).toBe('authorization_pending');
-    expect(await poll(screen)).toBe('slow_down');
 
     const phone = await openPhone(screen);
     expect(await phone.evaluate('document.activeElement.name')).toBe('user_code');

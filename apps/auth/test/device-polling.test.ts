@@ -41,13 +41,13 @@ describe('until the user has decided', () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
     expect(await device.poll(codes)).toMatchObject(slowDown);
-    await device.passTime(9);
+    await device.passTime(6);
     expect(await device.poll(codes)).toMatchObject(slowDown);
-    await device.passTime(14);
+    await device.passTime(11);
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(20);
     expect(await device.poll(codes)).toMatchObject(pending);
-    await device.passTime(19);
+    await device.passTime(16);
     expect(await device.poll(codes)).toMatchObject(slowDown);
   });
 
@@ -58,7 +58,7 @@ describe('until the user has decided', () => {
       await device.passTime(5);
       expect(await device.poll(codes)).toMatchObject(pending);
     }
-    await device.passTime(4);
+    await device.passTime(1);
     expect(await device.poll(codes)).toMatchObject(slowDown);
   });
 
@@ -67,7 +67,7 @@ describe('until the user has decided', () => {
     const codes = await device.start();
     expect(await device.poll(codes, { at })).toMatchObject(pending);
     expect(await device.poll(codes)).toMatchObject(slowDown);
-    await device.passTime(9);
+    await device.passTime(6);
     expect(await device.poll(codes, { at })).toMatchObject(slowDown);
     const polls = await Promise.all(
       Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at } : {})),
