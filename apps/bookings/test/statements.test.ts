@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { ruleWrites } from '../src/availability/rule-statements.ts';
 import { ruleReads } from '../src/availability/rules-store.ts';
+import { availabilityReads } from '../src/availability/store.ts';
 import { compactionReads, compactionWrites } from '../src/bookings/counts/compaction.ts';
 import {
   binsStatement,
@@ -26,6 +27,7 @@ import {
   singleStatementWrites,
 } from '../src/bookings/storage/statements.ts';
 import { closureReads, closureWrites } from '../src/closures/store.ts';
+import { holdReads, holdWrites, lockClient } from '../src/holds/store.ts';
 import { hoursStatements } from '../src/opening-hours/store.ts';
 import { importReads, importWrites } from '../src/places/import-store.ts';
 import { placeReads } from '../src/places/store.ts';
@@ -78,18 +80,20 @@ const facilityWrites = [
   ...writesOf(ruleWrites, 'ruleWrites'),
   ...writesOf({ set: hoursStatements.set }, 'hoursStatements'),
   ...writesOf(closureWrites, 'closureWrites'),
+  ...writesOf(holdWrites, 'holdWrites'),
   ...writesOf(countWrites, 'compactionWrites'),
   ...writesOf(feedWrites, 'feedWrites'),
 ];
 const serviceWideWrites = [
   ...writesOf(referenceWrites, 'referenceStatements'),
   ...writesOf(responseWrites, 'idempotencyStatements'),
+  ...writesOf({ lockClient }, 'holds'),
 ];
 const reads = [...Object.values(bookingReads), findReference, findResponse, findExpired, ...searches];
 const allStatements = [
   ...[...facilityWrites, ...serviceWideWrites].map(([, sql]) => sql),
   ...reads,
-  ...Object.values({ ...ruleReads, ...closureReads, ...hoursStatements }),
+  ...Object.values({ ...ruleReads, ...closureReads, ...hoursStatements, ...holdReads, ...availabilityReads }),
   ...Object.values({ ...placeReads, ...compactionReads, ...compactionWrites, ...feedReads }),
   isCountComplete,
   importReads.facilitiesOfLocationIds,
@@ -114,7 +118,10 @@ test('a recount locks one facility, and booking_count_state has no facility', ()
 });
 
 test.each(serviceWideWrites)('%s touches a single table, by its key', (_name, sql) => {
-  expect(new Set(sql.match(/\b(booking_reference|idempotency_key|booking|bay|location|facility)\b/g)).size).toBe(1);
+  expect(
+    new Set(sql.match(/\b(booking_reference|idempotency_key|booking_hold_client|booking|bay|location|facility)\b/g))
+      .size,
+  ).toBe(1);
   expect(sql).toMatch(/on conflict \((external_booking_id|id)\)|where (external_booking_id = \$1|id = any\(\$1\))/);
 });
 
@@ -123,6 +130,14 @@ test('no read joins a table without facilities with one that has them', () => {
     if (/\b(booking_reference|idempotency_key)\b/.test(sql))
       expect(sql).not.toMatch(/\bfrom (booking|bay|location|facility)\b|join/);
   }
+});
+
+test('only the count of a client concerns the holds of several facilities', () => {
+  const { findExpired: findExpiredHolds, clock, count, find, ...others } = holdReads;
+  for (const sql of Object.values(others)) expect(sql).toMatch(/where facility_id = \$1 /);
+  expect(find).toMatch(/where facility_id = any\(\$1\) /);
+  // The clean-up finds ids, which it then deletes facility by facility.
+  expect([findExpiredHolds, count, clock].join('\n')).not.toMatch(/join|for (no key )?update/);
 });
 
 test('every join is within one facility', () => {

@@ -1,0 +1,86 @@
+// Tests holds that expire while they are used. The clock of the database decides when a hold ends: the booking is made
+// or refused, and never are both requests refused, one because of the hold and the other one because it came too late.
+import { query } from '@bay-booking/service/database/database';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { type BookingBody, bookingBody, errorCodes } from './support/booking-requests.ts';
+import { isTransactionWaiting } from './support/lock-waits.ts';
+import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { until } from './support/until.ts';
+
+const bayId = 'bay-n1-08';
+const minutes = (count: number) => () => new Date(Date.now() + count * 60_000);
+
+// The clocks of the instances are wrong, each in another direction.
+let fast: TestSystem;
+let slow: TestSystem;
+let other: string;
+beforeAll(async () => {
+  fast = await createTestSystem({ now: minutes(20), poolMax: 10 });
+  slow = await createTestSystem({ now: minutes(-20), sharing: fast });
+  other = await fast.token(['fac-north', 'fac-south'], { client_id: 'other' });
+});
+afterAll(async () => {
+  await slow.close();
+  await fast.close();
+});
+
+async function holdFor(milliseconds: number, { startDate, endDate }: BookingBody): Promise<string> {
+  const { body } = await fast.call('POST', '/api/booking-holds', { body: { bayId, startDate, endDate } });
+  const expiry = `now() + ${milliseconds} * interval '1 ms'`;
+  await query(fast.db, `update booking_hold set expires_at = ${expiry} where id = $1::uuid`, [body.id]);
+  await query(fast.db, `update bay set held_until = ${expiry} where facility_id = 'fac-north' and id = $1`, [bayId]);
+  return body.id;
+}
+
+const countBookings = async ({ startDate }: BookingBody): Promise<number> => {
+  const sql = 'select count(*)::int as n from booking where bay_id = $1 and start_date = $2';
+  return (await query<{ n: number }>(fast.db, sql, [bayId, startDate]))[0]?.n ?? 0;
+};
+const liveHolds = () => query(fast.db, 'select from booking_hold where bay_id = $1 and expires_at > now()', [bayId]);
+
+test('beside a competitor, the booking is made or refused, and exactly one of the two gets the time slot', async () => {
+  const winners = { owner: 0, competitor: 0 };
+  for (let round = 0; round < 60; round += 1) {
+    const body = bookingBody({ bayId });
+    const holdId = await holdFor(round / 4, body);
+    const [owner, competitor] = await Promise.all([
+      slow.call('POST', '/api/bookings', { body: { ...body, holdId } }),
+      round % 2
+        ? fast.call('POST', '/api/bookings', { body, token: other })
+        : fast.call('POST', '/api/booking-holds', {
+            body: { bayId, startDate: body.startDate, endDate: body.endDate },
+            token: other,
+          }),
+    ]);
+    const [winner, loser] = owner.status === 201 ? [owner, competitor] : [competitor, owner];
+    winners[winner === owner ? 'owner' : 'competitor'] += 1;
+    expect([winner?.status, loser?.status]).toEqual([201, 400]);
+    expect(errorCodes(loser as typeof owner)).toEqual(['BOOK00002']);
+    expect(await countBookings(body)).toBe(winner === owner || round % 2 ? 1 : 0);
+    if (winner === competitor && round % 2 === 0)
+      await fast.call('DELETE', `/api/booking-holds/${competitor.body.id}`, { token: other });
+    await until(liveHolds, (holds) => holds.length === 0);
+  }
+  expect(winners.owner + winners.competitor).toBe(60);
+  expect([...fast.databaseErrors, ...slow.databaseErrors]).toEqual([]);
+}, 60_000);
+
+test('a hold that expires while its booking waits for the bay does not lose the booking', async () => {
+  const holder = new pg.Client({ connectionString: fast.databaseUrl });
+  await holder.connect();
+  try {
+    const body = bookingBody({ bayId });
+    await holder.query('begin');
+    const holdId = await holdFor(300, body);
+    await holder.query('select from bay where facility_id = $1 and id = $2 for no key update', ['fac-north', bayId]);
+    const booking = slow.call('POST', '/api/bookings', { body: { ...body, holdId } }).then((response) => response);
+    await until(() => isTransactionWaiting(fast.db), Boolean);
+    await until(liveHolds, (holds) => holds.length === 0);
+    await holder.query('commit');
+    expect((await booking).status).toBe(201);
+    expect(await countBookings(body)).toBe(1);
+  } finally {
+    await holder.end();
+  }
+});
