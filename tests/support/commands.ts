@@ -18,7 +18,7 @@ export const readDemo = async (app: AppName): Promise<string> =>
 
 /**
  * Runs `src/commands/<file>` of an app and returns its standard output. With `input`, the command reads it from
- * standard input.
+ * standard input. `release` is the folder of another release.
  * @throws {Error} with the output when the exit code is not 0
  */
 export async function runCommand(
@@ -27,9 +27,10 @@ export async function runCommand(
   file: string,
   input = '',
   args: readonly string[] = input ? ['-'] : [],
+  release = root,
 ): Promise<string> {
   const running = run(process.execPath, [`src/commands/${file}`, ...args], {
-    cwd: join(root, 'apps', app),
+    cwd: join(release, 'apps', app),
     env: { PATH: process.env.PATH, ...environment },
     timeout: 60_000,
   });

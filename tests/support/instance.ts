@@ -26,18 +26,20 @@ export interface InstanceOptions {
   readonly waitFor?: 'live' | 'ready';
   /** A file descriptor that receives the log. `log()` then returns nothing. */
   readonly logTo?: number;
+  /** The folder of another release. */
+  readonly release?: string;
 }
 
 /** @throws {Error} with the output when the instance does not start within 30 s */
 export async function startInstance(
   app: AppName,
   environment: Record<string, string>,
-  { port, waitFor = 'ready', logTo }: InstanceOptions = {},
+  { port, waitFor = 'ready', logTo, release = root }: InstanceOptions = {},
 ): Promise<Instance> {
   const listen = port ?? ((await freePorts(1)) as [number])[0];
   const base = `http://localhost:${listen}`;
   const child = spawn(process.execPath, ['src/main.ts'], {
-    cwd: join(root, 'apps', app),
+    cwd: join(release, 'apps', app),
     env: { PATH: process.env.PATH, PORT: String(listen), ...environment },
     stdio: ['ignore', logTo ?? 'pipe', 'pipe', 'ipc'],
   });

@@ -1,0 +1,39 @@
+// Provides the code of the previous release from the history of the repository, with the packages that are installed.
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+/** The last commit before availability, the change feed and webhooks. */
+const commit = '68cce52';
+
+export interface PreviousRelease {
+  readonly folder: string;
+  readonly remove: () => Promise<void>;
+}
+
+/** Undefined if the history is not there, as in a shallow clone. */
+export async function checkOutPreviousRelease(): Promise<PreviousRelease | undefined> {
+  const git = (...parameters: string[]) => run('git', parameters, { cwd: root });
+  const exists = await git('cat-file', '-e', `${commit}^{commit}`).then(
+    () => true,
+    () => false,
+  );
+  if (!exists) return undefined;
+  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-previous-'));
+  await git('archive', commit, '--output', join(folder, 'source.tar'));
+  await run('tar', ['-xf', 'source.tar'], { cwd: folder });
+  // The packages of the repository itself are those of the previous release.
+  const modules = join(root, 'node_modules');
+  await mkdir(join(folder, 'node_modules/@bay-booking'), { recursive: true });
+  for (const name of await readdir(modules))
+    if (name !== '@bay-booking') await symlink(join(modules, name), join(folder, 'node_modules', name));
+  for (const parent of ['packages', 'apps'])
+    for (const name of await readdir(join(folder, parent)))
+      await symlink(join(folder, parent, name), join(folder, 'node_modules/@bay-booking', name));
+  return { folder, remove: () => rm(folder, { recursive: true }) };
+}
