@@ -77,8 +77,12 @@ from disabled where webhook_id = disabled.id and state = 'pending'`,
   count: `select count(*)::int as total ${ofList}`,
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
+  /** $1 is the oldest request of a client whose right has not ended. */
   oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
-where webhook.state = 'active' and webhook_delivery.state = 'pending'`,
+where webhook.state = 'active' and webhook_delivery.state = 'pending'
+  and (facility_id is null or exists (
+    select from webhook_cursor where webhook_cursor.webhook_id = webhook.id
+      and webhook_cursor.facility_id = webhook_delivery.facility_id and seen_at > $1::timestamptz))`,
 } as const;
 
 export interface NewDelivery {
@@ -175,9 +179,11 @@ export function createDeliveryStore(db: Database) {
       }
     },
 
-    /** The time at which the oldest pending delivery of an active webhook was or will be due. */
-    oldestDue: async (): Promise<Date | undefined> =>
-      (await query<{ dueSince: Date | null }>(db, statements.oldestDue))[0]?.dueSince ?? undefined,
+    /** The time at which the oldest delivery that an instance may attempt was or will be due. */
+    oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
+      const [row] = await query<{ dueSince: Date | null }>(db, statements.oldestDue, [leaseStart.toISOString()]);
+      return row?.dueSince ?? undefined;
+    },
   };
 }
 

@@ -53,7 +53,8 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const cursors = createCursorStore(db);
   const feed = createFeedStore(db);
   const link = linksBelow(baseUrl);
-  const countOutcome = observeDeliveries(metrics, deliveries.oldestDue, now);
+  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - leaseDays * 86_400_000));
+  const countOutcome = observeDeliveries(metrics, oldestDue, now);
   let worker: Worker | undefined;
   const wakeWorker = (): void => worker?.wake();
 

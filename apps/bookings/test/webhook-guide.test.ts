@@ -1,0 +1,38 @@
+// Runs the receiver of docs/api.md against real deliveries.
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { read } from '@bay-booking/testkit/repository';
+import { expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { bookingBody } from './support/booking-requests.ts';
+import { createTestSystem } from './support/test-system.ts';
+import { startWebhookReceiver } from './support/webhook-receiver.ts';
+
+const system = useFixture(() => createTestSystem({ webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'] } }));
+
+const book = async () => (await system.call('POST', '/api/bookings', { body: bookingBody() })).body;
+
+test('the receiver of docs/api.md verifies every event and stores the latest state, in any order', async () => {
+  const [, code = ''] = /```js\n(function receiveEvent[\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
+  const receiveEvent = new Function('Webhook', `${code}return receiveEvent;`)(Webhook);
+  const receiver = await startWebhookReceiver();
+  const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url } });
+  await system.call('POST', `/api/webhooks/${webhook.id}/ping`);
+  await receiver.received(1);
+  const kept = await book();
+  await receiver.received(2);
+  const deleted = await book();
+  await receiver.received(3);
+  await system.call('DELETE', `/api/bookings/${deleted.id}`);
+  const events = await receiver.received(4);
+  const store = new Map<string, { booking?: { id: string } }>();
+  for (const { body, headers } of [...events, ...events.toReversed()]) {
+    receiveEvent(body, headers, webhook.secret, store);
+  }
+  expect([...store].map(([key, { booking }]) => [key, booking?.id])).toEqual([
+    [`fac-north ${kept.id}`, kept.id],
+    [`fac-north ${deleted.id}`, undefined],
+  ]);
+  const otherSecret = `whsec_${Buffer.alloc(32).toString('base64')}`;
+  expect(() => receiveEvent(events[0]?.body, events[0]?.headers, otherSecret, store)).toThrow();
+  await receiver.close();
+});
