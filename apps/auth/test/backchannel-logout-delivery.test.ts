@@ -43,6 +43,19 @@ const eventsOf = (clientId: string) =>
     .orderBy('id')
     .select('kind', 'detail', 'account_id');
 
+/** Signs out at another instance, with the cookies of the browser. */
+async function signOutAt(origin: string, { account, browser }: Awaited<ReturnType<typeof userOf>>): Promise<void> {
+  const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
+  const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+  const response = await fetch(`${origin}/sign-out`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { Cookie: browser.cookies().join('; ') },
+    body: new URLSearchParams({ csrf }),
+  });
+  expect(response.headers.get('location')).toBe('/signed-out');
+}
+
 const signOut = ({ browser, account }: Awaited<ReturnType<typeof userOf>>) => browser.send(account, {}, 'Sign out');
 
 describe('the delivery', () => {
@@ -73,6 +86,21 @@ describe('the delivery', () => {
     expect(receiver.sessionsOf(user.sub)).toEqual(['several -']);
     expect(await server.db('backchannel_logout').select()).toEqual([]);
     for (const other of others) await other.close();
+  });
+
+  test('is completed before an instance stops', async () => {
+    const { server } = fixture;
+    const other = await server.startInstance();
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>();
+    const slow = await startLogoutReceiver((response) => arrive(() => void response.end()));
+    const user = await userOf(logoutClient('stopping', slow.url));
+    await signOutAt(other.origin, user);
+    const respond = await arrived;
+    const stopped = other.close();
+    respond();
+    await stopped;
+    expect(await eventsOf('stopping')).toMatchObject([{ kind: 'logout-token.sent' }]);
+    await slow.close();
   });
 
   test('does not delay the user, and ends after 2.5 s, if an application does not respond', async () => {
@@ -110,7 +138,7 @@ describe('the delivery', () => {
   });
 
   test.each([204, 200])('succeeds with status %i', async (status) => {
-    const app = await startLogoutReceiver((response) => void response.writeHead(status).end());
+    const app = await startLogoutReceiver((response) => response.writeHead(status).end());
     const user = await userOf(logoutClient(`status-${status}`, app.url));
     await signOut(user);
     await fixture.server.auth.settle();
@@ -119,7 +147,7 @@ describe('the delivery', () => {
   });
 
   test.each([400, 500, 501])('fails with status %i, and is not repeated', async (status) => {
-    const app = await startLogoutReceiver((response) => void response.writeHead(status).end());
+    const app = await startLogoutReceiver((response) => response.writeHead(status).end());
     const user = await userOf(logoutClient(`status-${status}`, app.url));
     await signOut(user);
     await fixture.server.auth.settle();
@@ -195,16 +223,7 @@ describe('addresses', () => {
       logoutClient('literal-https', `https://127.0.0.1:${receiver.port}/`),
       logoutClient('name', `https://localhost:${receiver.port}/`),
     );
-    const { account, browser } = user;
-    const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
-    const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
-    const response = await fetch(`${strict.origin}/sign-out`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { Cookie: browser.cookies().join('; ') },
-      body: new URLSearchParams({ csrf }),
-    });
-    expect(response.headers.get('location')).toBe('/signed-out');
+    await signOutAt(strict.origin, user);
     await strict.auth.settle();
     for (const clientId of ['literal', 'literal-https', 'name']) {
       expect(await eventsOf(clientId)).toMatchObject([{ detail: { outcome: 'address_not_allowed' } }]);
@@ -216,8 +235,8 @@ describe('addresses', () => {
   test('that redirect are a failure: the service does not follow them', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();
-    const app = await startLogoutReceiver(
-      (response) => void response.writeHead(307, { Location: `${receiver.url}/inside` }).end(),
+    const app = await startLogoutReceiver((response) =>
+      response.writeHead(307, { Location: `${receiver.url}/inside` }).end(),
     );
     const user = await userOf(logoutClient('redirects', app.url));
     await signOut(user);

@@ -16,8 +16,10 @@ export interface ReceivedLogout {
 
 export type LogoutReceiver = Awaited<ReturnType<typeof startLogoutReceiver>>;
 
-/** `respond` ends the response; by default with status 200. */
-export async function startLogoutReceiver(respond = (response: ServerResponse) => void response.end()) {
+type Respond = (response: ServerResponse) => void;
+
+/** By default, the receiver responds with status 200. */
+export async function startLogoutReceiver(respond: Respond = (response) => response.end()) {
   const received: ReceivedLogout[] = [];
   let connections = 0;
   const server = createServer(async (request, response) => {

@@ -13,7 +13,7 @@ import {
 } from './relying-party.ts';
 
 const fixture = useFixture(async () => {
-  const receiver = await startLogoutReceiver((response) => void response.setHeader('Cache-Control', 'no-store').end());
+  const receiver = await startLogoutReceiver((response) => response.setHeader('Cache-Control', 'no-store').end());
   const server = await startForRelyingParty({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
   const client = {
     client_id: codeClient.id,
