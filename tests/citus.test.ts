@@ -13,10 +13,12 @@ import { migrate } from '@bay-booking/service/database/migrate';
 import { findCitus } from '@bay-booking/testkit/programs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { expectAvailabilityAndHolds, expectChanges, webhookEnvironment } from './support/availability-and-changes.ts';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
 import { runCommand } from './support/commands.ts';
 import { queryOnce } from './support/database-server.ts';
+import { startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
 import {
   bookOnce,
@@ -43,7 +45,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   beforeAll(async () => {
     database = await startCitusDatabase(programs as string);
     system = await startTestSystemOn(database);
-    ({ one, two, token } = await system.startServices());
+    ({ one, two, token } = await system.startServices(webhookEnvironment));
   }, 90_000);
   afterEach(async () => {
     await load?.stop();
@@ -181,6 +183,24 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     expect(output).toMatch(/^booking_change is distributed by facility_id\n/);
     expect(output).not.toMatch(/^booking is/m);
     expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 counts were wrong/);
+  }, 60_000);
+
+  test('availability, holds, closures, the change feed and webhooks work on distributed tables', async () => {
+    const instances = { writer: one.base, reader: two.base, token };
+    await expectAvailabilityAndHolds(instances);
+    await expectChanges(instances);
+  }, 60_000);
+
+  test('the change feed has every booking that was created under load, on whichever worker its rows are', async () => {
+    const load = startBookingLoad();
+    const reader = startFeedReader([one.base, two.base], token, 'fac-north');
+    await waitForBookings(load, 200);
+    await load.stop();
+    await reader.stop();
+    expect(reader.outOfOrder).toEqual([]);
+    const { rows } = await database.query('bookings', "select id from booking where facility_id = 'fac-north'");
+    const reported = [...reader.latest].filter(([, { isDeleted }]) => !isDeleted).map(([key]) => key);
+    expect(new Set(reported)).toEqual(new Set(rows.map(({ id }) => `fac-north ${id}`)));
   }, 60_000);
 
   test('64 clients request one slot at the same time: one gets 201 and 63 get BOOK00002', async () => {

@@ -2,6 +2,7 @@
 // mode. This version of PgBouncer does not support prepared statements (DB_PREPARED=off).
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { expectAvailabilityAndHolds, expectChanges, webhookEnvironment } from './support/availability-and-changes.ts';
 import { book, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
 import { type Pooler, serverConnections, startPooler } from './support/pgbouncer.ts';
@@ -23,6 +24,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
     const environment = {
       DATABASE_URL: pooler.urlOf('bookings'),
       DB_PREPARED: 'off',
+      ...webhookEnvironment,
       RATE_LIMIT_PER_MINUTE: '100000',
     };
     instances = await Promise.all([1, 2, 3].map(() => system.startBookings(environment)));
@@ -78,6 +80,13 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       scope: 'offline_access https://bay-booking.example/dr/play',
     });
     await requestToken({ grant_type: 'refresh_token', refresh_token });
+  }, 60_000);
+
+  test('availability, holds, closures, the change feed and webhooks work', async () => {
+    const [writer, reader] = instances.map(({ base }) => base) as [string, string];
+    const token = await getToken(auth.base);
+    await expectAvailabilityAndHolds({ writer, reader, token });
+    await expectChanges({ writer, reader, token });
   }, 60_000);
 
   test('lists on a replica behind its own PgBouncer contain bookings that were just created', async () => {

@@ -3,6 +3,7 @@
 // Two instances of the service share a real replica, which lags, is killed, does not respond and is promoted. A list
 // must always contain every booking that was acknowledged before the request.
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expectAvailabilityAndHolds, expectChanges, webhookEnvironment } from './support/availability-and-changes.ts';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
 import { type Replica, startReplica } from './support/replica.ts';
@@ -31,7 +32,10 @@ beforeAll(async () => {
   system = await startTestSystem();
   replica = await startReplica(system.database);
   proxy = await startTcpProxy(replica.port);
-  const environment = { DATABASE_READ_URL: system.database.urlOf('bookings', proxy.port) };
+  const environment = {
+    DATABASE_READ_URL: system.database.urlOf('bookings', proxy.port),
+    ...webhookEnvironment,
+  };
   ({ one, two, token } = await system.startServices(environment));
 }, 90_000);
 afterEach(async () => {
@@ -101,6 +105,20 @@ test('an up-to-date replica serves every kind of list, and lists contain the new
   expect((await readsFromReplica(two)) - replicaReads).toBeGreaterThan(0);
   expect(await two.metric(/^replica_lag_bytes/)).toBe(0);
 }, 30_000);
+
+test('availability, holds and the change feed show the newest changes, also while replay is paused', async () => {
+  const instances = { writer: one.base, reader: two.base, token };
+  await expectAvailabilityAndHolds(instances);
+  await expectChanges(instances);
+  // Recovery can cancel this statement, because it does not wait for queries.
+  await eventually(() => replica.query('select pg_wal_replay_pause()'));
+  try {
+    await expectAvailabilityAndHolds(instances);
+    await expectChanges(instances);
+  } finally {
+    await replica.query('select pg_wal_replay_resume()');
+  }
+}, 60_000);
 
 test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then comes from the primary', async () => {
   const medianOf = async (turns: number): Promise<number> => {
