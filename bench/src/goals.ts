@@ -59,6 +59,7 @@ const goals: readonly Goal[] = [
       measure: ratio(operation, 'fastify', 'p99'),
     }),
   ),
+  { goal: 'dpop: CPU to Bearer', bound: 2.5, sense: '≤', measure: ratio('dpop', 'Bearer', 'cpu', 'DPoP') },
   { goal: 'bookings: MB after the load', bound: 130, sense: '≤', measure: memory(bookings) },
   {
     goal: 'client-credentials: rate to oidc-provider',

@@ -42,6 +42,7 @@ export type NumericField = 'rate' | 'p50' | 'p99' | 'cpu' | 'databaseCpu' | 'mem
 const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',
   refresh: 'oidc-provider-postgres',
+  dpop: 'Bearer',
 };
 export const floorOf = (operation: string): string =>
   floors[operation] ?? (operation.startsWith('release ') ? 'before' : 'bare');

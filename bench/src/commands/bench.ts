@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { compareBookings } from '../compare-bookings.ts';
+import { compareDpop } from '../compare-dpop.ts';
 import { compareReleases } from '../compare-releases.ts';
 import { compareServices } from '../compare-services.ts';
 import { compareTokens } from '../compare-tokens.ts';
@@ -77,6 +78,10 @@ try {
         profile,
       })),
     );
+  }
+  if (wants('dpop')) {
+    await loadDataset(databaseUrl, dataset, log);
+    samples.push(...(await compareDpop({ ...common, databaseUrl, dataset })));
   }
   if (wants('client-credentials', 'refresh', 'password')) {
     samples.push(

@@ -1,0 +1,82 @@
+// Compares requests whose token is bound to a key with Bearer requests, at one instance of the bookings service. The
+// cheapest request of the API shows the greatest difference.
+import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTestIssuer } from '@bay-booking/testkit/issuer';
+import { baseUrl, scope, startBookings } from './bookings-service.ts';
+import { inOneDay } from './compare-bookings.ts';
+import { createdFrom, type Dataset, facilityIds } from './dataset.ts';
+import { type MeasureOptions, measure, type Operation, type Sample, serviceCore } from './measure.ts';
+import { onDatabase } from './server.ts';
+
+export interface CompareDpopOptions extends Omit<MeasureOptions, 'operation' | 'targets'> {
+  readonly databaseUrl: string;
+  readonly dataset: Dataset;
+  readonly folder: string;
+}
+
+/** More than the service can handle, because every request needs a new proof. */
+const maxRequestsPerSecond = 12_000;
+
+export async function compareDpop({ databaseUrl, dataset, folder, ...options }: CompareDpopOptions): Promise<Sample[]> {
+  const issuer = await createTestIssuer({ audience: baseUrl });
+  const child = await startBookings({ databaseUrl, issuer, core: serviceCore });
+  try {
+    const claims = { facilities: facilityIds(Math.min(25, dataset.facilities)), scope, exp: inOneDay() };
+    const key = createProofKey();
+    const bearer = await issuer.token(claims);
+    const bound = await issuer.token({ ...claims, cnf: { jkt: key.thumbprint } });
+    const paths = await findPaths(databaseUrl, claims.facilities);
+    const pathsFile = join(folder, 'paths');
+    writeFileSync(pathsFile, `${paths.join('\n')}\n`);
+    const proofsFile = join(folder, 'proofs');
+    const operation: Operation = {
+      name: 'dpop',
+      load: ({ name }) => {
+        if (name === 'Bearer') return { script: 'get.lua', args: [bearer, pathsFile] };
+        const lines = Array.from({ length: maxRequestsPerSecond * Math.max(1, options.seconds) }, (_, index) => {
+          const path = paths[index % paths.length] as string;
+          return `${path} ${key.proof(path, bound)}\n`;
+        });
+        writeFileSync(proofsFile, lines.join(''));
+        return { script: 'get-with-proof.lua', args: [bound, proofsFile] };
+      },
+    };
+    const targets = ['Bearer', 'DPoP'].map((name) => ({ name, ...child }));
+    return await measure({ ...options, operation, targets });
+  } finally {
+    await child.stop();
+    await issuer.close();
+  }
+}
+
+const findPaths = (databaseUrl: string, facilities: readonly string[]): Promise<readonly string[]> =>
+  onDatabase(databaseUrl, async (client) => {
+    const { rows } = await client.query<{ path: string }>(
+      `select '/api/bookings/' || id as path from booking
+        where facility_id = any($1) and start_date < '${createdFrom}' order by md5(id::text) limit 5000`,
+      [facilities],
+    );
+    return rows.map(({ path }) => path);
+  });
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url');
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+function createProofKey() {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { crv, kty, x, y } = privateKey.export({ format: 'jwk' });
+  const jwk = { crv, kty, x, y };
+  const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk });
+  return {
+    thumbprint: sha256(JSON.stringify(jwk)),
+    proof: (path: string, accessToken: string): string => {
+      const iat = Math.floor(Date.now() / 1000);
+      const payload = { jti: randomUUID(), htm: 'GET', htu: baseUrl + path, iat, ath: sha256(accessToken) };
+      const signed = `${header}.${encode(payload)}`;
+      const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+      return `${signed}.${signature.toString('base64url')}`;
+    },
+  };
+}
