@@ -17,7 +17,7 @@ export interface CompareDpopOptions extends Omit<MeasureOptions, 'operation' | '
 }
 
 /** More than the service can handle, because every request needs a new proof. */
-const maxRequestsPerSecond = 12_000;
+const maxRequestsPerSecond = 8_000;
 
 export async function compareDpop({ databaseUrl, dataset, folder, ...options }: CompareDpopOptions): Promise<Sample[]> {
   const issuer = await createTestIssuer({ audience: baseUrl });

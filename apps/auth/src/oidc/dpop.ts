@@ -1,8 +1,8 @@
 // Binds tokens to the key of a DPoP proof (RFC 9449), where oidc-provider does not do that itself: in our own grants,
 // and at our own userinfo endpoint.
 //
-// The library has no public function for that, so this file uses three internal modules of the library. Read them again
-// at every upgrade. test/dpop.test.ts covers all three.
+// The library has no public function for that, so this file uses three internal modules of the library. Read them
+// again at every upgrade. test/dpop.test.ts covers all three.
 import { hkdfSync } from 'node:crypto';
 import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
 import { decodeJwt, type JWTPayload } from 'jose';
