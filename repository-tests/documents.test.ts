@@ -6,7 +6,7 @@ import { anchorsOf, findFiles, headingsOf, read, root } from '@bay-booking/testk
 import { describe, expect, test } from '@jest/globals';
 
 const exists = (path: string): boolean => existsSync(join(root, path));
-const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench}/**/*.md');
+const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench,examples}/**/*.md');
 
 describe('the specification map', () => {
   const map = read('docs/specification-map.md');

@@ -5,8 +5,8 @@ import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 
 const maxLineLength = 120;
-const scripts = findFiles('{apps,packages}/**/*.{ts,js}', '{tests,repository-tests,bench}/**/*.{ts,js}');
-const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench}/**/*.md');
+const scripts = findFiles('{apps,packages}/**/*.{ts,js}', '{tests,repository-tests,bench,examples}/**/*.{ts,js}');
+const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench,examples}/**/*.md');
 
 test('the files are found', () => {
   expect(scripts.length).toBeGreaterThan(400);

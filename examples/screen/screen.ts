@@ -1,0 +1,115 @@
+// The screen of a bay: a member of staff signs it in with a code (RFC 8628). Then it shows the bookings of its bay, and
+// follows their changes. It continues after a restart without a new sign-in.
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { type BookingItem, createBookingsClient } from '@bay-booking/client';
+import * as oidc from 'openid-client';
+
+const environment = process.env;
+const bayId = environment.BAY_ID ?? 'bay-n1-01';
+const facilityId = environment.FACILITY_ID ?? 'fac-north';
+const stateFile = environment.STATE_FILE ?? `screen-${bayId}.json`;
+const scope = `openid offline_access ${environment.SCOPE_BASE ?? 'https://bay-booking.example'}/golf/bookings`;
+
+/** Everything that survives a restart. The bookings and their position are always saved together. */
+interface State {
+  refreshToken?: string | undefined;
+  next?: string;
+  bookings: BookingItem[];
+}
+
+const state: State = loadState();
+let accessToken = { value: '', expiresAt: 0 };
+
+const config = await oidc.discovery(
+  new URL(environment.AUTH_URL ?? 'http://localhost:4000'),
+  environment.CLIENT_ID ?? 'demo-display',
+  undefined,
+  oidc.None(),
+  { execute: environment.AUTH_URL?.startsWith('https:') ? [] : [oidc.allowInsecureRequests] },
+);
+
+const client = createBookingsClient({
+  baseUrl: environment.BOOKINGS_URL ?? 'http://localhost:4001',
+  auth: async ({ renew }) => {
+    if (renew || Date.now() > accessToken.expiresAt - 60_000) await refresh();
+    return accessToken.value;
+  },
+});
+
+if (!state.refreshToken) await signIn();
+show();
+const stopping = new AbortController();
+process.once('SIGINT', () => stopping.abort()).once('SIGTERM', () => stopping.abort());
+await followChanges();
+
+/** Shows a code, and waits until somebody has entered it on another device. */
+async function signIn(): Promise<void> {
+  for (;;) {
+    const device = await oidc.initiateDeviceAuthorization(config, { scope });
+    console.log(`Sign in at ${device.verification_uri} with the code ${device.user_code}`);
+    try {
+      useTokens(await oidc.pollDeviceAuthorizationGrant(config, device));
+      return;
+    } catch (error) {
+      if (!(error instanceof oidc.ResponseBodyError && error.error === 'expired_token')) throw error;
+    }
+  }
+}
+
+/** A refresh token works once, so the next one is saved before the access token is used. */
+async function refresh(): Promise<void> {
+  try {
+    useTokens(await oidc.refreshTokenGrant(config, state.refreshToken ?? ''));
+  } catch (error) {
+    if (!(error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant')) throw error;
+    await signIn();
+  }
+}
+
+function useTokens(tokens: Awaited<ReturnType<typeof oidc.refreshTokenGrant>>): void {
+  accessToken = { value: tokens.access_token, expiresAt: Date.now() + (tokens.expiresIn() ?? 0) * 1_000 };
+  state.refreshToken = tokens.refresh_token ?? state.refreshToken;
+  saveState();
+}
+
+async function followChanges(): Promise<void> {
+  const pages = client.changes.follow({
+    facilityId,
+    from: state.next,
+    signal: stopping.signal,
+    onError: ({ message }) => console.error(`Not up to date: ${message}`),
+  });
+  for await (const { items, next, startsOver } of pages) {
+    const byId = new Map((startsOver ? [] : state.bookings).map((booking) => [booking.id, booking]));
+    for (const change of items) {
+      byId.delete(change.id);
+      if (change.state === 'updated' && change.data.bayId === bayId) byId.set(change.id, change.data);
+    }
+    const now = new Date().toISOString();
+    const bookings = [...byId.values()].filter(({ endDate }) => endDate > now);
+    state.bookings = bookings.toSorted((a, b) => a.startDate.localeCompare(b.startDate));
+    state.next = next;
+    saveState();
+    show();
+  }
+}
+
+function show(): void {
+  console.log(`--- ${bayId}: ${state.bookings.length} bookings`);
+  for (const { startDate, endDate, userAlias } of state.bookings)
+    console.log(`${startDate} – ${endDate}  ${userAlias}`);
+}
+
+function loadState(): State {
+  try {
+    return JSON.parse(readFileSync(stateFile, 'utf8'));
+  } catch {
+    return { bookings: [] };
+  }
+}
+
+/** Replaces the file as a whole, so that a power failure leaves the old or the new state. */
+function saveState(): void {
+  writeFileSync(`${stateFile}.new`, JSON.stringify(state), { mode: 0o600 });
+  renameSync(`${stateFile}.new`, stateFile);
+}

@@ -1,0 +1,100 @@
+// Runs the examples of the folder examples/ against the system that `npm start` starts.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createBookingsClient } from '@bay-booking/client';
+import { freePorts } from '@bay-booking/postgres/ports';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { findFiles, read, shellBlocks } from '@bay-booking/testkit/repository';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { northToken } from '../support/client-system.ts';
+import { type RunningSystem, startSystem } from '../support/npm-start.ts';
+import { type Program, startProgram } from '../support/program.ts';
+
+const run = promisify(execFile);
+
+let system: RunningSystem;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bay-booking-examples-'));
+  system = await startSystem();
+}, 90_000);
+afterAll(async () => {
+  await system?.stop();
+  await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+const programs: Program[] = [];
+afterEach(async () => {
+  await Promise.all(programs.splice(0).map((program) => program.stop()));
+});
+
+/** Starts an example as its script `start` does. */
+function startExample(name: string, environment: Record<string, string>): Program {
+  const { scripts } = JSON.parse(read(`examples/${name}/package.json`));
+  const [, options, file] = /^node (\S+) (\S+)$/.exec(scripts.start) as unknown as [string, string, string];
+  const program = startProgram([options, `examples/${name}/${file}`], {
+    BOOKINGS_URL: system.bookings,
+    ...environment,
+  });
+  programs.push(program);
+  return program;
+}
+
+test.each(findFiles('examples/*/*.ts'))('%s has fewer than 150 lines', (file) => {
+  expect(read(file).split('\n').length).toBeLessThan(150);
+});
+
+test('examples/partner shows free times, holds, books, and receives the webhook of the booking', async () => {
+  const [port] = (await freePorts(1)) as [number];
+  const shop = `http://localhost:${port}`;
+  const partner = startExample('partner', { PORT: String(port) });
+  await partner.waitForOutput(/Listening/);
+  const [commands = ''] = shellBlocks(read('examples/partner/README.md'));
+  const { stdout } = await run('sh', ['-e', '-c', commands.replace('http://localhost:4020', shop)], {
+    timeout: 30_000,
+  });
+  expect(stdout).toContain('"bayId":"bay-n2-05"');
+  const [, id] = /"bookingId":"([^"]+)"/.exec(stdout) ?? [];
+  await partner.waitForOutput(new RegExp(`booking.created ${id}: bay-n2-03`));
+  const orders = await (await fetch(`${shop}/orders`)).json();
+  expect(orders).toMatchObject({ [id as string]: { state: 'booking.created', bayId: 'bay-n2-03' } });
+  const forged = await fetch(`${shop}/hook`, { method: 'POST', body: '{}', headers: { 'webhook-id': 'x' } });
+  expect(forged.status).toBe(400);
+  expect(await partner.stop()).toBe(0);
+}, 60_000);
+
+test('examples/screen signs in with a code, follows the bookings of its bay, and continues after a restart', async () => {
+  const environment = { AUTH_URL: system.auth, BAY_ID: 'bay-n2-04', STATE_FILE: join(folder, 'screen.json') };
+  const client = createBookingsClient({ baseUrl: system.bookings, auth: northToken });
+  const book = (hoursFromNow: number, userAlias: string) => {
+    const [startDate, endDate] = [hoursFromNow, hoursFromNow + 1].map((hours) =>
+      new Date(Date.now() + hours * 3_600_000).toISOString(),
+    ) as [string, string];
+    return client.bookings.create({ bayId: 'bay-n2-04', userAlias, startDate, endDate });
+  };
+  const ada = await book(48, 'Ada');
+
+  const screen = startExample('screen', environment);
+  const [, address = '', code = ''] = await screen.waitForOutput(/Sign in at (\S+) with the code (\S+)/);
+  const browser = openFormBrowser([system.auth]);
+  const allow = { name: 'decision', value: 'allow' };
+  const entered = await browser.send(await browser.open(address), { user_code: code });
+  const signIn = await browser.send(entered, {}, allow);
+  const consent = await browser.send(signIn, { username: 'owner@north.example', password: 'demo-owner-pass' });
+  await browser.send(consent, {}, allow);
+  await screen.waitForOutput(/bay-n2-04: 1 bookings\n.*Ada/);
+  await client.bookings.update(ada.id, { ...ada, userAlias: 'Bob' });
+  await screen.waitForOutput(/bay-n2-04: 1 bookings\n.*Bob/);
+  expect(await screen.stop()).toBe(0);
+
+  await book(24, 'Eve');
+  const restarted = startExample('screen', environment);
+  await restarted.waitForOutput(/bay-n2-04: 1 bookings\n.*Bob/);
+  await restarted.waitForOutput(/bay-n2-04: 2 bookings\n.*Eve\n.*Bob/);
+  await client.bookings.delete(ada.id);
+  await restarted.waitForOutput(/bay-n2-04: 1 bookings\n.*Eve/);
+  expect(restarted.output()).not.toContain('Sign in at');
+}, 90_000);

@@ -1,0 +1,37 @@
+// Runs a program of this repository, and waits for its output.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { eventually } from './wait.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+export interface Program {
+  readonly output: () => string;
+  /** Waits until the output matches, and returns the match. */
+  readonly waitForOutput: (pattern: RegExp) => Promise<RegExpExecArray>;
+  /** Ends the program with SIGTERM and returns its exit code. */
+  readonly stop: () => Promise<number | null>;
+}
+
+export function startProgram(args: readonly string[], environment: Record<string, string>): Program {
+  const child: ChildProcess = spawn(process.execPath, args, {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text) => (output += text));
+  return {
+    output: () => output,
+    waitForOutput: (pattern) =>
+      eventually(async () => pattern.exec(output) ?? undefined).catch((cause) => {
+        throw new Error(`${args.at(-1)} printed no ${pattern}:\n${output}`, { cause });
+      }),
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      return (await exited)[0];
+    },
+  };
+}
