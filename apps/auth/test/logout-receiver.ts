@@ -14,8 +14,6 @@ export interface ReceivedLogout {
   readonly claims: JWTPayload;
 }
 
-export type LogoutReceiver = Awaited<ReturnType<typeof startLogoutReceiver>>;
-
 type Respond = (response: ServerResponse) => void;
 
 /** By default, the receiver responds with status 200. */
