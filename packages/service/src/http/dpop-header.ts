@@ -1,6 +1,5 @@
 // Reads the header of a DPoP proof (RFC 9449 section 4.2): the algorithm, and the public key of the client.
 import { createPublicKey, hash, type JsonWebKey, type KeyObject } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 
 /** EdDSA and Ed25519 are two names of one algorithm (RFC 9864). */
 export const dpopAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const;
@@ -21,7 +20,8 @@ const minRsaBits = 2_048;
 const maxRsaBits = 4_096;
 
 /** The header of all proofs of a client is the same text. Reading a key takes 37 µs, a look-up 1 µs. */
-const headers = new LRUCache<string, DpopHeader>({ max: 5_000 });
+const headers = new Map<string, DpopHeader>();
+const maxHeaders = 5_000;
 
 /**
  * `encoded` is the first part of the proof.
@@ -36,6 +36,8 @@ export function readDpopHeader(encoded: string): DpopHeader {
     throw new InvalidDpopProof('The proof is signed with an algorithm that is not supported.');
   if (crit !== undefined) throw new InvalidDpopProof('The proof needs an unknown extension.');
   const header = { alg: alg as DpopAlgorithm, ...readPublicKey(jwk, alg as DpopAlgorithm) };
+  // A Map lists its keys in the order in which they were added.
+  if (headers.size >= maxHeaders) headers.delete(headers.keys().next().value as string);
   headers.set(encoded, header);
   return header;
 }
