@@ -35,3 +35,14 @@ test('a request of 7500 characters is served', async () => {
   expect(response.status).toBe(303);
   expect(await storedInteractions()).toBe(1);
 });
+
+test.each([
+  ['/connect/par', 'demo-spa', { ...request, redirect_uri: 'http://localhost:4010/spa' }],
+  ['/connect/deviceauthorization', 'demo-screen', { scope: 'openid' }],
+])('a long request of a public client to %s is refused and not stored', async (path, clientId, form) => {
+  const before = await server.db('oidc_artifact');
+  const response = await server.post(path, { ...form, client_id: clientId, state: 'x'.repeat(17_000) });
+  expect(response.status).toBe(413);
+  expect(await response.json()).toMatchObject({ error: 'invalid_request' });
+  expect(await server.db('oidc_artifact')).toHaveLength(before.length);
+});

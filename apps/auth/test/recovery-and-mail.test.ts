@@ -112,6 +112,18 @@ describe('a registration', () => {
     expect(mail.text + mail.html).not.toContain('evil.example');
   });
 
+  test.each(['Claim it at evil.example', 'mail me@evil.example', 'http://evil.example'])(
+    'does not greet with the name %s, which e-mail programs turn into a link',
+    async (name) => {
+      const username = `named-${name.length}@example.org`;
+      const visitor = browser();
+      await visitor.send(await visitor.open(`${server.origin}/register`), { name, username, password });
+      const mail = await smtp.mailTo(username);
+      expect(mail.text).toMatch(/^Hello,/);
+      expect(mail.text + mail.html).not.toContain('evil');
+    },
+  );
+
   test('allows the user to request another link, which ends the first', async () => {
     const { visitor, username } = await register('another');
     const first = linkIn((await smtp.mailTo(username)).text);

@@ -111,6 +111,14 @@ describe('Prefer: handling=strict', () => {
     },
   );
 
+  test.each(['a', 'a='])('a header with %s and many spaces costs no time', async (start) => {
+    const headers = { Prefer: `${start}${' '.repeat(100_000)}"` };
+    const startedAt = performance.now();
+    expect((await system.call('GET', '/api/bookings', { headers })).status).toBe(200);
+    // A regular expression with quadratic time needed more than 10 s.
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
   test.each(['handling=lenient', 'handling', '=,;', 'respond-async'])('Prefer: %s is not strict', async (prefer) => {
     const response = await system.call('GET', '/api/bookings?colour=red', { headers: { Prefer: prefer } });
     expect(response.status).toBe(200);

@@ -27,6 +27,8 @@ describe('a malformed request', () => {
   test.each([
     ['that is not HTTP', 400, 'HELLO\r\n\r\n'],
     ['without Host', 400, 'GET / HTTP/1.1\r\n\r\n'],
+    ['with two Hosts', 400, 'GET / HTTP/1.1\r\nHost: a\r\nhOSt: b\r\n\r\n'],
+    ['of HTTP/0.9', 400, 'GET /\r\n\r\n'],
     ['with two lengths', 400, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
     ['with a header that is too long', 431, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(140_000)}\r\n\r\n`],
   ])('%s gets %i from the responder, and the connection is closed', async (_title, status, request) => {

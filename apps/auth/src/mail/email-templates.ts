@@ -31,7 +31,7 @@ export function composeEmail({ to, name }: Recipient, { subject, paragraphs, act
  * Anybody can register with the e-mail address of somebody else and choose the name. A name that an e-mail program
  * could turn into a link is therefore left out.
  */
-const isSafeInEmail = (name: string): boolean => !/[/:<>]|www\.|\p{C}/iu.test(name);
+const isSafeInEmail = (name: string): boolean => !/[/:<>@]|\S[.。]\S|\p{C}/iu.test(name);
 
 export const verificationEmail = (recipient: RecipientOfLink): Email =>
   composeEmail(recipient, {

@@ -6,8 +6,11 @@
  */
 export function findPreference(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? '').split(',')) {
-    const [, key, value = ''] = /^\s*([\w-]+)\s*(?:=\s*("[^"]*"|[^\s;"]*))?\s*(?:;.*)?$/.exec(part) ?? [];
-    if (key?.toLowerCase() === name) return value.replace(/^"|"$/g, '');
+    // Not one regular expression for all: optional spaces between its parts would take quadratic time.
+    const [preference = ''] = part.split(';', 1);
+    const [key = '', ...rest] = preference.split('=');
+    const value = rest.join('=').trim();
+    if (key.trim().toLowerCase() === name && /^(?:"[^"]*"|[^\s"]*)$/.test(value)) return value.replace(/^"|"$/g, '');
   }
   return undefined;
 }

@@ -18,9 +18,18 @@ export function malformedRequestStatus(code: string | undefined): MalformedReque
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
 }
 
-/** HTTP/1.0 does not require a Host header. */
-export function hasHost({ httpVersion, headers }: IncomingMessage): boolean {
-  return headers.host !== undefined || httpVersion !== '1.1';
+/**
+ * Whether the request has one Host header (RFC 9112 section 3.2). HTTP/1.0 does not require it. Node's `headers` contain
+ * only the first one of several, and a proxy may have used another one.
+ */
+export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
+  if (headers.host === undefined) return httpVersion === '1.0';
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts === 1;
 }
 
 export function sendMalformedResponse(

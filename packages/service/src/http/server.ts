@@ -3,7 +3,7 @@
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import {
-  hasHost,
+  hasOneHost,
   type MalformedRequestResponder,
   malformedRequestStatus,
   sendMalformedResponse,
@@ -68,7 +68,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   let isDraining = false;
   const queue = createRequestQueue((request, response) => {
     if (isDraining) response.setHeader('Connection', 'close');
-    if (respondToMalformed && !hasHost(request)) sendMalformedResponse(request.socket, 400, respondToMalformed);
+    if (respondToMalformed && !hasOneHost(request)) sendMalformedResponse(request.socket, 400, respondToMalformed);
     else handler(request, response);
   });
   server.on('connection', queue.add);

@@ -4,10 +4,14 @@
 // somebody waits for. A notification (LISTEN) would need a connection that PgBouncer cannot pool.
 import type { FeedStore } from './store.ts';
 
-interface Waiter {
+export interface WaitingRequest {
   readonly facilityId: string;
   /** The change number that the request has seen. */
   readonly changeNumber: number;
+  readonly clientId: string;
+}
+
+interface Waiter extends WaitingRequest {
   readonly wake: () => void;
 }
 
@@ -20,11 +24,13 @@ export interface ChangeWatcherOptions {
 export type ChangeWatcher = ReturnType<typeof createChangeWatcher>;
 
 const pollMilliseconds = 500;
-/** A request above this limit does not wait. */
-const maxWaiters = 10_000;
+/** A request above these limits does not wait. Every waiting request keeps a connection open (MAX_CONNECTIONS). */
+const maxWaiters = 2_500;
+const maxWaitersPerClient = 1_200;
 
 export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
   const waiters = new Set<Waiter>();
+  const waitersByClient = new Map<string, number>();
   let isPolling = false;
 
   stopping?.addEventListener('abort', () => {
@@ -55,21 +61,35 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
     if (isPolling) setTimeout(() => void poll(), pollMilliseconds).unref();
   }
 
+  const clientMayWait = (clientId: string): boolean =>
+    (waitersByClient.get(clientId) ?? 0) < maxWaitersPerClient && waiters.size < maxWaiters && !stopping?.aborted;
+
+  const countWaiter = (clientId: string, change: 1 | -1): void => {
+    const count = (waitersByClient.get(clientId) ?? 0) + change;
+    if (count === 0) waitersByClient.delete(clientId);
+    else waitersByClient.set(clientId, count);
+  };
+
   return {
-    /** Resolves after the facility has got a number above `changeNumber`, or after `milliseconds`. */
-    waitForChange: (facilityId: string, changeNumber: number, milliseconds: number): Promise<void> => {
-      if (waiters.size >= maxWaiters || stopping?.aborted) return Promise.resolve();
-      return new Promise((resolve) => {
+    /**
+     * Waits until the facility has got a number above `changeNumber`, or for `milliseconds`. Returns false without
+     * waiting if too many requests wait already.
+     */
+    waitForChange: async (request: WaitingRequest, milliseconds: number): Promise<boolean> => {
+      if (!clientMayWait(request.clientId)) return false;
+      countWaiter(request.clientId, 1);
+      await new Promise<void>((resolve) => {
         const wake = (): void => {
           clearTimeout(timer);
-          waiters.delete(waiter);
+          if (waiters.delete(waiter)) countWaiter(request.clientId, -1);
           resolve();
         };
         const timer = setTimeout(wake, milliseconds);
-        const waiter: Waiter = { facilityId, changeNumber, wake };
+        const waiter: Waiter = { ...request, wake };
         waiters.add(waiter);
         if (!isPolling) schedule();
       });
+      return true;
     },
   };
 }

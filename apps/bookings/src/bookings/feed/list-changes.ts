@@ -44,11 +44,13 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
   ): Promise<EndpointResponse> => {
     const request = feedRequest(query, validationErrors, caller);
     const preferredSeconds = waitSecondsOf(prefer);
-    const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
+    let waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
     let page = await readPage(request);
     if (page.changes.length === 0 && waitSeconds > 0) {
-      await changeWatcher.waitForChange(request.facilityId, page.changeNumber, waitSeconds * 1000);
-      page = await readPage(request);
+      const { facilityId } = request;
+      const waiting = { facilityId, changeNumber: page.changeNumber, clientId: caller.clientId };
+      if (await changeWatcher.waitForChange(waiting, waitSeconds * 1000)) page = await readPage(request);
+      else waitSeconds = 0;
     }
     const applied = [...(isStrict(prefer) ? ['handling=strict'] : []), `wait=${waitSeconds}`].join(', ');
     const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': applied };
