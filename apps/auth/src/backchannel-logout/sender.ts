@@ -3,6 +3,7 @@
 // The queue is in the database, because the import command also ends sessions and is no server, and because a user must
 // not wait for the applications. The instance that has ended a session sends its tokens at once; every instance looks
 // for other tokens every second. Each token is sent once, whether or not the application accepts it.
+import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { LogoutStore, QueuedLogout } from './store.ts';
@@ -108,7 +109,11 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
       return;
     }
     checking = takeAndStart()
-      .catch((err: unknown) => logger.debug({ err }, 'queue of logout tokens could not be read'))
+      .catch((err: unknown) => {
+        // When the database is unavailable, the requests that fail log a warning already.
+        const level = isUnavailable(err) ? 'debug' : 'warn';
+        logger[level]({ err }, 'queue of logout tokens could not be read and will be read again');
+      })
       .finally(() => {
         checking = undefined;
         if (!checkAgain) return;
