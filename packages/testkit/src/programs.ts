@@ -12,6 +12,10 @@ export const findChromium = (): string | undefined => existing(chromiumPath);
 /** Debian's PgBouncer. */
 export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
 
+/** The folder with the programs of Debian's oidc-agent-cli. */
+export const findOidcAgent = (): string | undefined =>
+  existing('/usr/bin/oidc-agent') && existing('/usr/bin/oidc-gen') && '/usr/bin';
+
 export const findPsql = (): string | undefined =>
   (process.env.PATH ?? '')
     .split(delimiter)

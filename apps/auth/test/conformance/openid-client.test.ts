@@ -1,5 +1,5 @@
 // Tests with openid-client, a certified relying party library, what other files do not test with it: a public client
-// with PKCE, form_post, id_token alone, both social flows, and sign-out. docs/conformance.md lists the other tests.
+// with PKCE, form_post, id_token alone, both social flows, device sign-in, and sign-out. docs/conformance.md lists the other tests.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,6 +98,33 @@ test.each(['google', 'facebook'] as const)('social_access_token of %s', async (n
   const form = { token: social.nativeToken(name, '100002'), scope: scopes.play };
   const tokens = await openid.genericGrantRequest(config, 'social_access_token', form);
   expect(tokens).toMatchObject({ access_token: expect.any(String), expires_in: 3600, scope: scopes.play });
+});
+
+test('device sign-in: the codes, polling, refresh, userinfo', async () => {
+  const config = await discover('demo-screen', openid.None());
+  const scope = `openid profile roles offline_access ${scopes.play}`;
+  const codes = await openid.initiateDeviceAuthorization(config, { scope });
+  expect(codes).toMatchObject({ expires_in: 600, interval: 5, verification_uri: `${server.origin}/device` });
+  const browser = openBrowser(server);
+  const entered = await browser.send(await browser.open(codes.verification_uri_complete ?? ''), {});
+  await signInAndConsent(browser, await browser.send(entered, {}, { name: 'decision', value: 'allow' }));
+  // The library waits for the interval even before its first poll.
+  const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 0.01 });
+  const sub = String(tokens.claims()?.sub);
+  expect(tokens).toMatchObject({ scope, refresh_token: expect.any(String) });
+  const again = await openid.refreshTokenGrant(config, String(tokens.refresh_token));
+  expect(await openid.fetchUserInfo(config, again.access_token, sub)).toMatchObject({ sub, name: 'Pat Player' });
+});
+
+test('device sign-in: a denied request', async () => {
+  const config = await discover('demo-screen', openid.None());
+  const codes = await openid.initiateDeviceAuthorization(config, { scope: 'openid' });
+  const browser = openBrowser(server);
+  const entered = await browser.send(await browser.open(codes.verification_uri_complete ?? ''), {});
+  await browser.send(entered, {}, { name: 'decision', value: 'deny' });
+  await expect(openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 0.01 })).rejects.toMatchObject({
+    error: 'access_denied',
+  });
 });
 
 test('sign-out', async () => {

@@ -1,0 +1,100 @@
+// Signs in with oidc-agent, a client of the device flow that others wrote, and books a bay with its token
+// (docs/behaviour.md, "Device sign-in"). The test is skipped where Debian's package oidc-agent-cli is missing.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { findOidcAgent } from '@bay-booking/testkit/programs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { runCommand } from './support/commands.ts';
+import { bookOnce, type Services, startTestSystem, type TestSystem } from './support/test-system.ts';
+
+const programs = findOidcAgent();
+if (!programs) process.stderr.write('skipping the test of oidc-agent: the Debian package oidc-agent-cli is missing\n');
+const run = promisify(execFile);
+
+const client = {
+  client_id: 'agent',
+  client_secret: 'agent-secret',
+  client_name: 'oidc-agent',
+  grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+  scope: 'openid profile offline_access https://bay-booking.example/golf/bookings',
+};
+const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
+
+let system: TestSystem;
+let services: Services;
+let agent: { readonly socket: string; readonly dpid: string } | undefined;
+let folder: string;
+let environment: NodeJS.ProcessEnv;
+beforeAll(async () => {
+  if (!programs) return;
+  folder = await mkdtemp(join(tmpdir(), 'oidc-agent-'));
+  system = await startTestSystem();
+  const input = JSON.stringify({ clients: [client] });
+  await runCommand('auth', { DATABASE_URL: system.database.ownerUrlOf('auth') }, 'import.ts', input);
+  services = await system.startServices();
+  environment = { ...process.env, HOME: folder, TMPDIR: folder, OIDC_CONFIG_DIR: folder };
+  const { stdout } = await run(join(programs, 'oidc-agent'), ['--json'], { env: environment });
+  agent = JSON.parse(stdout);
+  environment.OIDC_SOCK = agent?.socket;
+}, 120_000);
+afterAll(async () => {
+  if (agent) process.kill(Number(agent.dpid));
+  await system?.stop();
+  if (folder) await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** Resolves with the first group of the first match in what a program writes to standard error. */
+const findInErrors = ({ stderr }: ChildProcess, pattern: RegExp): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let text = '';
+    stderr?.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+      const found = pattern.exec(text)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    stderr?.on('end', () => reject(new Error(text)));
+  });
+
+async function connect(userCode: string): Promise<void> {
+  const browser = openFormBrowser([services.auth.base]);
+  const entered = await browser.send(await browser.open(`${services.auth.base}/device`), { user_code: userCode });
+  const allow = { name: 'decision', value: 'allow' };
+  const consent = await browser.send(await browser.send(entered, {}, allow), owner);
+  const { title } = await browser.send(consent, {}, allow);
+  expect(title).toMatch(/^oidc-agent is connected/);
+}
+
+(programs ? test : test.skip)(
+  'oidc-agent signs in with a device code, refreshes, and books a bay',
+  async () => {
+    const options = [
+      '--manual',
+      '--flow=device',
+      '--prompt=none',
+      '--no-url-call',
+      '--confirm-default',
+      '--redirect-uri=',
+    ];
+    const account = [`--iss=${services.auth.base}`, `--client-id=${client.client_id}`, `--scope=${client.scope}`];
+    const secrets = [`--client-secret=${client.client_secret}`, '--pw-cmd=echo password'];
+    const generator = spawn(join(programs ?? '', 'oidc-gen'), [...options, ...account, ...secrets, 'bay'], {
+      env: environment,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const ended = once(generator, 'exit');
+    await connect(await findInErrors(generator, /enter the code: (\S+)\s/));
+    expect(await ended).toEqual([0, null]);
+
+    const { stdout } = await run(join(programs ?? '', 'oidc-token'), ['--force-new', 'bay'], { env: environment });
+    const token = stdout.trim();
+    expect(decodeJwt(token)).toMatchObject({ client_id: 'agent', facilities: ['fac-north'] });
+    expect(await bookOnce(services.one.base, token)).toBe(201);
+  },
+  60_000,
+);
