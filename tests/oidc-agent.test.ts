@@ -4,7 +4,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { findOidcAgent } from '@bay-booking/testkit/programs';
@@ -13,8 +13,11 @@ import { decodeJwt } from 'jose';
 import { runCommand } from './support/commands.ts';
 import { bookOnce, type Services, startTestSystem, type TestSystem } from './support/test-system.ts';
 
-const programs = findOidcAgent();
-if (!programs) process.stderr.write('skipping the test of oidc-agent: the Debian package oidc-agent-cli is missing\n');
+const generatorPath = findOidcAgent();
+if (!generatorPath)
+  process.stderr.write('skipping the test of oidc-agent: the Debian package oidc-agent-cli is missing\n');
+const withAgent = generatorPath ? test : test.skip;
+const program = (name: string): string => join(dirname(generatorPath ?? ''), name);
 const run = promisify(execFile);
 
 const client = {
@@ -32,14 +35,14 @@ let agent: { readonly socket: string; readonly dpid: string } | undefined;
 let folder: string;
 let environment: NodeJS.ProcessEnv;
 beforeAll(async () => {
-  if (!programs) return;
+  if (!generatorPath) return;
   folder = await mkdtemp(join(tmpdir(), 'oidc-agent-'));
   system = await startTestSystem();
   const input = JSON.stringify({ clients: [client] });
   await runCommand('auth', { DATABASE_URL: system.database.ownerUrlOf('auth') }, 'import.ts', input);
   services = await system.startServices();
   environment = { ...process.env, HOME: folder, TMPDIR: folder, OIDC_CONFIG_DIR: folder };
-  const { stdout } = await run(join(programs, 'oidc-agent'), ['--json'], { env: environment });
+  const { stdout } = await run(program('oidc-agent'), ['--json'], { env: environment });
   agent = JSON.parse(stdout);
   environment.OIDC_SOCK = agent?.socket;
 }, 120_000);
@@ -70,7 +73,7 @@ async function connect(userCode: string): Promise<void> {
   expect(title).toMatch(/^oidc-agent is connected/);
 }
 
-(programs ? test : test.skip)(
+withAgent(
   'oidc-agent signs in with a device code, refreshes, and books a bay',
   async () => {
     const options = [
@@ -83,7 +86,7 @@ async function connect(userCode: string): Promise<void> {
     ];
     const account = [`--iss=${services.auth.base}`, `--client-id=${client.client_id}`, `--scope=${client.scope}`];
     const secrets = [`--client-secret=${client.client_secret}`, '--pw-cmd=echo password'];
-    const generator = spawn(join(programs ?? '', 'oidc-gen'), [...options, ...account, ...secrets, 'bay'], {
+    const generator = spawn(program('oidc-gen'), [...options, ...account, ...secrets, 'bay'], {
       env: environment,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -91,7 +94,7 @@ async function connect(userCode: string): Promise<void> {
     await connect(await findInErrors(generator, /enter the code: (\S+)\s/));
     expect(await ended).toEqual([0, null]);
 
-    const { stdout } = await run(join(programs ?? '', 'oidc-token'), ['--force-new', 'bay'], { env: environment });
+    const { stdout } = await run(program('oidc-token'), ['--force-new', 'bay'], { env: environment });
     const token = stdout.trim();
     expect(decodeJwt(token)).toMatchObject({ client_id: 'agent', facilities: ['fac-north'] });
     expect(await bookOnce(services.one.base, token)).toBe(201);

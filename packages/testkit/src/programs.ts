@@ -12,9 +12,8 @@ export const findChromium = (): string | undefined => existing(chromiumPath);
 /** Debian's PgBouncer. */
 export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
 
-/** The folder with the programs of Debian's oidc-agent-cli. */
-export const findOidcAgent = (): string | undefined =>
-  existing('/usr/bin/oidc-agent') && existing('/usr/bin/oidc-gen') && '/usr/bin';
+/** The program oidc-gen of Debian's oidc-agent-cli. The other programs of the package are in the same folder. */
+export const findOidcAgent = (): string | undefined => existing('/usr/bin/oidc-gen');
 
 export const findPsql = (): string | undefined =>
   (process.env.PATH ?? '')
