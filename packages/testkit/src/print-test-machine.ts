@@ -2,9 +2,9 @@
 // installed programs. `npm test` passes this line to turbo as TEST_MACHINE, so that turbo does not reuse results from
 // another environment.
 import { statSync } from 'node:fs';
-import { findChromium, findCitus, findOidcAgent, findPgBouncer, findPsql } from './programs.ts';
+import { findChromium, findCitus, findNode, findOidcAgent, findPgBouncer, findPsql } from './programs.ts';
 
-const programs = [findChromium(), findPgBouncer(), findPsql(), findOidcAgent(), findCitus()].filter(
+const programs = [findChromium(), findNode(20), findPgBouncer(), findPsql(), findOidcAgent(), findCitus()].filter(
   (path) => path !== undefined,
 );
 const parts = [

@@ -9,6 +9,15 @@ export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 
 export const findChromium = (): string | undefined => existing(chromiumPath);
 
+/** Another version of Node than the one that runs the tests. */
+export const findNode = (major: number): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'node'))
+    .find(
+      (path) => existsSync(path) && execFileSync(path, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
+    );
+
 /** Debian's PgBouncer. */
 export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
 

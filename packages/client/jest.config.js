@@ -1,3 +1,0 @@
-import { preset } from '../testkit/jest/preset.js';
-
-export default { ...preset };

@@ -1,0 +1,188 @@
+// Installs packages/client from its tarball into an empty folder, and uses it there: the lines of its README on Node 20
+// and 24, the types of a consumer, and a page in a browser.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join, normalize } from 'node:path';
+import { promisify } from 'node:util';
+import { chromiumMissing, hasChromium, launchChromium } from '@bay-booking/testkit/browser';
+import { findNode } from '@bay-booking/testkit/programs';
+import { read, root } from '@bay-booking/testkit/repository';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startModuleServer } from '../support/module-server.ts';
+import { type RunningSystem, startSystem } from '../support/npm-start.ts';
+import { type InstalledClient, installPackedClient } from '../support/packed-client.ts';
+import { getToken } from '../support/test-system.ts';
+
+const run = promisify(execFile);
+const readme = read('packages/client/README.md');
+const blocks = (language: string): readonly string[] =>
+  [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text as string);
+
+let installed: InstalledClient;
+let system: RunningSystem;
+beforeAll(async () => {
+  installed = await installPackedClient();
+  system = await startSystem();
+}, 120_000);
+afterAll(async () => {
+  await system?.stop();
+  await installed?.remove();
+}, 60_000);
+
+test('the tarball contains compiled modules with their types, and no sources', () => {
+  const { files } = installed;
+  expect(files).toEqual(expect.arrayContaining(['README.md', 'package.json', 'dist/client.js', 'dist/webhooks.d.ts']));
+  const others = files.filter((file) => !/^dist\/.*\.(js|d\.ts)$/.test(file));
+  expect(others.toSorted()).toEqual(['README.md', 'package.json']);
+});
+
+describe('the first lines of the README', () => {
+  const node20 = findNode(20);
+  if (!node20) process.stdout.write('The client is not tested on Node 20: it is not on the PATH\n');
+
+  test.each([
+    ['20', node20],
+    ['24', process.execPath],
+  ])('book a bay on Node %s in 20 lines', async (_version, node) => {
+    if (!node) return;
+    const [example = '', ...others] = blocks('js');
+    expect(others).toEqual([]);
+    expect(example.trim().split('\n').length).toBeLessThanOrEqual(20);
+    const file = join(installed.folder, 'book.mjs');
+    await writeFile(file, example.replace('http://localhost:4001', system.bookings));
+    const { stdout } = await run(node, [file], { env: { PATH: process.env.PATH }, timeout: 20_000 });
+    expect(stdout).toMatch(/^Bay \d is booked: [0-9a-f-]{36}\n$/);
+  });
+});
+
+describe('the types of a consumer', () => {
+  const typescript5 = join(root, 'tests/node_modules/typescript/bin/tsc');
+  const typescript7 = join(root, 'node_modules/typescript/bin/tsc');
+  const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
+  const check = (compiler: string, file: string, ...options: string[]) =>
+    run(process.execPath, [compiler, ...strict, ...options, join(installed.folder, file)], {
+      cwd: installed.folder,
+      timeout: 60_000,
+    }).catch(({ stdout }) => {
+      throw new Error(stdout);
+    });
+
+  test.each([
+    ['5', typescript5],
+    ['7', typescript7],
+  ])(
+    'are found and correct in a browser, with TypeScript %s',
+    async (_version, compiler) => {
+      const text = `
+      import { BookingsApiError, createBookingsClient, type Booking } from '@bay-booking/client';
+      const client = createBookingsClient({ baseUrl: 'https://x.example', auth: async ({ renew }) => String(renew) });
+      export async function use(): Promise<Booking> {
+        for await (const { bay, free } of client.availability.search({ bayIds: ['a'], startDate: '', endDate: '' }))
+          console.log(bay.bookable, free[0]?.startDate);
+        // @ts-expect-error startDate and endDate are mandatory
+        client.availability.search({ bayIds: ['a'] });
+        // @ts-expect-error bayId is mandatory
+        await client.bookings.create({ userAlias: 'Ada', startDate: '', endDate: '' });
+        // @ts-expect-error the filter has another name
+        client.bookings.search({ bayId: 'a' });
+        // @ts-expect-error getBooking has a path
+        await client.request('getBooking', {});
+        const { data } = await client.request('searchBookings', { query: { isActive: true } });
+        const first: string | undefined = data.items[0]?.id;
+        // @ts-expect-error the code does not exist
+        new BookingsApiError(400, [], new Headers()).has('BOOK99999');
+        return client.bookings.get(first ?? '');
+      }`;
+      await writeFile(join(installed.folder, 'page.ts'), text);
+      await check(compiler, 'page.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
+    },
+    60_000,
+  );
+
+  test('the other examples of the README are correct in Node', async () => {
+    const examples = blocks('ts');
+    expect(examples.length).toBeGreaterThan(4);
+    const imports = new Set(examples.flatMap((text) => text.match(/^import .*$/gm) ?? []));
+    const bodies = examples.map((text) => text.replaceAll(/^import .*$/gm, ''));
+    const text = `
+      import { type BookingItem, type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
+      import type { IncomingMessage } from 'node:http';
+      ${[...imports].join('\n')}
+      declare const client: ReturnType<typeof createBookingsClient>;
+      declare const [bayId, userAlias, startDate, endDate, holdId, id, secret, body, baseUrl]: string[] & string[];
+      declare const order: { id: string }; declare const signal: AbortSignal; declare const request: IncomingMessage;
+      declare const auth: BookingsClientOptions['auth'];
+      declare const store: {
+        loadPosition(): Promise<string | undefined>; inTransaction(work: () => Promise<void>): Promise<void>;
+        deleteBookings(): Promise<void>; deleteBooking(id: string): Promise<void>;
+        saveBooking(booking: BookingItem): Promise<void>; savePosition(next: string): Promise<void>;
+      };
+      ${bodies.map((example, index) => `export async function example${index}() {\n${example}\n}`).join('\n')}`;
+    await writeFile(
+      join(installed.folder, 'examples.ts'),
+      text.replace(
+        'string[] & string[]',
+        'readonly [string, string, string, string, string, string, string, string, string]',
+      ),
+    );
+    const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types'), '--skipLibCheck'];
+    await check(typescript7, 'examples.ts', '--module', 'nodenext', ...types);
+  }, 60_000);
+});
+
+describe('in a browser', () => {
+  const modules = () => join(installed.folder, 'node_modules');
+  const importMap = {
+    '@bay-booking/client': '/@bay-booking/client/dist/client.js',
+    oauth4webapi: '/oauth4webapi/build/index.js',
+  };
+
+  test('the main module imports nothing of Node, and only one package', () => {
+    const packages = new Set<string>();
+    const seen = new Set<string>();
+    const visit = (file: string): void => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(
+        /^(?:import|export) (?:[^;'"]* from )?['"]([^'"]+)['"]/gm,
+      ))
+        if (target.startsWith('.')) visit(normalize(join(file, '..', target)));
+        else packages.add(target);
+    };
+    visit(join(modules(), importMap['@bay-booking/client']));
+    expect(seen.size).toBeGreaterThan(10);
+    expect([...packages]).toEqual(['oauth4webapi']);
+    visit(join(modules(), importMap.oauth4webapi));
+    expect([...packages]).toEqual(['oauth4webapi']);
+  });
+
+  if (!hasChromium) process.stdout.write(`The client is not tested in a browser: ${chromiumMissing}\n`);
+
+  (hasChromium ? test : test.skip)(
+    'the client books and deletes with the token of a function',
+    async () => {
+      const server = await startModuleServer(modules(), importMap);
+      const browser = await launchChromium();
+      try {
+        const page = await browser.newPage();
+        await page.goto(server.url);
+        const token = await getToken(system.auth);
+        const script = `(async () => {
+        const { createBookingsClient } = await import('@bay-booking/client');
+        const client = createBookingsClient({ baseUrl: '${system.bookings}', auth: () => '${token}' });
+        const startDate = new Date(Date.now() + 100 * 86400000).toISOString();
+        const booking = { bayId: 'bay-n2-05', userAlias: 'Ada', startDate, endDate: startDate };
+        const { id, etag } = await client.bookings.create(booking);
+        await client.bookings.delete(id, { ifMatch: etag });
+        return client.bookings.get(id).catch((error) => [error.name, error.problems[0].code, etag.length > 0]);
+      })()`;
+        expect(await page.evaluate(script)).toEqual(['BookingsApiError', 'ERR00404', true]);
+      } finally {
+        await browser.close();
+        server.close();
+      }
+    },
+    60_000,
+  );
+});

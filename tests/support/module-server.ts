@@ -1,0 +1,28 @@
+// Serves an empty page whose scripts may import installed packages by name, through an import map.
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, normalize } from 'node:path';
+
+export interface ModuleServer {
+  readonly url: string;
+  readonly close: () => void;
+}
+
+/** @param imports the path of each package's module in `folder` */
+export async function startModuleServer(folder: string, imports: Record<string, string>): Promise<ModuleServer> {
+  const page = `<script type="importmap">${JSON.stringify({ imports })}</script>`;
+  const server = createServer(async ({ url = '/' }, response) => {
+    if (url === '/') return void response.writeHead(200, { 'Content-Type': 'text/html' }).end(page);
+    const text = await readFile(join(folder, normalize(url)), 'utf8').catch(() => undefined);
+    response.writeHead(text === undefined ? 404 : 200, { 'Content-Type': 'text/javascript' }).end(text);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+// Packs packages/client as npm would publish it, and installs the tarball into an empty folder.
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '../..');
+/** The dependencies of the client and theirs. They are packed as well, so that the installation needs no registry. */
+const dependencies = ['oauth4webapi', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'];
+
+export interface InstalledClient {
+  readonly folder: string;
+  /** The files of the package. */
+  readonly files: readonly string[];
+  readonly remove: () => Promise<void>;
+}
+
+export async function installPackedClient(): Promise<InstalledClient> {
+  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-client-'));
+  const npm = async (...args: string[]) =>
+    (await run('npm', args, { cwd: root, env: { ...process.env, NODE_OPTIONS: '' }, timeout: 120_000 })).stdout;
+  const packages = [join(root, 'packages/client'), ...dependencies.map((name) => join(root, 'node_modules', name))];
+  await npm('pack', ...packages, '--pack-destination', folder, '--silent');
+  const tarballs = (await readdir(folder)).map((file) => join(folder, file));
+  await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+  await npm('install', '--prefix', folder, '--offline', '--no-audit', '--no-fund', ...tarballs);
+  const installed = join(folder, 'node_modules/@bay-booking/client');
+  const files = await readdir(installed, { recursive: true, withFileTypes: true });
+  return {
+    folder,
+    files: files
+      .filter((file) => file.isFile())
+      .map((file) => join(file.parentPath, file.name).slice(installed.length + 1)),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
