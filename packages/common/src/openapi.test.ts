@@ -46,12 +46,19 @@ const document = openApiDocument({
   },
   securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
   security: [{ bearer: [] }],
-}) as { paths: Record<string, Record<string, Record<string, never>>>; components: { schemas: object } };
+  codeSamples: ({ method, path }) => [{ lang: 'Shell', label: 'curl', source: `curl -X ${method} ${path}` }],
+}) as {
+  paths: Record<string, Record<string, Record<string, never>>>;
+  components: {
+    schemas: object;
+    responses: Record<string, { description: string; content: Record<string, object> }>;
+  };
+};
 
 const operation = document.paths['/things/{id}']?.post as unknown as {
   parameters: object[];
   requestBody: object;
-  responses: Record<string, { description: string; content: Record<string, object> }>;
+  responses: Record<string, { content: Record<string, object> }>;
 };
 
 test('a schema that is a component becomes a reference wherever it occurs', () => {
@@ -78,14 +85,26 @@ test('the document describes path and query parameters, with arrays exploded', (
   ]);
 });
 
-test('errors are grouped by status, with one example per code and the headers of all codes', () => {
-  expect(Object.keys(operation.responses)).toEqual(['201', '400', '415', '503']);
-  expect(operation.responses[400]?.description).toBe("A: '{fieldName}' is bad. | B: Worse.");
-  expect(operation.responses[400]?.content['application/json']).toMatchObject({
+test('errors of one status are one component, with one example per code and the headers of all codes', () => {
+  const { responses } = document.components;
+  expect(responses.Error400?.description).toBe("A: '{fieldName}' is bad. | B: Worse.");
+  expect(responses.Error400?.content['application/json']).toMatchObject({
     schema: { $ref: '#/components/schemas/Errors' },
     examples: {
-      B: { value: { errors: [{ code: 'B', description: 'Worse.', moreInfo: '', contextData: { thing: '' } }] } },
+      A: { value: { errors: [{ code: 'A', description: "'bayId' is bad.", moreInfo: '', contextData: {} }] } },
+      B: { value: { errors: [{ code: 'B', description: 'Worse.', moreInfo: '', contextData: {} }] } },
     },
   });
-  expect(operation.responses[503]).toHaveProperty('headers.Retry-After');
+  expect(responses.Error503).toHaveProperty('headers.Retry-After');
+});
+
+test('an operation refers to the components of its errors, and lists its own codes', () => {
+  expect(Object.keys(operation.responses)).toEqual(['201', '400', '415', '503']);
+  expect(operation.responses[400]).toEqual({ $ref: '#/components/responses/Error400' });
+  expect(operation).toHaveProperty(['x-errorCodes'], ['A', 'B']);
+});
+
+test('an operation has the code samples of its endpoint', () => {
+  const samples = [{ lang: 'Shell', label: 'curl', source: 'curl -X POST /things/{id}' }];
+  expect(operation).toHaveProperty(['x-codeSamples'], samples);
 });

@@ -11,6 +11,13 @@ export interface DocumentedError {
   readonly appliesTo?: 'every endpoint' | 'endpoints with a body';
 }
 
+/** An example in one language, in the form that documentation tools read. */
+export interface CodeSample {
+  readonly lang: string;
+  readonly label: string;
+  readonly source: string;
+}
+
 export interface DocumentOptions {
   readonly info: Schema;
   readonly servers: readonly Schema[];
@@ -20,8 +27,10 @@ export interface DocumentOptions {
   readonly schemas: Readonly<Record<string, Schema>>;
   /** The name of the component that is the body of every error response. */
   readonly errorSchema: string;
-  /** The errors by code. */
+  /** The errors by code. Those of one status become one component, which operations refer to. */
   readonly errors: Readonly<Record<string, DocumentedError>>;
+  /** Examples of requests to an endpoint, for `x-codeSamples`. */
+  readonly codeSamples?: (endpoint: Endpoint<never>) => readonly CodeSample[];
   readonly securitySchemes: Schema;
   readonly security: readonly Schema[];
 }
@@ -57,6 +66,7 @@ export function openApiDocument(options: DocumentOptions): Json {
     components: {
       securitySchemes: options.securitySchemes,
       schemas: mapValues(options.schemas, (schema) => allowNewFields(withReferencesBelow(schema))),
+      responses: errorComponents(options),
     },
   };
 }
@@ -79,6 +89,8 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
       ...successResponses(endpoint, withReferences),
       ...errorResponses(endpoint, options),
     },
+    'x-errorCodes': endpoint.errorCodes,
+    ...(options.codeSamples && { 'x-codeSamples': options.codeSamples(endpoint) }),
   };
 }
 
@@ -137,38 +149,47 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
   };
 }
 
-/** OpenAPI has one response per status, so the errors of one status share it, with one example each. */
-function errorResponses(endpoint: Endpoint<never>, options: DocumentOptions): Json {
-  const codesOf = (appliesTo: DocumentedError['appliesTo']): string[] =>
-    Object.keys(options.errors).filter((code) => options.errors[code]?.appliesTo === appliesTo);
-  const codes = new Set([
-    ...endpoint.errorCodes,
-    ...(endpoint.body ? codesOf('endpoints with a body') : []),
-    ...codesOf('every endpoint'),
-  ]);
-  const errors = [...codes].map((code) => ({ code, ...(options.errors[code] as DocumentedError) }));
-  const responses: Json = {};
-  for (const [status, group] of Map.groupBy(errors, (error) => error.status)) {
-    const headers = Object.assign({}, ...group.map((error) => error.headers ?? {}));
-    responses[status] = {
-      description: group.map(({ code, description }) => `${code}: ${description}`).join(' | '),
+/** References to the components of all statuses that the endpoint can return. */
+function errorResponses(endpoint: Endpoint<never>, { errors }: DocumentOptions): Json {
+  const canReturn = ([code, { appliesTo }]: readonly [string, DocumentedError]): boolean =>
+    endpoint.errorCodes.includes(code) ||
+    appliesTo === 'every endpoint' ||
+    (appliesTo === 'endpoints with a body' && endpoint.body !== undefined);
+  const statuses = Object.entries(errors)
+    .filter(canReturn)
+    .map(([, { status }]) => status);
+  return Object.fromEntries(
+    statuses.map((status) => [status, { $ref: `#/components/responses/${errorComponentName(status)}` }]),
+  );
+}
+
+/** One component per status, with one example per code. */
+function errorComponents({ errors, errorSchema }: DocumentOptions): Json {
+  const components: Json = {};
+  for (const [status, group] of Map.groupBy(Object.entries(errors), ([, error]) => error.status)) {
+    const headers = Object.assign({}, ...group.map(([, error]) => error.headers ?? {}));
+    components[errorComponentName(status)] = {
+      description: group.map(([code, { description }]) => `${code}: ${description}`).join(' | '),
       ...(Object.keys(headers).length > 0 && { headers }),
       content: {
         'application/json': {
-          schema: { $ref: `#/components/schemas/${options.errorSchema}` },
+          schema: { $ref: `#/components/schemas/${errorSchema}` },
           examples: Object.fromEntries(
-            group.map(({ code, description }) => [code, { value: errorExample(code, description, endpoint) }]),
+            group.map(([code, { description }]) => [code, { value: errorExample(code, description) }]),
           ),
         },
       },
     };
   }
-  return responses;
+  return components;
 }
 
-function errorExample(code: string, description: string, { errorContext = {} }: Endpoint<never>): Json {
-  const problem = { code, description: description.replace('{fieldName}', 'bayId'), moreInfo: '' };
-  return { errors: [{ ...problem, contextData: errorContext }] };
+const errorComponentName = (status: number): string => `Error${status}`;
+
+function errorExample(code: string, description: string): Json {
+  return {
+    errors: [{ code, description: description.replace('{fieldName}', 'bayId'), moreInfo: '', contextData: {} }],
+  };
 }
 
 function jsonContent(schema: unknown, example: unknown): Json {

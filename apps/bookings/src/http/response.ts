@@ -4,6 +4,7 @@ import { type ApiError, errorEnvelope } from '@bay-booking/common/errors';
 import { commonHeaders } from '@bay-booking/service/http/app';
 import type { Request, Response } from 'express';
 import { isNotModified } from './etag.ts';
+import type { PublicDocument } from './public-document.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -86,10 +87,25 @@ export function sendError(
   send(response, status, [...flatErrorHeaders, ...flatten(headers)], JSON.stringify(envelope));
 }
 
-/** Sends a public document. A document that is rendered brings its own Content-Security-Policy in `headers`. */
-export function sendDocument(response: Response, text: string, headers: Headers): void {
-  const policy = 'Content-Security-Policy' in headers ? [] : flatStrictPolicy;
-  send(response, 200, [...policy, 'Cache-Control', 'public, max-age=300', ...flatten(headers)], text);
+/** Sends a public document, compressed if the client accepts that, or 304 if the client already has this version. */
+export async function sendDocument(request: Request, response: Response, document: PublicDocument): Promise<void> {
+  const etag = `"${document.hash}"`;
+  const headers = [
+    ...commonHeaders(response),
+    ...flatHeadersOfEveryResponse,
+    ...flatten({ ...strictPolicy, 'Cache-Control': 'public, max-age=300', ...document.headers }),
+    // A weak tag names both forms of the content.
+    ...['ETag', `W/${etag}`, 'Vary', 'Accept-Encoding'],
+  ];
+  if (isNotModified(request.headers['if-none-match'], etag)) {
+    response.writeHead(304, headers).end();
+    return;
+  }
+  const isCompressed = request.acceptsEncodings('gzip') === 'gzip';
+  const content = isCompressed ? await document.compressed() : document.content;
+  if (isCompressed) headers.push('Content-Encoding', 'gzip');
+  headers.push('Content-Length', String(content.length));
+  response.writeHead(200, headers).end(content);
 }
 
 export function sendWithoutBody(response: Response, status: number, headers: Headers): void {

@@ -2,7 +2,7 @@
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
-import { openApiDocument } from '@bay-booking/common/openapi';
+import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
 import type { Caller } from '../auth/caller.ts';
 import { availabilityComponents } from '../availability/schema.ts';
 import { feedComponents } from '../bookings/feed/schema.ts';
@@ -13,6 +13,7 @@ import { holdComponents } from '../holds/schema.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
 import { webhookComponents } from '../webhooks/schema.ts';
+import { codeSamples } from './code-samples.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -21,16 +22,39 @@ export interface OpenApiOptions {
   readonly scope: string;
 }
 
-const description = `Create, update, delete, fetch and search bookings of bays, and list locations and bays.
+const summary = 'Create, update, delete, fetch and search bookings of bays, and list locations and bays.';
 
-Every request needs a bearer access token with the scope of this API. The token names the facilities that the client can
-see and change. Errors have the error envelope. Each operation lists its error codes.`;
+const description = `Every request needs an access token with the scope of this API. The token names the facilities that the client can see
+and change. On this page, **Authorize** gets a token with the id and the secret of a personal access token.
+
+## Parameters with several values
+
+A parameter of the type array is repeated: \`ids=a&ids=b\`. The service also reads \`ids[]=a\`, \`ids[0]=a\` and
+\`ids=a,b\`. A value that contains a comma counts both as a whole and in pieces, unless its name has brackets.
+
+## Errors
+
+Every error response has the same form. It lists all problems that were found, each with a code.
+
+<details><summary>All error codes</summary>
+
+| Code | Status | Description | Returned by |
+|---|---|---|---|
+${Object.entries(errorCatalogue).map(errorRow).join('\n')}
+
+</details>`;
+
+function errorRow([code, error]: readonly [string, DocumentedError]): string {
+  const { status, description: text, appliesTo = 'the endpoints that list it' } = error;
+  return `| \`${code}\` | ${status} | ${text.replaceAll('{', '\\{')} | ${appliesTo} |`;
+}
 
 export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApiOptions): Record<string, unknown> {
   return openApiDocument({
     info: {
       title: 'Bookings API',
       version: '1.0.0',
+      summary,
       description,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
@@ -58,6 +82,7 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
     },
     errorSchema: 'Errors',
     errors: errorCatalogue,
+    codeSamples: (endpoint) => codeSamples(endpoint, baseUrl),
     securitySchemes: {
       clientCredentials: {
         type: 'oauth2',
@@ -70,7 +95,12 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
         },
       },
       bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token (RFC 9068).' },
+      dpop: {
+        type: 'http',
+        scheme: 'DPoP',
+        description: 'An access token that is bound to a key, with a proof in the header DPoP (RFC 9449).',
+      },
     },
-    security: [{ clientCredentials: [scope] }, { bearer: [] }],
+    security: [{ clientCredentials: [scope] }, { bearer: [] }, { dpop: [] }],
   });
 }

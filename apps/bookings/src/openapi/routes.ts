@@ -1,13 +1,16 @@
-// Serves the documents about the API without a token: the OpenAPI document, the reference page and the resource
-// metadata (RFC 9728).
+// Serves the documents about the API without a token: the OpenAPI document, the reference and the resource metadata
+// (RFC 9728).
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
-import type { Express, Response } from 'express';
+import type { Express, Request, RequestHandler } from 'express';
 import type { Caller } from '../auth/caller.ts';
+import { apiError } from '../errors.ts';
+import { createPublicDocument, type PublicDocument } from '../http/public-document.ts';
 import { sendDocument } from '../http/response.ts';
 import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';
-import { renderReferencePage } from './reference-page.ts';
+import { assetTemplate, readAssets } from './reference/assets.ts';
+import { contentSecurityPolicy, renderPage } from './reference/page.ts';
 
 export interface DocumentOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -22,7 +25,7 @@ const json = { 'Content-Type': 'application/json; charset=utf-8' };
 export function mountDocuments(app: Express, options: DocumentOptions): void {
   const { baseUrl, authIssuer, audience, scope } = options;
   const openApi = createOpenApi(options);
-  mountDocument(app, '/openapi.json', JSON.stringify(openApi), json);
+  mountDocument(app, '/openapi.json', createPublicDocument(JSON.stringify(openApi), json));
 
   const resourceMetadata = {
     resource: audience,
@@ -33,17 +36,31 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
     resource_name: 'Bookings API',
     resource_documentation: `${baseUrl}/docs`,
   };
-  mountDocument(app, '/.well-known/oauth-protected-resource', JSON.stringify(resourceMetadata), json);
+  const metadata = createPublicDocument(JSON.stringify(resourceMetadata), json);
+  mountDocument(app, '/.well-known/oauth-protected-resource', metadata);
 
-  const page = renderReferencePage(openApi, { server: baseUrl, tokenUrl: `${authIssuer}/connect/token`, scope });
-  mountDocument(app, '/docs', page.html, {
+  const assets = readAssets();
+  const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
+  mountReads(app, assetTemplate, ({ path }) => assetsByPath.get(path));
+
+  const addresses = { baseUrl, tokenUrl: `${authIssuer}/connect/token` };
+  const page = createPublicDocument(renderPage(openApi, { ...addresses, scope, assets }), {
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': page.contentSecurityPolicy,
+    'Content-Security-Policy': contentSecurityPolicy(addresses),
   });
+  mountDocument(app, '/docs', page);
 }
 
-function mountDocument(app: Express, path: string, text: string, headers: Readonly<Record<string, string>>): void {
-  const handler = (_request: unknown, response: Response): void => sendDocument(response, text, headers);
+function mountDocument(app: Express, path: string, document: PublicDocument): void {
+  mountReads(app, path, () => document);
+}
+
+function mountReads(app: Express, path: string, find: (request: Request) => PublicDocument | undefined): void {
+  const handler: RequestHandler = async (request, response) => {
+    const document = find(request);
+    if (!document) throw apiError('ERR00404');
+    await sendDocument(request, response, document);
+  };
   mountPath(
     app,
     path,

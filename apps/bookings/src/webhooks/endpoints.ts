@@ -27,7 +27,8 @@ import {
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Webhooks';
-const params = { id: { description: 'Webhook ID.', schema: string } } as const;
+const exampleId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a';
+const params = { id: { description: 'Webhook ID.', schema: string, example: exampleId } } as const;
 const bodyExample = { url: 'https://partner.example/hooks', events: ['booking.created'], description: 'Till' };
 
 export type WebhookEndpointServices = RegistrationServices & ManagementServices & Omit<ReplayServices, 'findWebhook'>;

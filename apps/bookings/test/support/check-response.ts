@@ -5,15 +5,20 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
 import { isDateTime } from '../../src/bookings/date-times.ts';
 
+interface DocumentedResponse {
+  readonly headers?: object;
+  readonly content?: { readonly 'application/json'?: { readonly schema: object } };
+}
+
 interface Operation {
-  readonly responses: Readonly<
-    Record<string, { headers?: object; content?: { 'application/json'?: { schema: object } } }>
-  >;
+  readonly responses: Readonly<Record<string, DocumentedResponse | { readonly $ref: string }>>;
 }
 
 const document = JSON.parse(readFileSync(`${import.meta.dirname}/../../openapi.json`, 'utf8')) as {
   paths: Record<string, Record<string, Operation>>;
+  components: { responses: Record<string, DocumentedResponse> };
 };
+const componentPrefix = '#/components/responses/';
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 // Requests may use other forms of date-times. Responses always have milliseconds and Z.
 ajv.addFormat('date-time', (text) => isDateTime(text) && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text));
@@ -35,10 +40,9 @@ export function checkResponse(method: string, url: string, response: Response): 
   const template = templates.find(({ pattern }) => pattern.test(path))?.template;
   if (!template) return;
   const documentedMethod = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const operation = document.paths[template]?.[documentedMethod];
-  if (!operation) return;
+  if (!document.paths[template]?.[documentedMethod]) return;
   const label = `${method} ${template} ${response.status}`;
-  const documented = operation.responses[response.status];
+  const { documented, pointer } = documentedResponse(template, documentedMethod, response.status);
   if (!documented) throw new Error(`${label} is not in the document`);
   for (const name of Object.keys(documented.headers ?? {})) {
     // Link is left out if it would be too long, and Preference-Applied without a preference.
@@ -54,14 +58,22 @@ export function checkResponse(method: string, url: string, response: Response): 
   if (response.headers['content-type'] !== 'application/json; charset=utf-8') {
     throw new Error(`${label} has the content type ${response.headers['content-type']}`);
   }
-  const operationPointer = `openapi#/paths/${encodePointer(template)}/${documentedMethod}`;
-  const pointer = `${operationPointer}/responses/${response.status}/content/application~1json/schema`;
   let validate = validators.get(pointer);
   if (!validate) {
-    validate = ajv.compile({ $ref: pointer });
+    validate = ajv.compile({ $ref: `openapi${pointer}/content/application~1json/schema` });
     validators.set(pointer, validate);
   }
   if (!validate(response.body)) throw new Error(`${label}: ${ajv.errorsText(validate.errors)} in ${response.text}`);
+}
+
+/** A response of an operation and the JSON pointer to it. A reference to a component is followed. */
+function documentedResponse(template: string, method: string, status: number) {
+  const documented = document.paths[template]?.[method]?.responses[status];
+  if (documented && '$ref' in documented) {
+    const name = documented.$ref.slice(componentPrefix.length);
+    return { documented: document.components.responses[name], pointer: documented.$ref };
+  }
+  return { documented, pointer: `#/paths/${encodePointer(template)}/${method}/responses/${status}` };
 }
 
 function encodePointer(path: string): string {

@@ -1327,7 +1327,173 @@ export interface components {
             }[];
         };
     };
-    responses: never;
+    responses: {
+        /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | HOOK00001: A client can have 20 webhooks at most. | ERR00400: The request is not valid HTTP. */
+        Error400: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00401: A valid access token is required. */
+        Error401: {
+            headers: {
+                /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
+        Error403: {
+            headers: {
+                /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00404: Not found. */
+        Error404: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00405: The method is not allowed here. */
+        Error405: {
+            headers: {
+                /** @description The methods that are. */
+                Allow?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00406: Only application/json can be answered. */
+        Error406: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00408: The request did not arrive in time. */
+        Error408: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
+        Error409: {
+            headers: {
+                /** @description Seconds to wait before the next try. */
+                "Retry-After"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00410: Changes after this number are no longer available: start from the beginning. */
+        Error410: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
+        Error412: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00413: The request body is larger than 100 kB. */
+        Error413: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00415: The request body must be application/json in UTF-8. */
+        Error415: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00422: The Idempotency-Key was used before with another request body. */
+        Error422: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00429: Too many requests. */
+        Error429: {
+            headers: {
+                /** @description Seconds to wait before the next try. */
+                "Retry-After"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00431: The header of the request is larger than 128 kB. */
+        Error431: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00500: Something went wrong on our side. */
+        Error500: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+        /** @description ERR00503: The service cannot answer at the moment. */
+        Error503: {
+            headers: {
+                /** @description Seconds to wait before the next try. */
+                "Retry-After"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Errors"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -1428,124 +1594,18 @@ export interface operations {
                     "application/json": components["schemas"]["BookingList"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     createBooking: {
@@ -1617,144 +1677,20 @@ export interface operations {
                     "application/json": components["schemas"]["Booking"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00001: Another booking with the same external booking id already exists. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
-            409: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00422: The Idempotency-Key was used before with another request body. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getBooking: {
@@ -1820,115 +1756,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     updateBooking: {
@@ -1999,142 +1837,20 @@ export interface operations {
                     "application/json": components["schemas"]["Booking"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     deleteBooking: {
@@ -2162,124 +1878,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listUpcomingBookings: {
@@ -2356,115 +1966,17 @@ export interface operations {
                     "application/json": components["schemas"]["BookingList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listBookingChanges: {
@@ -2548,115 +2060,17 @@ export interface operations {
                     "application/json": components["schemas"]["BookingChangeList"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00410: Changes after this number are no longer available: start from the beginning. */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listBookingLocations: {
@@ -2698,106 +2112,16 @@ export interface operations {
                     "application/json": components["schemas"]["BookingLocationList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getBookingLocation: {
@@ -2824,115 +2148,17 @@ export interface operations {
                     "application/json": components["schemas"]["BookingLocation"];
                 };
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listBookingBays: {
@@ -2965,106 +2191,16 @@ export interface operations {
                     "application/json": components["schemas"]["BookingBayList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getOpeningHours: {
@@ -3144,115 +2280,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     setOpeningHours: {
@@ -3353,142 +2391,20 @@ export interface operations {
                     "application/json": components["schemas"]["OpeningHours"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     deleteOpeningHours: {
@@ -3516,124 +2432,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listClosures: {
@@ -3674,106 +2484,16 @@ export interface operations {
                     "application/json": components["schemas"]["ClosureList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     createClosure: {
@@ -3850,144 +2570,20 @@ export interface operations {
                     "application/json": components["schemas"]["Closure"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00012: No bay found with the given id. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
-            409: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00422: The Idempotency-Key was used before with another request body. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getClosure: {
@@ -4058,115 +2654,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     updateClosure: {
@@ -4244,142 +2742,20 @@ export interface operations {
                     "application/json": components["schemas"]["Closure"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00012: No bay found with the given id. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     deleteClosure: {
@@ -4407,124 +2783,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getAvailability: {
@@ -4620,106 +2890,16 @@ export interface operations {
                     "application/json": components["schemas"]["Availability"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     createHold: {
@@ -4790,153 +2970,21 @@ export interface operations {
                     "application/json": components["schemas"]["Hold"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00010: EndDate cannot be before StartDate. | ERR00011: EndDate cannot be in the past. | ERR00012: No bay found with the given id. | BOOK00002: The booking time overlaps another booking. | BOOK00003: The bay is not available for booking. | BOOK00004: The client has too many holds. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
-            409: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00422: The Idempotency-Key was used before with another request body. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getHold: {
@@ -4992,115 +3040,17 @@ export interface operations {
                     "application/json": components["schemas"]["Hold"];
                 };
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     extendHold: {
@@ -5165,133 +3115,19 @@ export interface operations {
                     "application/json": components["schemas"]["Hold"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     deleteHold: {
@@ -5316,115 +3152,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listWebhooks: {
@@ -5452,106 +3190,16 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     createWebhook: {
@@ -5595,144 +3243,20 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | HOOK00001: A client can have 20 webhooks at most. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00409: A request with the same Idempotency-Key is still being worked on. */
-            409: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00422: The Idempotency-Key was used before with another request body. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getWebhook: {
@@ -5743,7 +3267,10 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Webhook ID. */
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
                 id: string;
             };
             cookie?: never;
@@ -5768,115 +3295,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     updateWebhook: {
@@ -5887,7 +3316,10 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
-                /** @description Webhook ID. */
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
                 id: string;
             };
             cookie?: never;
@@ -5919,142 +3351,20 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     deleteWebhook: {
@@ -6065,7 +3375,10 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
-                /** @description Webhook ID. */
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
                 id: string;
             };
             cookie?: never;
@@ -6079,124 +3392,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00412: The resource was changed by somebody else: If-Match does not name its current ETag. */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     rotateWebhookSecret: {
@@ -6204,7 +3411,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Webhook ID. */
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
                 id: string;
             };
             cookie?: never;
@@ -6222,115 +3432,17 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     pingWebhook: {
@@ -6338,7 +3450,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Webhook ID. */
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
                 id: string;
             };
             cookie?: never;
@@ -6352,115 +3467,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     replayWebhook: {
@@ -6468,7 +3485,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Webhook ID. */
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
                 id: string;
             };
             cookie?: never;
@@ -6492,142 +3512,20 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description ERR00001: '{fieldName}' is mandatory. | ERR00002: '{fieldName}' is invalid. | ERR00003: The request body must be a JSON object. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00410: Changes after this number are no longer available: start from the beginning. */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00413: The request body is larger than 100 kB. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00415: The request body must be application/json in UTF-8. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listWebhookDeliveries: {
@@ -6642,7 +3540,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Webhook ID. */
+                /**
+                 * @description Webhook ID.
+                 * @example 019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a
+                 */
                 id: string;
             };
             cookie?: never;
@@ -6660,115 +3561,17 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryList"];
                 };
             };
-            /** @description ERR00002: '{fieldName}' is invalid. | ERR00400: The request is not valid HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00401: A valid access token is required. */
-            401: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00403: insufficient_scope: the token does not grant what this request needs. */
-            403: {
-                headers: {
-                    /** @description A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449). */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00404: Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00405: The method is not allowed here. */
-            405: {
-                headers: {
-                    /** @description The methods that are. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00406: Only application/json can be answered. */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00408: The request did not arrive in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00429: Too many requests. */
-            429: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00431: The header of the request is larger than 128 kB. */
-            431: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00500: Something went wrong on our side. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
-            /** @description ERR00503: The service cannot answer at the moment. */
-            503: {
-                headers: {
-                    /** @description Seconds to wait before the next try. */
-                    "Retry-After"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Errors"];
-                };
-            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
 }

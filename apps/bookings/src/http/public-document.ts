@@ -1,0 +1,33 @@
+// Keeps a public document in memory, with its entity tag and a compressed copy.
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+export interface PublicDocument {
+  readonly content: Buffer;
+  /** A short hash of the content, which can be part of a URL. */
+  readonly hash: string;
+  /** Replace the default headers of documents, or add to them. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The content in gzip. Many requests share one copy, which the first of them makes. */
+  readonly compressed: () => Promise<Buffer>;
+}
+
+const compress = promisify(gzip);
+
+export function createPublicDocument(
+  source: string | Buffer,
+  headers: Readonly<Record<string, string>>,
+): PublicDocument {
+  const content = Buffer.from(source);
+  let copy: Promise<Buffer> | undefined;
+  return {
+    content,
+    hash: createHash('sha256').update(content).digest('base64url').slice(0, 22),
+    headers,
+    compressed: () => {
+      copy ??= compress(content);
+      return copy;
+    },
+  };
+}

@@ -1,0 +1,96 @@
+// Writes examples of requests in curl and in TypeScript with the typed client, for each operation of the document.
+import type { Endpoint } from '@bay-booking/common/endpoint';
+import type { CodeSample } from '@bay-booking/common/openapi';
+import { writeQueryString } from '@bay-booking/common/query-string';
+
+/** The functions of packages/client, by operationId. */
+const clientFunctions: Readonly<Record<string, string>> = {
+  createBooking: 'bookings.create',
+  searchBookings: 'bookings.search',
+  getBooking: 'bookings.get',
+  updateBooking: 'bookings.update',
+  deleteBooking: 'bookings.delete',
+  listUpcomingBookings: 'bays.upcomingBookings',
+  listBookingChanges: 'changes.read',
+  listBookingLocations: 'locations.list',
+  getBookingLocation: 'locations.get',
+  listBookingBays: 'bays.list',
+  getOpeningHours: 'locations.getOpeningHours',
+  setOpeningHours: 'locations.setOpeningHours',
+  deleteOpeningHours: 'locations.deleteOpeningHours',
+  createClosure: 'closures.create',
+  listClosures: 'closures.list',
+  getClosure: 'closures.get',
+  updateClosure: 'closures.update',
+  deleteClosure: 'closures.delete',
+  getAvailability: 'availability',
+  createHold: 'holds.create',
+  getHold: 'holds.get',
+  extendHold: 'holds.extend',
+  deleteHold: 'holds.delete',
+  createWebhook: 'webhooks.create',
+  listWebhooks: 'webhooks.list',
+  getWebhook: 'webhooks.get',
+  updateWebhook: 'webhooks.update',
+  deleteWebhook: 'webhooks.delete',
+  rotateWebhookSecret: 'webhooks.rotateSecret',
+  pingWebhook: 'webhooks.ping',
+  replayWebhook: 'webhooks.replay',
+  listWebhookDeliveries: 'webhooks.deliveries',
+};
+
+export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonly CodeSample[] {
+  return [
+    { lang: 'Shell', label: 'curl', source: curlSample(endpoint, baseUrl) },
+    { lang: 'TypeScript', label: 'TypeScript', source: typeScriptSample(endpoint, baseUrl) },
+  ];
+}
+
+function curlSample({ method, path, params, queryExamples, headers, bodyExample }: Endpoint<never>, baseUrl: string) {
+  const url = `${baseUrl}${fillIn(path, params)}${writeQueryString(queryExamples ?? {})}`;
+  const examples = Object.entries(headers ?? {}).filter(([, { example }]) => example !== undefined);
+  return [
+    `curl -sS ${method === 'GET' ? '' : `-X ${method} `}'${url}'`,
+    '  -H "Authorization: Bearer $TOKEN"',
+    ...examples.map(([name, { example }]) => `  -H '${name}: ${example}'`),
+    ...(bodyExample === undefined
+      ? []
+      : [
+          "  -H 'Content-Type: application/json'",
+          `  -d '${JSON.stringify(bodyExample, null, 2).replaceAll("'", "'\\''")}'`,
+        ]),
+  ].join(' \\\n');
+}
+
+function fillIn(path: string, params: Endpoint['params'] = {}): string {
+  return path.replace(/\{(\w+)\}/g, (_match, name) => encodeURIComponent(params[name]?.example ?? ''));
+}
+
+function typeScriptSample(endpoint: Endpoint<never>, baseUrl: string): string {
+  return `import { createBookingsClient } from '@bay-booking/client';
+
+const client = createBookingsClient({
+  baseUrl: '${baseUrl}',
+  auth: { clientId: 'CLIENT_ID', clientSecret: 'CLIENT_SECRET' },
+});
+
+${callOf(endpoint)}`;
+}
+
+/** A list is read with `for await`. Every other function returns a promise. */
+function callOf({ operationId, params, query, queryExamples, bodyExample, success }: Endpoint<never>): string {
+  const ids = Object.values(params ?? {}).map(({ example }) => example);
+  const values = [...ids, query ? queryExamples : bodyExample].filter((value) => value !== undefined);
+  const call = `client.${clientFunctions[operationId]}(${values.map(literal).join(', ')})`;
+  if (query) return `for await (const item of ${call}) {\n  console.log(item);\n}`;
+  return success.schema ? `const result = await ${call};\nconsole.log(result);` : `await ${call};`;
+}
+
+/** A value in TypeScript: single quotes, no quotes around names, and lists of ids in one line. */
+function literal(value: unknown): string {
+  return JSON.stringify(value, null, 2)
+    .replace(/^(\s*)"(\w+)":/gm, '$1$2:')
+    .replaceAll("'", "\\'")
+    .replaceAll('"', "'")
+    .replace(/\[\s+('[^[\]{}]*')\s+\]/g, (_match, elements: string) => `[${elements.replace(/\s+/g, ' ')}]`);
+}

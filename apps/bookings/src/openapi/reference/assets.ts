@@ -1,0 +1,35 @@
+// Reads the scripts and style sheets of the reference: those of Swagger UI, then ours.
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createPublicDocument, type PublicDocument } from '../../http/public-document.ts';
+
+export interface Asset extends PublicDocument {
+  /** Contains a hash of the content, so browsers may keep the file for ever. */
+  readonly path: string;
+}
+
+const swaggerUi = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
+const ours = import.meta.dirname;
+
+const javaScript = 'text/javascript; charset=utf-8';
+const css = 'text/css; charset=utf-8';
+
+export const assetTemplate = '/docs/assets/{hash}/{name}';
+
+export function readAssets(): readonly Asset[] {
+  return [
+    readAsset(swaggerUi, 'swagger-ui.css', css),
+    readAsset(ours, 'reference.css', css),
+    readAsset(swaggerUi, 'swagger-ui-bundle.js', javaScript),
+    readAsset(ours, 'reference.js', javaScript),
+  ];
+}
+
+function readAsset(folder: string, name: string, contentType: string): Asset {
+  const document = createPublicDocument(readFileSync(join(folder, name)), {
+    'Content-Type': contentType,
+    'Cache-Control': 'public, max-age=31536000, immutable',
+  });
+  return { ...document, path: `/docs/assets/${document.hash}/${name}` };
+}

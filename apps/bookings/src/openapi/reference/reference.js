@@ -1,0 +1,129 @@
+// Runs in the browser: starts Swagger UI with the OpenAPI document of this service. This file must be a classic script
+// without imports, because browsers run it as it is.
+(() => {
+  const page = document.getElementById('reference');
+  const { document: documentPath, scope } = page.dataset;
+
+  const prefersDark = matchMedia('(prefers-color-scheme: dark)');
+  const setColorScheme = () => document.documentElement.classList.toggle('dark-mode', prefersDark.matches);
+  prefersDark.addEventListener('change', setColorScheme);
+  setColorScheme();
+
+  const ui = SwaggerUIBundle({
+    domNode: page,
+    url: documentPath,
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    defaultModelExpandDepth: 3,
+    showCommonExtensions: true,
+    syntaxHighlight: { theme: 'nord' },
+    validatorUrl: null,
+    plugins: [showExamplesAndErrors, improveAccessibility, hideWhatDoesNotApply],
+  });
+  ui.initOAuth({ scopes: [scope] });
+
+  /** Shows the request examples of an operation, its successful responses, and one line with its error codes. */
+  function showExamplesAndErrors({ React, getComponent, specSelectors }) {
+    const create = React.createElement;
+
+    const CodeSample = ({ sample }) => {
+      const isShell = sample.get('lang') === 'Shell';
+      const code = { language: isShell ? 'bash' : 'javascript', canCopy: true };
+      return create(
+        'details',
+        { className: 'code-sample', open: isShell },
+        create('summary', null, sample.get('label')),
+        create(getComponent('HighlightCode', true), code, sample.get('source')),
+      );
+    };
+
+    const ErrorCodes = ({ codes }) =>
+      create(
+        'p',
+        { className: 'error-codes' },
+        `Error codes: ${codes.size > 0 ? `${codes.join(', ')}, and those that ` : 'those that '}`,
+        create('a', { href: '#errors', onClick: showErrors }, 'every endpoint can return'),
+        '.',
+      );
+
+    const responses = (Responses) => (props) => {
+      const operation = specSelectors.specJson().getIn(['paths', props.path, props.method]);
+      const isSuccess = (_response, status) => !/^[45]/.test(status);
+      return create(
+        React.Fragment,
+        null,
+        create('div', { className: 'opblock-section-header' }, create('h4', null, 'Request examples')),
+        ...operation.get('x-codeSamples').map((sample) => create(CodeSample, { sample, key: sample.get('lang') })),
+        create(Responses, { ...props, responses: props.responses.filter(isSuccess) }),
+        create(ErrorCodes, { codes: operation.get('x-errorCodes') }),
+      );
+    };
+    return { wrapComponents: { responses } };
+  }
+
+  /** The description of the document contains the table of all errors, which is folded at first. */
+  function showErrors(event) {
+    const errors = page.querySelector('.info details');
+    if (!errors) return;
+    event.preventDefault();
+    errors.open = true;
+    errors.scrollIntoView();
+    errors.querySelector('summary').focus();
+  }
+
+  /** Corrects parts of Swagger UI that a keyboard or a screen reader cannot use. */
+  function improveAccessibility({ React }) {
+    const create = React.createElement;
+    return {
+      wrapComponents: {
+        // A link within the button that opens an operation.
+        DeepLink: () => (props) => create('span', null, props.text),
+        // A button without a name.
+        CloseIcon: (CloseIcon) => (props) =>
+          create(
+            React.Fragment,
+            null,
+            create(CloseIcon, props),
+            create('span', { className: 'visually-hidden' }, 'Close'),
+          ),
+        // Names that differ from the visible text.
+        Button: (Button) => (props) => create(Button, { ...props, 'aria-label': undefined }),
+        // Text that scrolls, but that only a mouse can scroll.
+        SyntaxHighlighter: (SyntaxHighlighter) => (props) =>
+          create(
+            'div',
+            { className: 'code-region', tabIndex: 0, role: 'group', 'aria-label': 'Code' },
+            create(SyntaxHighlighter, props),
+          ),
+        // The form for client credentials is the first, but the second took the focus.
+        Input: (Input) => (props) => create(Input, { ...props, autoFocus: false }),
+        InitializedInput: (InitializedInput) => (props) =>
+          create(InitializedInput, { ...props, autoFocus: props.id?.startsWith('client_id') }),
+      },
+    };
+  }
+
+  function hideWhatDoesNotApply({ React, specSelectors }) {
+    const create = React.createElement;
+    return {
+      wrapComponents: {
+        // There is one server, so there is nothing to choose.
+        ServersContainer: () => () =>
+          create(
+            'p',
+            { className: 'server' },
+            'Server: ',
+            create('code', null, specSelectors.servers().first().get('url')),
+          ),
+        // Its link would lead to a page of spdx.org that does not exist.
+        License: () => () => null,
+        // Swagger UI cannot create the proofs of DPoP.
+        auths: (Auths) => (props) =>
+          create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
+        // The pattern of ordinary text is long, and it only excludes control characters.
+        ParameterExt: (ParameterExt) => (props) =>
+          props.xKey === 'pattern' && props.xVal.length > 40 ? null : create(ParameterExt, props),
+      },
+    };
+  }
+})();

@@ -1,0 +1,148 @@
+// The API reference in Chromium, with both services running: it loads only files of the service, and a reader gets a
+// token there and sends a request. The reference is Swagger UI, so axe also finds what Swagger UI does wrong.
+import {
+  type Browser,
+  type BrowserContext,
+  chromiumMissing,
+  findViolationsInPage,
+  hasChromium,
+  launchChromium,
+  overflowsHorizontally,
+  type Page,
+  saveScreenshot,
+} from '@bay-booking/testkit/browser';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type RunningSystem, startSystem } from './support/npm-start.ts';
+
+if (!hasChromium) process.stderr.write(`skipping the tests of the API reference: ${chromiumMissing}\n`);
+
+/** Violations of Swagger UI that cannot be corrected from outside. None of them is serious. */
+const violationsOfSwaggerUi = new Set(['region', 'heading-order', 'landmark-unique']);
+
+let system: RunningSystem;
+let browser: Browser;
+let context: BrowserContext;
+
+beforeAll(async () => {
+  if (!hasChromium) return;
+  [system, browser] = await Promise.all([startSystem(), launchChromium()]);
+}, 90_000);
+afterEach(() => context?.close());
+afterAll(async () => {
+  await browser?.close();
+  await system?.stop();
+}, 60_000);
+
+interface Visit {
+  readonly page: Page;
+  /** The origins of all requests. */
+  readonly origins: Set<string>;
+  /** Errors of scripts, and warnings and errors that the browser logs, such as violations of the policy. */
+  readonly complaints: string[];
+}
+
+async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promise<Visit> {
+  context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options });
+  const page = await context.newPage();
+  const origins = new Set<string>();
+  const complaints: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin);
+  });
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  await page.goto(`${system.bookings}/docs`);
+  return { page, origins, complaints };
+}
+
+async function authorize(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Authorize' }).click();
+  const form = page.locator('.auth-container').filter({ hasText: 'clientCredentials' });
+  await form.getByLabel('client_id:').fill('demo-pat-north');
+  await form.getByLabel('client_secret:').fill('demo-pat-north-secret');
+  await form.getByRole('button', { name: 'Authorize' }).click();
+  await form.getByRole('button', { name: 'Logout' }).waitFor();
+  await page.getByRole('button', { name: 'Close' }).first().click();
+}
+
+async function tryListBookingBays(page: Page): Promise<string> {
+  const operation = page.locator('#operations-Places-listBookingBays');
+  await operation.getByRole('button', { name: '/api/booking-bays' }).first().click();
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  return operation.locator('.live-responses-table .response .response-col_status').innerText();
+}
+
+(hasChromium ? describe : describe.skip)('the API reference', () => {
+  test('loads nothing from another host, follows its policy, and sends requests with client credentials', async () => {
+    const { page, origins, complaints } = await visit();
+    await page.locator('.opblock').first().waitFor();
+    expect([...origins]).toEqual([system.bookings]);
+    await authorize(page);
+    expect((await tryListBookingBays(page)).trim()).toBe('200');
+    expect([...origins]).toEqual([system.bookings, system.auth]);
+    expect(complaints).toEqual([]);
+  }, 60_000);
+
+  test.each([
+    [1280, 'light'],
+    [1280, 'dark'],
+    [320, 'light'],
+    [320, 'dark'],
+  ] as const)(
+    'is accessible and fits at a width of %s in %s mode',
+    async (width, colorScheme) => {
+      const { page } = await visit({ viewport: { width, height: 900 }, colorScheme });
+      await page.locator('.opblock').first().waitFor();
+      const findOurViolations = async () =>
+        (await findViolationsInPage(page)).filter(({ id }) => !violationsOfSwaggerUi.has(id));
+      expect(await findOurViolations()).toEqual([]);
+      await page.getByRole('button', { name: 'Authorize' }).click();
+      expect(await findOurViolations()).toEqual([]);
+      await page.getByRole('button', { name: 'Close' }).first().click();
+      await tryListBookingBays(page);
+      await page.locator('#operations-Bookings-createBooking .opblock-summary-control').click();
+      await page.getByText('TypeScript').first().click();
+      expect(await findOurViolations()).toEqual([]);
+      expect(await overflowsHorizontally(page)).toBe(false);
+      const background = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+      expect(background).toBe(colorScheme === 'dark' ? 'rgb(28, 32, 34)' : 'rgba(0, 0, 0, 0)');
+      await saveScreenshot(page, `reference-${width}-${colorScheme}`);
+    },
+    60_000,
+  );
+
+  test('can be used with a keyboard: Enter opens an operation, and Tab reaches its button to send a request', async () => {
+    const { page } = await visit();
+    const operation = page.locator('#operations-Places-listBookingBays');
+    const press = async (name: string) => {
+      for (let presses = 0; presses < 200; presses++) {
+        await page.keyboard.press('Tab');
+        const focused = await page.evaluate<string>('document.activeElement.innerText || ""');
+        if (focused.includes(name)) return page.keyboard.press('Enter');
+      }
+      throw new Error(`Tab does not reach ${name}`);
+    };
+    await operation.waitFor();
+    await press('List the bays of a location');
+    await press('Try it out');
+    await press('Execute');
+    await operation.locator('.live-responses-table').waitFor();
+  }, 60_000);
+
+  test('a link to an operation opens it', async () => {
+    const { page } = await visit();
+    await page.goto(`${system.bookings}/docs#/Bookings/getBooking`);
+    await page.reload();
+    await page.locator('#operations-Bookings-getBooking.is-open').getByText('Request examples').waitFor();
+  }, 60_000);
+
+  test('without JavaScript, names the document and lists the endpoints', async () => {
+    const { page } = await visit({ javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
+    await page.getByRole('link', { name: `${system.bookings}/openapi.json` }).waitFor();
+    expect(await page.getByRole('listitem').filter({ hasText: 'POST /api/bookings Create a booking' }).count()).toBe(1);
+    await saveScreenshot(page, 'reference-without-javascript');
+  }, 60_000);
+});
