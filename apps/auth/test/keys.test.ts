@@ -8,7 +8,7 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { WrongEncryptionKey } from '../src/signing-keys/encryption.ts';
 import { createKeySchedule, type KeySchedule } from '../src/signing-keys/schedule.ts';
 import { createKeyStore, type KeyStore } from '../src/signing-keys/store.ts';
-import { type AuthServer, audience, encryptionKey, scopes, startAuthServer } from './auth-server.ts';
+import { type AuthServer, audience, basic, encryptionKey, eventually, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, signInAndConsent, webCallback } from './flows.ts';
 
 const secret = Buffer.from(encryptionKey, 'base64');
@@ -183,6 +183,34 @@ describe('rotation', () => {
     expect(await store.deleteRetired(before)).toBe(true);
     await server.auth.refreshKeys();
     expect(await published()).not.toContain(before);
+  });
+
+  test('a token of a removed key is refused by every instance within seconds', async () => {
+    const other = await server.startInstance();
+    const jwt = await token();
+    const introspect = async (origin: string) => {
+      const response = await fetch(`${origin}/connect/introspect`, {
+        method: 'POST',
+        body: new URLSearchParams({ token: jwt }),
+        headers: basic('demo-web', 'demo-web-secret'),
+      });
+      return ((await response.json()) as { active: boolean }).active;
+    };
+    const errorOfUserinfo = async (origin: string) => {
+      const response = await fetch(`${origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${jwt}` } });
+      return ((await response.json()) as { error: string }).error;
+    };
+    for (const { origin } of [server, other]) {
+      expect(await introspect(origin)).toBe(true);
+      expect(await errorOfUserinfo(origin)).toBe('insufficient_scope');
+    }
+    await schedule.rotate(0);
+    await schedule.advance();
+    expect(await store.deleteRetired(kidOf(jwt) ?? '')).toBe(true);
+    for (const { origin } of [server, other]) {
+      await eventually(async () => !(await introspect(origin)));
+      expect(await errorOfUserinfo(origin)).toBe('invalid_token');
+    }
   });
 });
 

@@ -19,8 +19,8 @@ export function malformedRequestStatus(code: string | undefined): MalformedReque
 }
 
 /**
- * Whether the request has one Host header (RFC 9112 section 3.2). HTTP/1.0 does not require it. Node's `headers`
- * contain only the first one of several, and a proxy may have used another one.
+ * Whether the request has one Host header (RFC 9112 section 3.2). HTTP/1.0 does not require it. Of several, Node's
+ * `headers` contain only the first one, and a proxy may have used another one.
  */
 export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersion === '1.0';
