@@ -167,6 +167,16 @@ describe('sign-in and consent follow as usual', () => {
   });
 });
 
+test('a user who signs out on the phone leaves the device connected', async () => {
+  const codes = await device.start();
+  const browser = openBrowser(server);
+  const end = await device.connect(codes, { browser });
+  const { refresh_token } = await device.poll(codes);
+  await browser.send(end, {}, 'Sign out');
+  const form = { client_id: 'demo-screen', grant_type: 'refresh_token', refresh_token: String(refresh_token) };
+  expect((await server.post('/connect/token', form)).status).toBe(200);
+});
+
 describe('the user may enter a code again until it is decided', () => {
   test('a code that was entered, or allowed without a sign-in, can be entered in another browser', async () => {
     const codes = await device.start();

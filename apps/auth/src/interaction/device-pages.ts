@@ -80,7 +80,7 @@ export function devicePages(options: DevicePageOptions): Router {
     if (decision === 'allow') return device.begin(request, response);
     if (decision === 'deny') {
       if (await device.deny()) audit.record({ kind: 'device.denied', accountId, clientId, address: request.ip });
-      return site.showMessage(request, response, { ...deviceMessages.denied, csrfContext, tone: 'bad' });
+      return site.showMessage(request, response, { ...deviceMessages.denied, csrfContext });
     }
     return site.show(
       request,

@@ -88,7 +88,7 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
   async deviceNotConnected({ isDenied }, request, response) {
     const { title, text } = isDenied ? deviceMessages.denied : deviceMessages.expired;
     const links = isDenied ? [] : [{ href: routes.code_verification, text: 'Enter a code' }];
-    const message = { title, text, tone: 'bad', links };
+    const message = { title, text, links, ...(!isDenied && { tone: 'bad' }) };
     return renderPage('message', { message }, { title, user: await findLayoutUser(request, response) });
   },
 });

@@ -1,13 +1,14 @@
 // Configures the device flow of oidc-provider (RFC 8628): the pages with which the sign-in of a device ends, and the
 // polling interval in the response to the device.
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { Audit } from '../audit/audit.ts';
 import { type ProviderPages, showPage } from './pages.ts';
 import { pollInterval } from './storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
 /** `features.deviceFlow` of the configuration. */
-export const createDeviceFlow = (pages: ProviderPages): DeviceFlow => ({
+export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit: Audit }): DeviceFlow => ({
   enabled: true,
   // The address and the browser of the device are not needed, so they are not stored.
   deviceInfo: () => ({}),
@@ -19,6 +20,16 @@ export const createDeviceFlow = (pages: ProviderPages): DeviceFlow => ({
   userCodeInputSource: async (ctx, _form, _out, error) => {
     forgetNewSession(ctx);
     const isDenied = error?.name === 'AbortedError';
+    if (isDenied) {
+      const { params, session } = ctx.oidc;
+      audit.record({
+        kind: 'device.denied',
+        // The library has not found the client yet when the user cancels.
+        clientId: params?.client_id as string | undefined,
+        accountId: session?.accountId,
+        address: ctx.ip,
+      });
+    }
     const html = await pages.deviceNotConnected({ isDenied }, ctx.req, ctx.res);
     // The library sets the status 200 for errors that the user can correct.
     showPage(ctx, html, { status: isDenied ? 200 : Math.max(400, ctx.status) });

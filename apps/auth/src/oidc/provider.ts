@@ -180,7 +180,7 @@ function createConfiguration(
     features: {
       ...features,
       dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(keys) },
-      deviceFlow: createDeviceFlow(pages),
+      deviceFlow: createDeviceFlow({ pages, audit: dependencies.audit }),
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: {
         enabled: true,

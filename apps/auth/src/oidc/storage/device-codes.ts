@@ -26,18 +26,21 @@ const retention = 600;
 const isPending = `model = 'DeviceCode' and consumed_at is null and account_id is null
   and payload ->> 'error' is null and expires_at > now() + interval '${retention} seconds'`;
 
+/** Finds a code and records the poll of its own client ($2), unless the code was used or has expired. */
 const pollStatement = `
   with found as (
     select id, payload, expires_at > now() + interval '${retention} seconds' as valid, client_id = $2 as own,
            extract(epoch from consumed_at)::float8 as used_at, coalesce(next_poll_at > clock_timestamp(), false) as early,
            coalesce(poll_interval, ${pollInterval}) as interval
       from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now() for update),
-  polled as (
+  poll as (
+    select id, interval + case when early then ${pollInterval} else 0 end as interval
+      from found where own and valid and used_at is null),
+  recorded as (
     update oidc_artifact a
-       set poll_interval = f.interval + case when early then ${pollInterval} else 0 end,
-           next_poll_at = clock_timestamp() + make_interval(
-             secs => f.interval + case when early then ${pollInterval} else 0 end - ${tolerance})
-      from found f where a.model = 'DeviceCode' and a.id = f.id and own and valid and used_at is null)
+       set poll_interval = p.interval,
+           next_poll_at = clock_timestamp() + make_interval(secs => p.interval - ${tolerance})
+      from poll p where a.model = 'DeviceCode' and a.id = p.id)
   select payload, valid, own, used_at as "usedAt", early from found`;
 
 interface PolledRow {

@@ -1,0 +1,96 @@
+// Tests the audit events and metrics of device sign-in (docs/behaviour.md, "Health, metrics and logs").
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
+import { startAuthServer } from './auth-server.ts';
+import { allow, createDevice, deny, deviceCodeGrant, screenScope } from './device-fixture.ts';
+import { openBrowser, player } from './flows.ts';
+
+const server = useFixture(() => startAuthServer());
+const device = createDevice(server);
+
+interface Event {
+  readonly kind: string;
+  readonly account: string | null;
+  readonly client: string | null;
+  readonly detail: Record<string, unknown>;
+}
+
+/** Returns the events of a test, except those of the sign-in. */
+async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]> {
+  await server.auth.settle();
+  const { rows } = await server.db.raw('select coalesce(max(id), 0) as last from audit_event');
+  await work();
+  await server.auth.settle();
+  const found = await server.db.raw(
+    `select kind, account_id as account, client_id as client, detail from audit_event
+      where id > ? and kind not like 'sign-in.%' order by id`,
+    [rows[0].last],
+  );
+  return found.rows;
+}
+
+const metrics = async () => (await fetch(`${server.origin}/metrics`)).text();
+
+test('a connected device leaves the events of its request, its consent, its decision and its tokens', async () => {
+  const events = await eventsOf(async () => {
+    const codes = await device.start();
+    await device.poll(codes);
+    await device.poll(codes);
+    await device.connect(codes);
+    await device.passTime(10);
+    await device.poll(codes);
+  });
+  expect(events.map(({ kind }) => kind)).toEqual([
+    'device-authorization.started',
+    'consent.given',
+    'device.connected',
+    'token.issued',
+  ]);
+  const [started, , connected, issued] = events;
+  expect(started).toMatchObject({ client: 'demo-screen', account: null, detail: { scope: screenScope } });
+  expect(connected).toMatchObject({ client: 'demo-screen', account: 'acc-player', detail: { scope: screenScope } });
+  expect(issued).toMatchObject({ account: 'acc-player', detail: { grantType: deviceCodeGrant, scope: screenScope } });
+  expect(await metrics()).toMatch(
+    /auth_tokens_total\{[^}]*grant_type="urn:ietf:params:oauth:grant-type:device_code",outcome="issued"[^}]*\} 1/,
+  );
+});
+
+test('polls before the decision are counted by their error, and are no audit events', async () => {
+  const events = await eventsOf(async () => {
+    const codes = await device.start();
+    for (let n = 0; n < 3; n++) await device.poll(codes);
+  });
+  expect(events.map(({ kind }) => kind)).toEqual(['device-authorization.started']);
+  const text = await metrics();
+  for (const error of ['authorization_pending', 'slow_down']) {
+    expect(text).toMatch(new RegExp(`http_problems_total\\{[^}]*route="/connect/token"[^}]*code="${error}"`));
+  }
+});
+
+test('a denied device, a wrong code and a refused request leave events', async () => {
+  const denied = await eventsOf(async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    await browser.send(await device.enter(codes.user_code, browser), {}, deny);
+    await device.poll(codes);
+  });
+  expect(denied.map(({ kind }) => kind)).toEqual(['device-authorization.started', 'device.denied', 'token.refused']);
+  const cancelled = await eventsOf(async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    await browser.send(await browser.send(signIn, player), {}, deny);
+  });
+  expect(cancelled.map(({ kind }) => kind)).toEqual([
+    'device-authorization.started',
+    'consent.denied',
+    'device.denied',
+  ]);
+  expect(cancelled[2]).toMatchObject({ client: 'demo-screen', account: 'acc-player' });
+  const wrong = await eventsOf(() => device.enter('BCDF-GHJK'));
+  expect(wrong.map(({ kind }) => kind)).toEqual(['device-code.refused']);
+  const refused = await eventsOf(() =>
+    server.post('/connect/deviceauthorization', { client_id: 'demo-screen', scope: 'unknown' }),
+  );
+  expect(refused).toMatchObject([{ kind: 'device-authorization.refused', detail: { error: 'invalid_scope' } }]);
+});
