@@ -57,6 +57,17 @@ describe('proofs at auth', () => {
       expect(await sendNew({ iat, nonce })).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
   });
 
+  test('a proof from the future is remembered until its time has come, so that it cannot be used again then', async () => {
+    const iat = now() + 12 * 3600;
+    const { nonce } = await sendNew({ iat });
+    expect(await sendNew({ iat, nonce })).toMatchObject({ status: 200 });
+    const [{ remembered }] = await server
+      .db('oidc_artifact')
+      .where({ model: 'ReplayDetection' })
+      .select(server.db.raw('extract(epoch from max(expires_at))::float8 as remembered'));
+    expect(remembered).toBeGreaterThan(iat + 300);
+  });
+
   test('a wrong nonce gets use_dpop_nonce outside the 300 s, and has no effect within them', async () => {
     expect(await sendNew({ iat: now() - 310, nonce: 'wrong' })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
     expect(await sendNew({ nonce: 'wrong' })).toMatchObject({ status: 200, token_type: 'DPoP' });

@@ -160,6 +160,12 @@ describe('private_key_jwt', () => {
     },
   );
 
+  test('an assertion is accepted with a header DPoP that is no proof, at an endpoint that takes no proof', async () => {
+    const dpop = `${btoa('{"alg":"none"}')}.${btoa('{"iat":"tomorrow"}')}.`;
+    const form = { token: 'unknown', ...(await client.authenticate()) };
+    expect((await server.post('/connect/introspect', form, { DPoP: dpop })).status).toBe(200);
+  });
+
   test('an assertion that was used at one endpoint is refused at another', async () => {
     const authentication = await client.authenticate();
     expect((await server.post('/connect/par', { ...requestParameters, ...authentication })).status).toBe(201);

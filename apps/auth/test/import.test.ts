@@ -194,6 +194,22 @@ describe('an invalid import names the path of each error and changes nothing', (
       ]) as never,
     ],
     [
+      'a client with bound tokens is registered for tokens of the authorization endpoint, which cannot be bound',
+      {
+        clients: [
+          {
+            client_id: 'c',
+            token_endpoint_auth_method: 'none',
+            dpop_bound_access_tokens: true,
+            response_types: ['code', 'id_token token'],
+            grant_types: ['authorization_code', 'implicit'],
+            redirect_uris: ['https://c.example/callback'],
+          },
+        ],
+      },
+      ['/clients/0/response_types: must not include "token" when dpop_bound_access_tokens is used'],
+    ],
+    [
       'client metadata violates OpenID Connect',
       {
         clients: [

@@ -10,7 +10,6 @@ import { errors, type JWK, type KoaContextWithOIDC, Provider } from 'oidc-provid
 import ServerChallenge from 'oidc-provider/lib/helpers/challenge.js';
 import { checkDpopReplay, checkDpopRequired, validateDpop } from 'oidc-provider/lib/helpers/grants.js';
 import internalsOf from 'oidc-provider/lib/helpers/weak_cache.js';
-import { isMachineEndpoint } from './machine-endpoints.ts';
 import type { Next } from './middleware-types.ts';
 import type { IsFirstUse } from './replay-detection.ts';
 
@@ -55,17 +54,35 @@ export function adjustProofsWithNonce(provider: Provider): void {
   const checkChallenge = nonces.checkChallenge.bind(nonces);
   nonces.checkChallenge = (nonce) => {
     // The library calls this method only after it has verified the proof.
-    const proof = payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');
+    const proof = currentProof();
     return (proof !== undefined && ageOf(proof) <= maxAge) || checkChallenge(nonce);
   };
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
-    const proof = isMachineEndpoint(ctx.path) ? payloadOf(ctx.get('DPoP')) : undefined;
+    const proof = payloadOf(ctx.get('DPoP'));
     if (proof?.nonce !== undefined && ageOf(proof) > maxAgeWithNonce) {
       throw new errors.InvalidDpopProof('DPoP proof iat is not within a day');
     }
     return next();
   });
 }
+
+/**
+ * The last time at which a proof may be used, in seconds since 1970. With a nonce, `iat` may be a day ahead. When that
+ * time has come, the proof needs no nonce any more, so it must be remembered until then.
+ */
+function lastUseOf({ iat }: { readonly iat?: unknown }): number {
+  const now = Date.now() / 1000;
+  return Math.min(Math.max(now, typeof iat === 'number' ? iat : 0), now + maxAgeWithNonce) + maxAge;
+}
+
+/** Lets the library's check remember proofs for as long as they may be used. */
+export const rememberUntilLastUse =
+  (isFirstUse: IsFirstUse): IsFirstUse =>
+  (issuer, jti, expiresAt) =>
+    isFirstUse(issuer, jti, Math.max(expiresAt, lastUseOf(currentProof() ?? {})));
+
+/** The proof of the current request. It may be invalid. */
+const currentProof = () => payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');
 
 /** Undefined for a text that is not a JWT. The library verifies the proof later. */
 function payloadOf(proof: string): JWTPayload | undefined {
@@ -118,7 +135,7 @@ export function createProofVerifier({ keys, isFirstUse }: { keys: readonly JWK[]
       if (!nonces.checkChallenge(nonce)) return useNonce('invalid nonce in DPoP proof');
     }
     if (thumbprint !== jkt) return { error: 'invalid_token', description: 'the token is bound to another key' };
-    const isNew = await isFirstUse(clientId, jti, Date.now() / 1000 + maxAge);
+    const isNew = await isFirstUse(clientId, jti, lastUseOf(verified));
     return isNew ? undefined : invalid('DPoP proof was already used');
   };
 }

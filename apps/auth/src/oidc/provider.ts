@@ -16,7 +16,7 @@ import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { hostCookieName } from './cookies.ts';
 import { addPollInterval, createDeviceFlow } from './device-flow.ts';
-import { adjustProofsWithNonce, nonceSecretOf } from './dpop.ts';
+import { adjustProofsWithNonce, nonceSecretOf, rememberUntilLastUse } from './dpop.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
 import { createFacilitiesClaim, type FacilitiesClaim, selectFacilitiesBeforeConsume } from './facilities-claim.ts';
@@ -88,7 +88,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   checkScopesOfAuthorizationRequests(provider, scopes);
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
-  registerReplayDetection(provider, dependencies.isFirstUse);
+  registerReplayDetection(provider, rememberUntilLastUse(dependencies.isFirstUse));
   takeOverLogoutTokens(provider);
   if (settings.development) allowLoopbackRedirects(provider);
 
