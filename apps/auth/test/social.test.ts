@@ -8,6 +8,7 @@ import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { createDevice } from './device-fixture.ts';
 
 let social: SocialProviders;
 let server: AuthServer;
@@ -389,5 +390,27 @@ describe('social_access_token', () => {
     await exchange({ token });
     await server.auth.settle();
     expect(server.log.join('\n')).not.toContain(token);
+  });
+});
+
+describe('the sign-in for a device', () => {
+  const connect = async (choice: Record<string, string>) => {
+    const device = createDevice(server);
+    const codes = await device.start(choice);
+    const visitor = browser();
+    const next = await visitor.send(await device.enter(codes.user_code, visitor), {}, allow);
+    const login = next.title.startsWith('Sign in ·') ? await choose(visitor, next, 'google') : next;
+    expectSignInPageOf('google', login);
+    const connected = await visitor.send(await signInAs(visitor, login, ada), {}, allow);
+    expect(connected.title).toMatch(/^Demo screen is connected/);
+    return device.poll(codes);
+  };
+
+  test('offers the social providers', async () => {
+    expect(decodeJwt(String((await connect({})).id_token)).name).toBe('Ada Fairway');
+  });
+
+  test('goes to the provider that the device requested with acr_values', async () => {
+    expect(decodeJwt(String((await connect({ acr_values: 'idp:google' })).access_token)).acr).toBe('idp:google');
   });
 });
