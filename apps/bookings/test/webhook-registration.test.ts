@@ -179,3 +179,13 @@ test('rotation returns a new secret, and DELETE removes the webhook', async () =
   expect((await system.call('DELETE', path, { token })).status).toBe(204);
   expect((await system.call('GET', path, { token })).status).toBe(404);
 });
+
+test('at most 100 pings of a webhook wait for their delivery', async () => {
+  const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url } });
+  for (let n = 0; n < 105; n += 1) {
+    expect((await system.call('POST', `/api/webhooks/${webhook.id}/ping`)).status).toBe(202);
+  }
+  const { body } = await system.call('GET', `/api/webhooks/${webhook.id}/deliveries?state=pending`);
+  expect(body.total).toBe(100);
+  await system.call('DELETE', `/api/webhooks/${webhook.id}`);
+});

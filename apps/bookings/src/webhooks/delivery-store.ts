@@ -11,6 +11,8 @@ import type { Delivery, DeliveryState, EventType } from './webhook.ts';
 /** Milliseconds. An attempt takes 15 s at most. */
 const leaseTime = 30_000;
 const deleteBatch = 1_000;
+/** Without a limit, a client could fill the table, and every ping to a failing receiver is tried ten times. */
+const maxWaitingPings = 100;
 
 const fields = `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
 last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`;
@@ -21,6 +23,13 @@ const statements = {
 select id, $1, type, facility_id, modified, body, $7, $7
 from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[])
   as added (id, type, facility_id, modified, body)`,
+
+  addPing: `insert into webhook_delivery (id, webhook_id, type, body, next_attempt_at, created_at)
+select $2, $1, 'webhook.ping', $3, $4, $4
+where (select count(*) from (
+    select from webhook_delivery where webhook_id = $1 and type = 'webhook.ping' and state = 'pending'
+    limit ${maxWaitingPings}
+  ) waiting) < ${maxWaitingPings}`,
 
   /**
    * Claims due deliveries of every webhook, each with its own limit, so that a slow receiver delays no other one. $1 is
@@ -126,8 +135,9 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 export function createDeliveryStore(db: Database) {
   return {
-    add: async (webhookId: string, deliveries: readonly NewDelivery[], now: Date): Promise<void> => {
-      await query(db, ...addStatement(webhookId, deliveries, now));
+    /** Adds nothing if many pings of the webhook wait already. */
+    addPing: async (webhookId: string, id: string, body: string, now: Date): Promise<void> => {
+      await query(db, statements.addPing, [webhookId, id, body, now.toISOString()]);
     },
 
     /** `running` has the number of attempts that this instance makes, by webhook. */

@@ -22,7 +22,7 @@ const previousSecretLifetime = 24 * 3_600_000;
 
 export interface ManagementServices {
   readonly store: WebhookStore;
-  readonly deliveries: Pick<DeliveryStore, 'add' | 'list'>;
+  readonly deliveries: Pick<DeliveryStore, 'addPing' | 'list'>;
   readonly secretBox: SecretBox;
   readonly client: Pick<OutboundClient, 'urlError'>;
   readonly findLatestNumbers: (facilities: readonly string[]) => Promise<LatestNumbers>;
@@ -112,8 +112,7 @@ export function createWebhookManagement(services: ManagementServices) {
       await find(id, caller);
       const at = now();
       const body = JSON.stringify({ type: 'webhook.ping', timestamp: at.toISOString(), data: {} });
-      const ping = { id: randomUUID(), type: 'webhook.ping', facilityId: null, modified: null, body } as const;
-      await deliveries.add(id, [ping], at);
+      await deliveries.addPing(id, randomUUID(), body, at);
       wakeWorker();
       return { status: 202 };
     },
