@@ -78,6 +78,7 @@ function toErrorResponse(error: unknown): [status: number, body?: unknown] {
   if (error instanceof BookingsApiError && (error.has('BOOK00002') || error.has('BOOK00003')))
     return [409, { message: 'Somebody was faster. Please choose another time.' }];
   if (error instanceof BookingsApiError && error.has('ERR00404')) return [404, { message: 'The hold has expired.' }];
+  if (error instanceof BookingsApiError && error.status === 400) return [400, { message: error.message }];
   console.error(error);
   return [502, { message: 'Please try again.' }];
 }

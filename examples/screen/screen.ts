@@ -1,7 +1,7 @@
 // The screen of a bay: a member of staff signs it in with a code (RFC 8628). Then it shows the bookings of its bay, and
 // follows their changes. It continues after a restart without a new sign-in.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { type BookingItem, createBookingsClient } from '@bay-booking/client';
+import { type BookingItem, BookingsConnectionError, createBookingsClient } from '@bay-booking/client';
 import * as oidc from 'openid-client';
 
 const environment = process.env;
@@ -61,7 +61,9 @@ async function refresh(): Promise<void> {
   try {
     useTokens(await oidc.refreshTokenGrant(config, state.refreshToken ?? ''));
   } catch (error) {
-    if (!(error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant')) throw error;
+    const isSignedOut = error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
+    // The client tries again after this error, and ends after every other one.
+    if (!isSignedOut) throw new BookingsConnectionError('no token at the moment', { cause: error });
     await signIn();
   }
 }

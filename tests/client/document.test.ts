@@ -1,4 +1,6 @@
 // Compares packages/client with the OpenAPI document: every endpoint and every error code has its place.
+
+import { createBookingsClient } from '@bay-booking/client';
 import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';
 import { errorCodes } from '../../packages/client/src/errors.ts';
@@ -30,4 +32,14 @@ test('every endpoint of the document can be called, with its method, path and id
 test('every error code of the document has a type', () => {
   const documented = new Set([...document.matchAll(/"((?:ERR|BOOK|HOOK)\d{5})"/g)].map(([, code]) => code));
   expect([...errorCodes].toSorted()).toEqual([...documented].toSorted());
+});
+
+test('the README lists every method', () => {
+  const client = createBookingsClient({ baseUrl: 'https://bookings.example', auth: () => 'token' });
+  const listed = [...read('packages/client/README.md').matchAll(/^\| `client\.(\w+)` \| (.+) \|$/gm)].map(
+    ([, name, methods = '']) => [name, methods.replaceAll('`', '').split(', ').toSorted()],
+  );
+  const { request: _request, ...resources } = client;
+  const existing = Object.entries(resources).map(([name, methods]) => [name, Object.keys(methods).toSorted()]);
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(existing));
 });

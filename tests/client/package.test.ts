@@ -100,6 +100,23 @@ describe('the types of a consumer', () => {
     60_000,
   );
 
+  test('the TypeScript example of every endpoint in the OpenAPI document is correct', async () => {
+    const { paths } = JSON.parse(read('apps/bookings/openapi.json')) as {
+      paths: Record<string, Record<string, { 'x-codeSamples': { lang: string; source: string }[] }>>;
+    };
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+    const samples = operations.flatMap((operation) =>
+      operation['x-codeSamples'].filter(({ lang }) => lang === 'TypeScript').map(({ source }) => source),
+    );
+    expect(samples).toHaveLength(operations.length);
+    const importLine = /^import .*\n/gm;
+    const imports = new Set(samples.flatMap((source) => source.match(importLine) ?? []));
+    const bodies = samples.map((source) => `export async function _() {\n${source.replaceAll(importLine, '')}\n}`);
+    const functions = bodies.map((body, index) => body.replace('_', `sample${index}`));
+    await writeFile(join(installed.folder, 'samples.ts'), [...imports, ...functions].join('\n'));
+    await check(typescript7, 'samples.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
+  }, 60_000);
+
   test('the other examples of the README are correct in Node', async () => {
     const examples = blocks('ts');
     expect(examples.length).toBeGreaterThan(4);

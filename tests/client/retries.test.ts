@@ -75,6 +75,12 @@ describe('GET', () => {
     expect(proxy.requests).toHaveLength(1);
   });
 
+  test('treats a redirect as an error, so that no other host gets the token', async () => {
+    proxy.next({ status: 307, headers: { Location: 'http://127.0.0.1:9/' } });
+    await expect(client.locations.get('loc-north-1')).rejects.toMatchObject({ name: 'BookingsApiError', status: 307 });
+    expect(proxy.requests).toHaveLength(1);
+  });
+
   test('ends while it waits when its signal is aborted', async () => {
     const controller = new AbortController();
     proxy.next({ status: 503, headers: { 'Retry-After': '30' } });

@@ -1,10 +1,16 @@
 // Tests how packages/client gets, renews and presents access tokens.
-import { type BookingsClientOptions, BookingsTokenError, createBookingsClient } from '@bay-booking/client';
+import {
+  type BookingsClientOptions,
+  BookingsConnectionError,
+  BookingsTokenError,
+  createBookingsClient,
+} from '@bay-booking/client';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { decodeJwt, exportJWK, generateKeyPair } from 'jose';
 import { type ClientSystem, northToken, startClientSystem } from '../support/client-system.ts';
 import { runCommand } from '../support/commands.ts';
 import { getToken } from '../support/test-system.ts';
+import { eventually } from '../support/wait.ts';
 
 let fixture: ClientSystem;
 beforeAll(async () => {
@@ -56,7 +62,23 @@ describe('client credentials', () => {
     expect(to('/connect/token')).toHaveLength(1);
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_545_000);
     await client.locations.get('loc-north-1');
-    expect(to('/connect/token')).toHaveLength(2);
+    await eventually(async () => to('/connect/token').length === 2);
+  });
+
+  test('a token that still works is used while the authorization server is unavailable', async () => {
+    const { fetch, to } = recordingFetch();
+    const client = fixture.createClient({ fetch, retry: { maxAttempts: 1 } });
+    await client.locations.get('loc-north-1');
+    await fixture.auth.stop('SIGKILL');
+    const now = Date.now();
+    jest.spyOn(Date, 'now').mockReturnValue(now + 3_590_000);
+    expect((await client.locations.get('loc-north-1')).id).toBe('loc-north-1');
+    await eventually(async () => to('/connect/token').length === 2);
+    jest.spyOn(Date, 'now').mockReturnValue(now + 3_599_000);
+    const error = await client.locations.get('loc-north-1').catch((thrown) => thrown);
+    expect(error).toMatchObject({ name: 'BookingsTokenError', cause: { name: 'BookingsConnectionError' } });
+    await fixture.startAuth();
+    expect((await client.locations.get('loc-north-1')).id).toBe('loc-north-1');
   });
 
   test('a token is renewed once after a 401', async () => {
@@ -143,6 +165,16 @@ describe('a function that returns a token', () => {
     };
     expect(await firstLocation({ auth })).toBe('loc-north-1');
     expect(calls).toEqual([false, true]);
+  });
+
+  test('is called again after it has thrown a BookingsConnectionError', async () => {
+    let calls = 0;
+    const auth = async () => {
+      if (calls++ === 0) throw new BookingsConnectionError('no network');
+      return getToken(fixture.auth.base);
+    };
+    expect(await firstLocation({ auth })).toBe('loc-north-1');
+    expect(calls).toBe(2);
   });
 
   test('may fail, and its error is the cause of a BookingsTokenError', async () => {

@@ -8,6 +8,8 @@ import { startTestSystem, type TestSystem } from './test-system.ts';
 export interface ClientSystem {
   readonly system: TestSystem;
   readonly auth: Instance;
+  /** Starts auth again, at the same address. */
+  readonly startAuth: () => Promise<void>;
   readonly baseUrl: string;
   /** A client with a personal access token of North Range. */
   readonly createClient: (options?: Partial<BookingsClientOptions>) => BookingsClient;
@@ -23,7 +25,8 @@ export async function startClientSystem(): Promise<ClientSystem> {
   const system = await startTestSystem();
   const [port] = (await freePorts(1)) as [number];
   const baseUrl = `http://localhost:${port}`;
-  const auth = await system.startAuth({}, { BOOKINGS_AUDIENCE: baseUrl });
+  const startAuth = () => system.startAuth({}, { BOOKINGS_AUDIENCE: baseUrl });
+  const auth = await startAuth();
   const environment = {
     BASE_URL: baseUrl,
     WEBHOOK_KEY: Buffer.alloc(32, 2).toString('base64'),
@@ -34,6 +37,9 @@ export async function startClientSystem(): Promise<ClientSystem> {
   return {
     system,
     auth,
+    startAuth: async () => {
+      await startAuth();
+    },
     baseUrl,
     createClient: (options) => createBookingsClient({ baseUrl, auth: northToken, ...options }),
     stopBookings: async (signal) => {

@@ -60,8 +60,8 @@ const sendBearer =
   (token, url, { method, headers, body, signal }) => {
     const withToken = new Headers(headers);
     withToken.set('Authorization', `Bearer ${token}`);
-    // A redirect could lead to another host.
-    return fetch(url, { method, headers: withToken, body: body ?? null, signal, redirect: 'error' });
+    // A redirect could lead to another host, which must not get the token. A redirect is an error (request.ts).
+    return fetch(url, { method, headers: withToken, body: body ?? null, signal, redirect: 'manual' });
   };
 
 const sendDpop =

@@ -83,9 +83,8 @@ export class BookingsConnectionError extends BookingsError {
 }
 
 /**
- * The client got no access token. `cause` is the error of the authorization server or of the function `auth`, or a
- * BookingsConnectionError. Only the latter and some statuses are worth another attempt: a function reports a temporary
- * failure by throwing a BookingsConnectionError.
+ * The client got no access token. `cause` is the error of the authorization server or of the function `auth`. If it is a
+ * BookingsConnectionError, the client tries again, so the function throws one to report a temporary failure.
  */
 export class BookingsTokenError extends BookingsError {
   override readonly name = 'BookingsTokenError';

@@ -86,11 +86,11 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
   for (const element of value) parameters.append(`${name}[]`, String(element));
 }
 
-/** @throws {BookingsApiError} for a status of 400 or more */
+/** @throws {BookingsApiError} for every status that is neither a success nor 304 */
 async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
-  const { status, headers } = response;
+  const { ok, status, headers } = response;
   const text = await response.text();
-  if (status >= 400) throw new BookingsApiError(status, problemsOf(text), headers);
+  if (!ok && status !== 304) throw new BookingsApiError(status, problemsOf(text), headers);
   return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
 }
 

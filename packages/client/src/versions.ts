@@ -9,12 +9,12 @@ export interface CreateOptions extends RequestOptions {
    * Makes a repeated call harmless for 24 hours, also after a restart of your program. By default, each call has a key
    * of its own, which protects the retries of this call.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface ChangeOptions extends RequestOptions {
   /** The `etag` of the version that you have seen. If the resource has changed since, the call fails with ERR00412. */
-  readonly ifMatch?: string;
+  readonly ifMatch?: string | undefined;
 }
 
 export function versioned<Resource>({ data, headers }: ApiResponse<Resource>): Versioned<NonNullable<Resource>> {

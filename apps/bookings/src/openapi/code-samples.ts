@@ -23,7 +23,7 @@ const clientFunctions: Readonly<Record<string, string>> = {
   getClosure: 'closures.get',
   updateClosure: 'closures.update',
   deleteClosure: 'closures.delete',
-  getAvailability: 'availability',
+  getAvailability: 'availability.search',
   createHold: 'holds.create',
   getHold: 'holds.get',
   extendHold: 'holds.extend',

@@ -13,7 +13,7 @@ export interface ReadChangesOptions {
   readonly from?: string | undefined;
   /** How many changes a page may have, 500 by default. */
   readonly limit?: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface FollowChangesOptions extends ReadChangesOptions {
