@@ -12,6 +12,10 @@ export const deviceMessages = {
       'The code has expired, was used already, or this page was open for too long. ' +
       'If your device still shows a code, enter it again. Otherwise let the device show a new code.',
   },
+  failed: {
+    title: 'The device is not connected',
+    text: 'Something went wrong on our side. Enter the code again in a moment.',
+  },
   connected: {
     title: 'Your device is connected',
     text: 'You can close this page and go back to your device.',

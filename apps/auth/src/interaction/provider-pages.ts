@@ -85,8 +85,9 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
     return renderPage('message', { message }, { title, user: await findLayoutUser(request, response) });
   },
 
-  async deviceNotConnected({ isDenied }, request, response) {
-    const { title, text } = isDenied ? deviceMessages.denied : deviceMessages.expired;
+  async deviceNotConnected({ reason }, request, response) {
+    const { title, text } = deviceMessages[reason];
+    const isDenied = reason === 'denied';
     const links = isDenied ? [] : [{ href: routes.code_verification, text: 'Enter a code' }];
     const message = { title, text, links, ...(!isDenied && { tone: 'bad' }) };
     return renderPage('message', { message }, { title, user: await findLayoutUser(request, response) });

@@ -30,7 +30,8 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
         address: ctx.ip,
       });
     }
-    const html = await pages.deviceNotConnected({ isDenied }, ctx.req, ctx.res);
+    const reason = isDenied ? 'denied' : ctx.status < 500 ? 'expired' : 'failed';
+    const html = await pages.deviceNotConnected({ reason }, ctx.req, ctx.res);
     // The library sets the status 200 for errors that the user can correct.
     showPage(ctx, html, { status: isDenied ? 200 : Math.max(400, ctx.status) });
   },

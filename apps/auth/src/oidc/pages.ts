@@ -45,7 +45,7 @@ export interface ProviderPages {
   ) => Promise<string>;
   /** The sign-in of a device has failed, or the user did not allow it. */
   readonly deviceNotConnected: (
-    page: { isDenied: boolean },
+    page: { reason: 'denied' | 'expired' | 'failed' },
     request: IncomingMessage,
     response: ServerResponse,
   ) => Promise<string>;
