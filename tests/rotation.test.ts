@@ -11,7 +11,10 @@ import { bookOnce, getToken, startTestSystem, type TestSystem } from './support/
 import { eventually } from './support/wait.ts';
 
 const run = promisify(execFile);
-/** Seconds. Instances check the key table every 2 s, so every instance publishes a key before it signs. */
+/**
+ * In seconds. Each instance reads the key table every 2 s. All instances therefore publish a new key before any of them
+ * signs with the key.
+ */
 const publishDelay = 5;
 
 let system: TestSystem;

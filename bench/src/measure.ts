@@ -20,8 +20,9 @@ export interface Sample {
   readonly rate: number;
   readonly p50: number;
   readonly p99: number;
-  /** Microseconds of CPU per request, of the target and of PostgreSQL. */
+  /** Microseconds of CPU time per request that the target uses. */
   readonly cpu: number;
+  /** Microseconds of CPU time per request that PostgreSQL uses. */
   readonly databaseCpu: number;
   /** Megabytes of memory after the load. */
   readonly memory: number;

@@ -1,11 +1,11 @@
-// Generates the load with wrk, because a client written in Node uses four times the CPU of the requests that it
+// Generates the load with wrk, because a client in Node would use four times as much CPU as the server that it
 // measures. The Lua scripts write the requests and print the result as one line of JSON.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export interface Load {
-  /** A file in wrk/. */
+  /** The name of a Lua script in bench/wrk/. */
   readonly script: string;
   readonly args: readonly string[];
 }
@@ -25,6 +25,7 @@ export interface WrkOptions extends Load {
   readonly url: string;
   readonly seconds: number;
   readonly connections: number;
+  /** The CPU core to which wrk is bound. */
   readonly core: number | undefined;
 }
 
@@ -54,6 +55,6 @@ export async function runWrk({ url, seconds, connections, core, script, args }: 
     cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
   });
   const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));
-  if (!line) throw new Error(`wrk said nothing of use: ${stderr || stdout}`);
+  if (!line) throw new Error(`wrk printed no result: ${stderr || stdout}`);
   return JSON.parse(line) as WrkResult;
 }

@@ -1,4 +1,5 @@
-// Tests the loader of the benchmark: it creates consistent bookings with all indexes, and refuses other data.
+// Tests the loader of the benchmark. The loader creates consistent bookings with all indexes, and refuses a database
+// that contains another dataset.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';

@@ -1,5 +1,4 @@
-// Compares packages/client with the OpenAPI document: every endpoint and every error code has its place.
-
+// Checks that packages/client lists every endpoint and every error code of the OpenAPI document.
 import { createBookingsClient } from '@bay-booking/client';
 import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';

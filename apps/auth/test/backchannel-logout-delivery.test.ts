@@ -25,8 +25,8 @@ async function openApp(browser: FormBrowser, clientId: string): Promise<void> {
   expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
 }
 
-/** Imports the applications and returns a user with a session in which all of them are. */
-async function userOf(...clients: readonly ImportedClient[]) {
+/** Imports the applications, and returns a user who has signed in to all of them. `account` is the account page. */
+async function signInTo(...clients: readonly ImportedClient[]) {
   const { server } = fixture;
   await server.load({ clients: [...clients] });
   const user = await registerUser(server);
@@ -44,7 +44,7 @@ const eventsOf = (clientId: string) =>
     .select('kind', 'detail', 'account_id');
 
 /** Signs out at another instance, with the cookies of the browser. */
-async function signOutAt(origin: string, { account, browser }: Awaited<ReturnType<typeof userOf>>): Promise<void> {
+async function signOutAt(origin: string, { account, browser }: Awaited<ReturnType<typeof signInTo>>): Promise<void> {
   const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
   const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
   const response = await fetch(`${origin}/sign-out`, {
@@ -56,14 +56,15 @@ async function signOutAt(origin: string, { account, browser }: Awaited<ReturnTyp
   expect(response.headers.get('location')).toBe('/signed-out');
 }
 
-const signOut = ({ browser, account }: Awaited<ReturnType<typeof userOf>>) => browser.send(account, {}, 'Sign out');
+const signOut = ({ browser, account }: Awaited<ReturnType<typeof signInTo>>) => browser.send(account, {}, 'Sign out');
 
 describe('the delivery', () => {
   test('is recorded in the audit trail, the log and the metrics', async () => {
     const { server, receiver } = fixture;
-    const user = await userOf(logoutClient('recorded', `${receiver.url}/recorded?key=in-the-address`));
+    const user = await signInTo(logoutClient('recorded', `${receiver.url}/recorded?key=in-the-address`));
     await signOut(user);
     await server.auth.settle();
+    // One token for the client `recorded`, without a session id.
     expect(receiver.sessionsOf(user.sub)).toEqual(['recorded -']);
     const sent = { kind: 'logout-token.sent', detail: { outcome: 'sent' } };
     expect(await eventsOf('recorded')).toEqual([{ ...sent, account_id: user.sub }]);
@@ -79,7 +80,7 @@ describe('the delivery', () => {
   test('happens once if several instances run', async () => {
     const { server, receiver } = fixture;
     const others = [await server.startInstance(), await server.startInstance()];
-    const user = await userOf(logoutClient('several', `${receiver.url}/several`));
+    const user = await signInTo(logoutClient('several', `${receiver.url}/several`));
     await server.load({ accounts: [{ id: user.sub, username: user.username, disabled: true }] });
     await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
     for (const { auth } of [server, ...others]) await auth.settle();
@@ -93,7 +94,7 @@ describe('the delivery', () => {
     const other = await server.startInstance();
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>();
     const slow = await startLogoutReceiver((response) => arrive(() => void response.end()));
-    const user = await userOf(logoutClient('stopping', slow.url));
+    const user = await signInTo(logoutClient('stopping', slow.url));
     await signOutAt(other.origin, user);
     const respond = await arrived;
     const stopped = other.close();
@@ -106,7 +107,7 @@ describe('the delivery', () => {
   test('does not delay the user, and ends after 2.5 s, if an application does not respond', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
-    const user = await userOf(
+    const user = await signInTo(
       logoutClient('silent', `${silent.url}/logout`),
       logoutClient('quick', `${receiver.url}/quick`),
     );
@@ -128,7 +129,7 @@ describe('the delivery', () => {
     const talkative = await startLogoutReceiver((response) => {
       response.writeHead(200).write('x'.repeat(200_000));
     });
-    const user = await userOf(logoutClient('talkative', `${talkative.url}/logout`));
+    const user = await signInTo(logoutClient('talkative', `${talkative.url}/logout`));
     const begin = performance.now();
     await signOut(user);
     await server.auth.settle();
@@ -139,7 +140,7 @@ describe('the delivery', () => {
 
   test.each([204, 200])('succeeds with status %i', async (status) => {
     const app = await startLogoutReceiver((response) => response.writeHead(status).end());
-    const user = await userOf(logoutClient(`status-${status}`, app.url));
+    const user = await signInTo(logoutClient(`status-${status}`, app.url));
     await signOut(user);
     await fixture.server.auth.settle();
     expect(await eventsOf(`status-${status}`)).toMatchObject([{ detail: { outcome: 'sent' } }]);
@@ -148,7 +149,7 @@ describe('the delivery', () => {
 
   test.each([400, 500, 501])('fails with status %i, and is not repeated', async (status) => {
     const app = await startLogoutReceiver((response) => response.writeHead(status).end());
-    const user = await userOf(logoutClient(`status-${status}`, app.url));
+    const user = await signInTo(logoutClient(`status-${status}`, app.url));
     await signOut(user);
     await fixture.server.auth.settle();
     const failed = { kind: 'logout-token.failed', detail: { outcome: 'rejected', status } };
@@ -160,7 +161,7 @@ describe('the delivery', () => {
   test('fails if nobody listens, and the user is signed out all the same', async () => {
     const closed = await startLogoutReceiver();
     await closed.close();
-    const user = await userOf(logoutClient('nobody', closed.url));
+    const user = await signInTo(logoutClient('nobody', closed.url));
     expect((await signOut(user)).url.pathname).toBe('/signed-out');
     await fixture.server.auth.settle();
     expect(await eventsOf('nobody')).toMatchObject([{ detail: { outcome: 'failed', reason: 'ECONNREFUSED' } }]);
@@ -168,7 +169,7 @@ describe('the delivery', () => {
 
   test('leaves out an application that was deleted or disabled meanwhile', async () => {
     const { server, receiver } = fixture;
-    const user = await userOf(
+    const user = await signInTo(
       logoutClient('deleted', `${receiver.url}/deleted`),
       logoutClient('disabled', `${receiver.url}/disabled`),
       logoutClient('remaining', `${receiver.url}/remaining`),
@@ -183,7 +184,7 @@ describe('the delivery', () => {
 
   test('of a session that ended more than an hour ago does not happen', async () => {
     const { server, receiver } = fixture;
-    const user = await userOf(logoutClient('late', `${receiver.url}/late`));
+    const user = await signInTo(logoutClient('late', `${receiver.url}/late`));
     const created_at = new Date(Date.now() - 3_700_000);
     await server.db('backchannel_logout').insert({ client_id: 'late', account_id: user.sub, created_at });
     const events = await eventually(async () => {
@@ -213,12 +214,12 @@ describe('the delivery', () => {
 });
 
 describe('addresses', () => {
-  test('inside the network are never connected to: literal addresses, names, and redirects to them', async () => {
+  test('inside the network are never connected to, neither as IP addresses nor as names', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();
-    // The import of this instance allows loopback, but the instance that sends does not.
+    // `server` imports the applications and allows loopback addresses. `strict` sends the tokens and does not.
     const strict = await server.startInstance({ OUTBOUND_ALLOW_NETWORKS: '' });
-    const user = await userOf(
+    const user = await signInTo(
       logoutClient('literal', `http://127.0.0.1:${receiver.port}/`),
       logoutClient('literal-https', `https://127.0.0.1:${receiver.port}/`),
       logoutClient('name', `https://localhost:${receiver.port}/`),
@@ -238,7 +239,7 @@ describe('addresses', () => {
     const app = await startLogoutReceiver((response) =>
       response.writeHead(307, { Location: `${receiver.url}/inside` }).end(),
     );
-    const user = await userOf(logoutClient('redirects', app.url));
+    const user = await signInTo(logoutClient('redirects', app.url));
     await signOut(user);
     await server.auth.settle();
     expect(await eventsOf('redirects')).toMatchObject([{ detail: { outcome: 'rejected', status: 307 } }]);

@@ -57,9 +57,9 @@ test('every expired sign-in shows the same text', async () => {
     // The interaction belongs to another browser, or does not exist.
     await openBrowser(server).open(signIn.url),
     await openBrowser(server).open(`${server.origin}/interaction/none`),
-    // oidc-provider resumes an authorization request that does not exist.
+    // The browser returns to an authorization request that does not exist.
     await openBrowser(server).open(`${server.origin}/connect/authorize/none`),
-    // A social provider returns to a flow that does not exist.
+    // The callback of a social provider names a flow that does not exist.
     await openBrowser(server).open(`${server.origin}/social/google/callback?state=none`),
   ];
   for (const page of pages) {

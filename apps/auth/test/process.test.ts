@@ -94,7 +94,7 @@ describe('from an empty database', () => {
   }, 60_000);
 });
 
-describe('a command', () => {
+describe('errors of a command or of the start', () => {
   test('import: names the path of each error and exits with code 1', async () => {
     const { child, ended } = start('commands/import.ts', ['-']);
     child.stdin?.end('{"facilities":[{"id":7}]}');
@@ -134,7 +134,7 @@ describe('a command', () => {
     }
   });
 
-  test('the service: names KEY_ENCRYPTION_KEY if it does not fit the database, and exits with code 1', async () => {
+  test('the service: names KEY_ENCRYPTION_KEY if it cannot decrypt the keys of the database, and exits with code 1', async () => {
     const { code, err } = await run('main.ts', [], {
       ...environment,
       KEY_ENCRYPTION_KEY: Buffer.alloc(32, 9).toString('base64'),

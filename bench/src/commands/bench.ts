@@ -1,7 +1,10 @@
-// Runs the comparison and writes its table and plots to bench/results/. Usage: npm run bench -- [--quick] [--only
-// get,create] [--targets bare,fastify] [--rounds 5] [--seconds 2] [--bookings 1000000] [--profile] [--before PATH]. It
-// first loads missing data; --profile adds a CPU profile of the service. With --before, it only compares this release
-// with the one in that git worktree, which must contain its node_modules, and writes before.md instead of latest.md.
+// Runs the comparison and writes its table and plots to bench/results/. Loads missing data first.
+//
+// Usage: npm run bench -- [options]
+//   --quick, --only get,create, --targets bare,fastify, --rounds 5, --seconds 2, --bookings 1000000
+//   --profile       also writes a CPU profile of the service
+//   --before PATH   compares only this release with the release in the git worktree PATH, and writes before.md instead
+//                   of latest.md. The worktree needs its own node_modules.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

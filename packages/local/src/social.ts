@@ -1,11 +1,12 @@
-// Provides the social providers of auth: those of SOCIAL_PROVIDERS_FILE, else, in the demo, two stand-ins named
-// `google` and `facebook`.
+// Starts two stand-ins for social providers, `google` and `facebook`, if the demo is loaded and SOCIAL_PROVIDERS_FILE
+// is not set.
 import { join } from 'node:path';
 import { startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { writePrivately } from './data-folder.ts';
 import type { Settings } from './settings.ts';
 
 export interface SocialProviders {
+  /** The value of SOCIAL_PROVIDERS_FILE for auth. */
   file: string | undefined;
   stop(): Promise<void>;
 }

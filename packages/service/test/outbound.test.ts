@@ -1,4 +1,4 @@
-// Sends requests to real servers on this machine, and to addresses that must not be reached.
+// Tests the client for outbound requests: it reaches allowed addresses and refuses forbidden ones.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';

@@ -39,7 +39,8 @@ registerInstrumentations({
     new HttpInstrumentation({
       // Health probes and metrics are not traced.
       ignoreIncomingRequestHook: ({ url = '' }) => url.startsWith('/health/') || url === '/metrics',
-      // The log reads the trace id from this header, also for a trace that begins here.
+      // The log reads the trace id from the header `traceparent`. A request without that header begins a trace in this
+      // process, so the header is set here.
       requestHook: (span, request) => {
         if (!(request instanceof IncomingMessage)) return;
         const { traceId, spanId, traceFlags } = span.spanContext();

@@ -12,7 +12,7 @@ import type { FindSignedIn, SignedIn } from './signed-in.ts';
 import { errorsByField, type ValidationError } from './validation-errors.ts';
 
 export interface Page extends HeaderOptions, Omit<Layout, 'user'> {
-  /** Default: the session of the signed-in user. */
+  /** The value to which the CSRF tokens of the page are bound. Default: the session of the signed-in user. */
   readonly csrfContext?: string | undefined;
   /** Templates get them as `validationErrors`, and by field name as `errors`. */
   readonly validationErrors?: readonly ValidationError[] | undefined;

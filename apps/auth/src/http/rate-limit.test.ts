@@ -2,16 +2,17 @@
 import { expect, test } from '@jest/globals';
 import { createRateLimit } from './rate-limit.ts';
 
-test('a client that keeps sending requests stays limited while ten thousand other names appear', () => {
+test('a client that keeps sending requests stays limited although 30 000 other clients appear', () => {
   const limit = createRateLimit(2, () => 60_000);
   limit('busy');
   limit('busy');
   for (let n = 0; n < 30_000; n++) {
-    limit(`name ${n}`);
+    limit(`client ${n}`);
     if (n % 1_000 === 0) expect(limit('busy')).toBeGreaterThan(0);
   }
 });
 
+// The limit returns 0 for an allowed request, else the seconds to wait.
 test('a new minute starts a new count', () => {
   let now = 60_000;
   const limit = createRateLimit(1, () => now);

@@ -20,7 +20,7 @@ import type { FlowPurpose } from './store.ts';
 
 /** Identifies the browser at the callback. */
 const cookieName = '_social';
-/** Seconds; as long as the stored flow. */
+/** In seconds. The cookie lives as long as the flow that the database stores. */
 const cookieLifetime = 3600;
 
 export interface SocialRoutesOptions {

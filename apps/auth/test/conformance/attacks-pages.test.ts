@@ -25,7 +25,7 @@ const openSignedInBrowser = async () => {
   return browser;
 };
 
-describe('every page forbids frames, scripts and caching (clickjacking: RFC 9700 section 4.16)', () => {
+describe('every page forbids frames, scripts of others and caching (clickjacking: RFC 9700 section 4.16)', () => {
   const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa', scope: 'openid', nonce: 'n' };
   const endSession = () => `${server.origin}/connect/endsession`;
   test.each<[string, () => Promise<Page>]>([
@@ -64,7 +64,8 @@ describe('every page forbids frames, scripts and caching (clickjacking: RFC 9700
     expect(headers.get('x-frame-options')).toBe('DENY');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('cache-control')).toMatch(/no-store/);
-    // Pages of the library submit their form with one script, and the policy contains its hash.
+    // Some pages of oidc-provider submit their form with one inline script. The policy contains the hash of that
+    // script.
     expect((html.match(/<script/g) ?? []).length).toBe((policy.match(/'sha256-/g) ?? []).length);
   });
 
@@ -263,7 +264,7 @@ describe('another site cannot act for the user (CSRF)', () => {
   });
 });
 
-describe('after signing in at our own pages, the user stays here (open redirect: RFC 9700 section 4.11)', () => {
+describe('after signing in at our own pages, the user stays on this server (open redirect: RFC 9700 section 4.11)', () => {
   test.each([
     'https://evil.example/',
     '//evil.example/',

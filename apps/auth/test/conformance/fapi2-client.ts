@@ -81,7 +81,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const post = async (path: string, form: Params, proof?: string): Promise<Body> =>
     statusAndBody(await server.post(path, withoutUndefined(form), proof === undefined ? undefined : { DPoP: proof }));
 
-  /** `assertion` are claims of the client assertion. */
+  /** `assertion` contains claims that replace those of the client assertion. */
   const push = async (
     params: Params = {},
     { proof, assertion, from = own }: { proof?: string; assertion?: Body; from?: KeyClient } = {},

@@ -7,7 +7,7 @@ import type { UseProof } from './proof-store.ts';
 /** The parts of a request that identify the caller. */
 export interface AuthorizedRequest {
   readonly method: string;
-  /** Below BASE_URL, with the query. */
+  /** The path below BASE_URL, with the query string. */
   readonly url: string;
   readonly headers: { readonly authorization?: string | undefined; readonly dpop?: string | string[] | undefined };
 }
@@ -18,8 +18,8 @@ export interface DpopOptions {
   readonly now: () => Date;
 }
 
-/** Seconds between the `iat` of a proof and the clock of this host. */
-const maxAge = 60;
+/** The largest allowed difference, in seconds, between the `iat` of a proof and our clock. */
+const maxClockDifference = 60;
 
 export const dpopParameters = `algs="${dpopAlgorithms.join(' ')}"`;
 
@@ -28,7 +28,7 @@ export function dpopError(error: 'invalid_token' | 'invalid_dpop_proof', reason:
   return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge } });
 }
 
-/** @throws {ApiError} 401, 503 if the database is unavailable */
+/** @throws {ApiError} 401 if the proof is not valid; 503 if the database is unavailable */
 export async function checkProof(
   { method, url, headers }: AuthorizedRequest,
   { token, jkt }: { readonly token: string; readonly jkt: string },
@@ -37,8 +37,9 @@ export async function checkProof(
   const { dpop } = headers;
   if (typeof dpop !== 'string') throw dpopError('invalid_dpop_proof', 'The request needs one DPoP proof.');
   const { thumbprint, jti, iat } = verify(dpop, { method, url: baseUrl + url, accessToken: token });
-  if (Math.abs(now().getTime() / 1000 - iat) > maxAge)
-    throw dpopError('invalid_dpop_proof', 'The iat of the proof is not within 60 s.');
+  if (Math.abs(now().getTime() / 1000 - iat) > maxClockDifference) {
+    throw dpopError('invalid_dpop_proof', `The iat of the proof is not within ${maxClockDifference} s.`);
+  }
   if (thumbprint !== jkt) throw dpopError('invalid_token', 'The token is bound to another key.');
   const isFirstUse = await useProof(thumbprint, jti).catch((error: unknown) => {
     throw unavailable(error);

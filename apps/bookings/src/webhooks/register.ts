@@ -37,8 +37,8 @@ export function createRegistration(services: RegistrationServices) {
   return async (request: RegistrationRequest): Promise<EndpointResponse> => {
     const { body, caller, idempotencyKey } = request;
     const keyErrors = findKeyErrors(idempotencyKey);
-    const facilityErrors = request.validationErrors.some(({ field }) => field === 'facilityIds');
-    const facilityIds = facilityErrors ? undefined : [...new Set(body.facilityIds ?? caller.facilities)];
+    const hasFacilityError = request.validationErrors.some(({ field }) => field === 'facilityIds');
+    const facilityIds = hasFacilityError ? undefined : [...new Set(body.facilityIds ?? caller.facilities)];
     const validationErrors = [
       ...request.validationErrors,
       ...keyErrors,
@@ -84,7 +84,11 @@ export function createRegistration(services: RegistrationServices) {
     throw unavailable(new Error('a stored response was deleted while it was looked up'));
   };
 
-  /** The response to an earlier request with the same key. @throws {ApiError} 422 if that request had another body */
+  /**
+   * The response to an earlier request with the same key.
+   *
+   * @throws {ApiError} 422 if that request had another body; 400 if the token lacks a facility of the webhook
+   */
   async function findStoredResponse(
     { id, requestHash }: KeyedRequest,
     { facilities }: Caller,
@@ -94,7 +98,7 @@ export function createRegistration(services: RegistrationServices) {
     if (!stored) return undefined;
     if (stored.requestHash !== requestHash) throw apiError('ERR00422');
     const response = JSON.parse(secretBox.decrypt(stored.response, id)) as EndpointResponse;
-    // The client may have lost access to a facility since then. The response must not reveal the secret.
+    // The client may have lost access to a facility since the first request. Then it must not see the secret again.
     const { facilityIds } = response.body as Webhook;
     if (facilityIds.every((facilityId) => facilities.includes(facilityId))) return markReplayed(response);
     throw badRequest(problemsOf([{ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' }]));

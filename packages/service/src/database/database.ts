@@ -16,7 +16,10 @@ export { collectDatabaseMetrics } from './metrics.ts';
 export interface DatabaseOptions {
   readonly url: string;
   readonly applicationName: string;
-  /** The maximum number of connections. Over all instances, twice as many as the database has cores serve best. */
+  /**
+   * The maximum number of connections of this instance. The sum over all instances should be twice the number of CPU
+   * cores of the database.
+   */
   readonly poolMax?: number;
   /** `false` if a PgBouncer older than 1.21 is in transaction mode, which does not support prepared statements. */
   readonly prepared?: boolean;
@@ -25,8 +28,8 @@ export interface DatabaseOptions {
    */
   readonly queryTimeout?: number;
   /**
-   * With the migrations of the service, `isUnavailable` is true for errors of a schema that does not fit this
-   * release.
+   * The folder of the service's migrations. If it is set and the schema of the database does not fit this release,
+   * `isUnavailable` returns true for the errors that follow.
    */
   readonly migrationsDirectory?: string;
 }

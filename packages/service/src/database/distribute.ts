@@ -10,7 +10,10 @@ export interface DistributedTable {
 }
 
 export interface Distribution {
-  /** Rows of these tables with the same value are stored on one node. A table follows the tables that it references. */
+  /**
+   * Rows of these tables with the same value in `column` are stored on one node. The list names a table after the
+   * tables that it references.
+   */
   readonly colocated: readonly [DistributedTable, ...DistributedTable[]];
   /** Tables that are distributed independently of all others. */
   readonly independent: readonly DistributedTable[];

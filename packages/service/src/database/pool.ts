@@ -60,7 +60,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.max = options.max;
   }
 
-  // knex recognises a pool by the names of these methods, which are those of tarn.
+  // knex recognises a pool by the names of these methods. They are those of tarn, the pool that knex itself uses.
   numUsed = (): number => this.#open.size - this.#idle.length;
   numFree = (): number => this.#idle.length;
   numPendingAcquires = (): number => this.#waiters.length;

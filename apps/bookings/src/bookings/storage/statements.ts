@@ -72,8 +72,8 @@ export const insertValues = (booking: Booking, { rulesVersion, areHoldsChecked }
 const insertSource = { ...insertParameter, facilityId: 'bookable_bay.facility_id', bayId: 'bookable_bay.id' };
 
 /**
- * Inserts the booking if its bay is bookable, free and not held, and has the checked rules. The lock of the bay makes
- * requests for the same bay wait.
+ * Inserts the booking if its bay is bookable, free and not held, and if the rules of the bay have not changed since the
+ * request was checked. The lock of the bay makes requests for the same bay wait.
  */
 const insertBooking = `insert into booking (${columnList(fields)}, location_id)
   select ${fields.map((field) => insertSource[field]).join(', ')}, bookable_bay.location_id
