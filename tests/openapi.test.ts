@@ -3,7 +3,7 @@
 // document").
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -41,6 +41,35 @@ test('the checked-in types equal those generated from openapi.json', async () =>
     await rm(folder, { recursive: true, force: true });
   }
 }, 90_000);
+
+test('the TypeScript examples of the document compile with the client', async () => {
+  const folder = await mkdtemp(join(import.meta.dirname, '.samples-'));
+  try {
+    for (const [name, source] of typeScriptSamples()) await writeFile(join(folder, `${name}.ts`), source);
+    await writeFile(
+      join(folder, 'tsconfig.json'),
+      '{ "extends": "../../tsconfig.json", "include": ["*.ts"], "exclude": [] }',
+    );
+    const compiled = run('tsc', ['-p', folder], { timeout: 60_000 });
+    const { stdout } = await compiled.catch((failure: { stdout: string }) => failure);
+    expect(stdout).toBe('');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}, 90_000);
+
+type Operations = Record<string, { 'x-codeSamples': { lang: string; source: string }[]; operationId: string }>;
+
+function typeScriptSamples(): readonly (readonly [string, string])[] {
+  const file = join(import.meta.dirname, '../apps/bookings/openapi.json');
+  const { paths } = JSON.parse(readFileSync(file, 'utf8')) as { paths: Record<string, Operations> };
+  return Object.values(paths)
+    .flatMap((operations) => Object.values(operations))
+    .map(({ operationId, 'x-codeSamples': samples }) => {
+      const sample = samples.find(({ lang }) => lang === 'TypeScript');
+      return [operationId, sample?.source ?? ''];
+    });
+}
 
 test('the guide lists every code of the document with its status', () => {
   const read = (file: string) => readFileSync(join(import.meta.dirname, '..', file), 'utf8');

@@ -101,6 +101,20 @@ test('a client with the generated types creates, finds and deletes a booking', a
   expect(gone.error?.errors.map(({ code }) => code)).toEqual(['ERR00404']);
 }, 30_000);
 
+test('the curl examples of the OpenAPI document that only read are accepted', async () => {
+  const { paths } = (await (await fetch(`${system.bookings}/openapi.json`)).json()) as {
+    paths: Record<string, { get?: { 'x-codeSamples': { lang: string; source: string }[] } }>;
+  };
+  const env = { ...process.env, TOKEN: await getToken(system.auth) };
+  for (const { get } of Object.values(paths)) {
+    const sample = get?.['x-codeSamples'].find(({ lang }) => lang === 'Shell');
+    if (!sample) continue;
+    const { stdout } = await run('sh', ['-c', `${sample.source} -o /dev/null -w '%{http_code}'`], { env });
+    // The bookings, closures, holds and webhooks of the examples do not exist.
+    expect([sample.source, stdout]).toEqual([sample.source, expect.stringMatching(/^(200|404)$/)]);
+  }
+}, 60_000);
+
 describe('the summary of npm start', () => {
   test('names the addresses of both services, the API reference, the portal and the demo clients', () => {
     const summary = system.output();

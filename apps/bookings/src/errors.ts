@@ -96,6 +96,19 @@ export const errorCatalogue = {
 } as const satisfies Record<string, DocumentedError>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
+
+// Codes that several endpoints list together.
+export const fieldCodes = ['ERR00001', 'ERR00002'] as const satisfies readonly ErrorCode[];
+/** A booking or a hold at this time, in this bay, is not possible. */
+export const bookingRuleCodes = [
+  'ERR00010',
+  'ERR00011',
+  'ERR00012',
+  'BOOK00002',
+  'BOOK00003',
+] as const satisfies readonly ErrorCode[];
+export const idempotencyCodes = ['ERR00409', 'ERR00422'] as const satisfies readonly ErrorCode[];
+
 /** The `contextData` of a problem. */
 type Context = Readonly<Record<string, unknown>>;
 

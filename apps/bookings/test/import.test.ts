@@ -194,7 +194,7 @@ describe('validation errors', () => {
   const invalid: [string, unknown, string[]][] = [
     ['a missing name', [{ id: 'f', timeZone: 'UTC' }], ['/facilities/0/name: is missing']],
     ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0/colour: is not known']],
-    ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must NOT have fewer than 1 characters']],
+    ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must not be empty']],
     ['a control character', [facility({ name: 'a\nb' })], ['/facilities/0/name: has a character that is not allowed']],
     [
       'several errors',

@@ -5,6 +5,7 @@
 // corrected faster when one run reports all of its errors.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Formats } from './validation.ts';
+import { validationMessage } from './validation-message.ts';
 
 /** Thrown for an import file that was rejected. `message` lists all of `errors`, one per line. */
 export class ImportError extends Error {
@@ -90,18 +91,17 @@ function parseJson(text: string): unknown {
   }
 }
 
-function describeError({ keyword, instancePath, params, message }: ErrorObject): string {
+function describeError(error: ErrorObject): string {
+  const { keyword, instancePath, params } = error;
   const path = instancePath || '/';
   switch (keyword) {
     case 'required':
       return `${instancePath}/${params.missingProperty}: is missing`;
     case 'additionalProperties':
       return `${instancePath}/${params.additionalProperty}: is not known`;
-    case 'enum':
-      return `${path}: must be one of ${params.allowedValues.join(', ')}`;
     case 'pattern':
       return `${path}: has a character that is not allowed`;
     default:
-      return `${path}: ${message}`;
+      return `${path}: ${validationMessage(error)}`;
   }
 }

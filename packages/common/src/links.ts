@@ -23,3 +23,9 @@ export const linkSchema = {
     href: { type: 'string', format: 'uri', description: 'Absolute URL.' },
   },
 } as const;
+
+/** The schema of `_links` with these links, all mandatory. */
+export function linksSchema<const Name extends string>(...names: readonly Name[]) {
+  const properties = Object.fromEntries(names.map((name) => [name, linkSchema])) as Record<Name, typeof linkSchema>;
+  return { type: 'object', required: names, additionalProperties: false, properties } as const;
+}

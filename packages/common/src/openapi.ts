@@ -89,7 +89,7 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
       ...successResponses(endpoint, withReferences),
       ...errorResponses(endpoint, options),
     },
-    'x-errorCodes': endpoint.errorCodes,
+    'x-errorCodes': Object.keys(options.errors).filter((code) => endpoint.errorCodes.includes(code)),
     ...(options.codeSamples && { 'x-codeSamples': options.codeSamples(endpoint) }),
   };
 }

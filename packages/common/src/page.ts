@@ -1,6 +1,6 @@
 // Pages of a list: page arithmetic, and the list envelope with its links, as a value and as JSON Schema (specification,
 // "List envelope").
-import { type Link, linkSchema } from './links.ts';
+import { type Link, linksSchema } from './links.ts';
 
 /** Pages are numbered from 1. */
 export interface PageRequest {
@@ -64,6 +64,12 @@ export function listEnvelope<Item>(
   };
 }
 
+/** `next` and `prev` are left out on the last and on the first page. */
+export const pageLinksSchema = {
+  ...linksSchema('self', 'first', 'last'),
+  properties: linksSchema('self', 'first', 'last', 'next', 'prev').properties,
+} as const;
+
 export function listEnvelopeSchema<const Item>(item: Item, maxPageSize: number) {
   return {
     type: 'object',
@@ -71,12 +77,7 @@ export function listEnvelopeSchema<const Item>(item: Item, maxPageSize: number) 
     additionalProperties: false,
     properties: {
       items: { type: 'array', items: item },
-      _links: {
-        type: 'object',
-        required: ['self', 'first', 'last'],
-        additionalProperties: false,
-        properties: { self: linkSchema, first: linkSchema, last: linkSchema, next: linkSchema, prev: linkSchema },
-      },
+      _links: pageLinksSchema,
       page: { type: 'integer', minimum: 1, description: 'Current page number, starting at 1.' },
       pageSize: { type: 'integer', minimum: 1, maximum: maxPageSize, description: 'Page size used.' },
       pageCount: { type: 'integer', minimum: 0, description: 'Number of pages; 0 for an empty list.' },

@@ -37,4 +37,19 @@ describe('createValidator', () => {
       validationErrors: [],
     });
   });
+
+  test.each<[object, unknown, string]>([
+    [{ type: 'string', minLength: 1 }, '', 'must not be empty'],
+    [{ type: 'string', minLength: 2 }, 'x', 'must have at least 2 characters'],
+    [{ type: 'string', maxLength: 2 }, 'xxx', 'must have at most 2 characters'],
+    [{ type: 'array', minItems: 1 }, [], 'must not be empty'],
+    [{ type: 'array', maxItems: 1 }, [1, 2], 'must have at most 1 items'],
+    [{ type: 'integer', minimum: 1 }, 0, 'must be 1 or more'],
+    [{ type: 'integer', maximum: 1000 }, 1001, 'must be 1000 or less'],
+    [{ enum: ['active', 'paused'] }, 'off', 'must be one of active, paused'],
+    [{ type: 'object', additionalProperties: false }, { x: 1 }, 'must not have the field x'],
+  ])('says in plain words how to correct a value: %j', (schema, field, hint) => {
+    const { validationErrors } = createValidator({})({ type: 'object', properties: { field: schema } })({ field });
+    expect(validationErrors).toEqual([{ field: 'field', kind: 'invalid', hint }]);
+  });
 });

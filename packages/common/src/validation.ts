@@ -1,5 +1,6 @@
 // Validates the query and the body of a request by JSON Schema (ajv), with one validation error per field.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { validationMessage } from './validation-message.ts';
 
 export interface ValidationError {
   readonly field: string;
@@ -57,11 +58,9 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
   return [...byField.values()];
 }
 
-function hintOf({ keyword, message, params }: ErrorObject, formats: Formats): string {
-  if (keyword === 'format') return formats[String(params.format)]?.hint ?? '';
+function hintOf(error: ErrorObject, formats: Formats): string {
+  if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
   // The schemas use `pattern` only to exclude control characters.
-  if (keyword === 'pattern') return 'must not contain control characters';
-  if (keyword === 'minLength' && params.limit === 1) return 'must not be empty';
-  if (keyword === 'maxLength') return `must have at most ${params.limit} characters`;
-  return message ?? '';
+  if (error.keyword === 'pattern') return 'must not contain control characters';
+  return validationMessage(error);
 }

@@ -5,7 +5,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { parseDateTime } from '../bookings/date-times.ts';
-import { badRequest, problemOf, problemsOf } from '../errors.ts';
+import { badRequest, fieldCodes, problemOf, problemsOf } from '../errors.ts';
 import type { FindHold } from '../holds/store.ts';
 import { linkHeader } from '../http/header-descriptions.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
@@ -77,7 +77,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         example: availabilityExample(link),
         headers: linkHeader,
       },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00010'],
+      errorCodes: [...fieldCodes, 'ERR00010'],
       reportsValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {
         const { start, end } = readInterval(query, validationErrors);

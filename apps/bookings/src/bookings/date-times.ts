@@ -3,6 +3,7 @@
 // Requests have RFC 3339 date-times. The zone may be left out, because the specification says that date-times are in
 // UTC. Seconds may be left out as well. Digits beyond milliseconds are cut off, not rounded, so that the order of two
 // date-times never changes.
+import type { ValidationError } from '@bay-booking/common/validation';
 
 const dateTimePattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
@@ -30,6 +31,12 @@ export function parseDateTime(text: string): Date | undefined {
 
 export function isDateTime(text: string): boolean {
   return parseDateTime(text) !== undefined;
+}
+
+/** The dates of a search must be in order. One date alone leaves the interval open. */
+export function findReversedInterval(start: Date | undefined, end: Date | undefined): readonly ValidationError[] {
+  if (!start || !end || end >= start) return [];
+  return [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }];
 }
 
 export type DateErrorCode = 'ERR00010' | 'ERR00011';

@@ -1,6 +1,7 @@
 // Describes the six endpoints for bookings. Their handlers are in create.ts, update.ts, delete.ts, find.ts and list.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
+import { bookingRuleCodes, fieldCodes, idempotencyCodes } from '../errors.ts';
 import { type CreateServices, createBookingCreator } from './create.ts';
 import { createBookingDeleter } from './delete.ts';
 import {
@@ -82,18 +83,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         example,
         headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
       },
-      errorCodes: [
-        'ERR00001',
-        'ERR00002',
-        'ERR00010',
-        'ERR00011',
-        'ERR00012',
-        'BOOK00001',
-        'BOOK00002',
-        'BOOK00003',
-        'ERR00409',
-        'ERR00422',
-      ],
+      errorCodes: [...fieldCodes, ...bookingRuleCodes, 'BOOK00001', ...idempotencyCodes],
       errorContext,
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
@@ -121,7 +111,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         example: listExample,
         headers: linkHeader,
       },
-      errorCodes: ['ERR00001', 'ERR00002'],
+      errorCodes: fieldCodes,
       errorContext,
       reportsValidationErrors: true,
       handle: ({ query, body, validationErrors, caller }) => search(query, body, validationErrors, caller),
@@ -154,17 +144,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       body: updateBookingSchema,
       bodyExample: updateExample,
       success: { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag },
-      errorCodes: [
-        'ERR00001',
-        'ERR00002',
-        'ERR00010',
-        'ERR00011',
-        'ERR00012',
-        'BOOK00002',
-        'BOOK00003',
-        'ERR00404',
-        'ERR00412',
-      ],
+      errorCodes: [...fieldCodes, ...bookingRuleCodes, 'ERR00404', 'ERR00412'],
       errorContext,
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>

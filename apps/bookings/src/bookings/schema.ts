@@ -1,7 +1,8 @@
 // JSON Schemas of bookings and of the requests for them. They validate requests, and the OpenAPI document is generated
 // from them (specification, "Booking").
-import { linkSchema } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
+import { editLinksSchema } from '../http/edit-links.ts';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
@@ -63,12 +64,7 @@ export const bookingSchema = {
   additionalProperties: false,
   properties: {
     ...bookingFields,
-    _links: {
-      type: 'object',
-      required: ['self', 'edit', 'delete'],
-      additionalProperties: false,
-      properties: { self: linkSchema, edit: linkSchema, delete: linkSchema },
-    },
+    _links: editLinksSchema,
   },
 } as const;
 
@@ -79,12 +75,7 @@ export const bookingItemSchema = {
   additionalProperties: false,
   properties: {
     ...bookingFields,
-    _links: {
-      type: 'object',
-      required: ['self'],
-      additionalProperties: false,
-      properties: { self: linkSchema },
-    },
+    _links: linksSchema('self'),
   },
 } as const;
 

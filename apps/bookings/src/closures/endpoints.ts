@@ -4,10 +4,10 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
 import { isBookingId, newBookingId } from '../bookings/booking-id.ts';
-import { parseDateTime } from '../bookings/date-times.ts';
+import { findReversedInterval, parseDateTime } from '../bookings/date-times.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
 import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
-import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { apiError, badRequest, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
 import { tagsToMatch } from '../http/etag.ts';
 import {
   etagHeader,
@@ -19,7 +19,7 @@ import {
 } from '../http/header-descriptions.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { Closure, ClosureRow } from './closure.ts';
-import { closureBodyExample, closureExample } from './examples.ts';
+import { closureBodyExample, closureExample, closureListExample, closureQueryExample } from './examples.ts';
 import { closureEtag, closurePath, closureResource, closureResponse } from './resource.ts';
 import { closureBodySchema, closureListSchema, closureQuerySchema, closureSchema } from './schema.ts';
 import type { ClosureStore } from './store.ts';
@@ -70,7 +70,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
         example,
         headers: { ...etagHeader, ...locationHeader },
       },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00010', 'ERR00012', 'ERR00409', 'ERR00422'],
+      errorCodes: [...fieldCodes, 'ERR00010', 'ERR00012', ...idempotencyCodes],
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) => {
         const now = clock();
@@ -97,17 +97,21 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       summary: 'List closures',
       description: "The closures of the token's facilities that match every filter, by startDate, then id.",
       query: closureQuerySchema,
-      queryExamples: { locationIds: ['loc-north-1'] },
-      success: { status: 200, description: 'A page of closures.', schema: closureListSchema, headers: linkHeader },
+      queryExamples: closureQueryExample,
+      success: {
+        status: 200,
+        description: 'A page of closures.',
+        schema: closureListSchema,
+        example: closureListExample(link),
+        headers: linkHeader,
+      },
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.closures);
-        const [start, end] = [query.startDate, query.endDate].map((text) => text && parseDateTime(text));
-        if (start && end && end < start) {
-          const hint = 'must not be before startDate';
-          throw badRequest(problemsOf([{ field: 'endDate', kind: 'invalid', hint }]));
-        }
-        const filter = { ...query, start: start || undefined, end: end || undefined };
+        const [start, end] = [query.startDate, query.endDate].map((text) => (text ? parseDateTime(text) : undefined));
+        const reversed = findReversedInterval(start, end);
+        if (reversed.length > 0) throw badRequest(problemsOf(reversed));
+        const filter = { ...query, start, end };
         const { rows, total } = await store.list(caller.facilities, filter, page);
         const items = rows.map((row) => closureResource(row, link));
         return listResponse({ path: '/api/booking-closures', query, page }, items, total, link);
@@ -139,7 +143,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       body: closureBodySchema,
       bodyExample: closureBodyExample,
       success: { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00010', 'ERR00012', 'ERR00404', 'ERR00412'],
+      errorCodes: [...fieldCodes, 'ERR00010', 'ERR00012', 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         repeatUntilSettled(async () => {

@@ -1,5 +1,8 @@
 // Examples of closures for the OpenAPI document. They use the places of the demo.
+import type { MakeLink } from '@bay-booking/common/links';
+import { defaultPageSizes, listResponse } from '../http/pagination.ts';
 import type { ClosureRow } from './closure.ts';
+import { closureResource } from './resource.ts';
 
 export const closureBodyExample = {
   bayIds: ['bay-n1-01'],
@@ -17,3 +20,11 @@ export const closureExample: ClosureRow = {
   lastUpdatedAt: '2026-04-30T18:21:07.123Z',
   closedBayIds: ['bay-n1-01'],
 };
+
+export const closureQueryExample = { locationIds: ['loc-north-1'] };
+
+export function closureListExample(link: MakeLink) {
+  const page = { page: 1, pageSize: defaultPageSizes.closures };
+  const request = { path: '/api/booking-closures', query: closureQueryExample, page };
+  return listResponse(request, [closureResource(closureExample, link)], 1, link).body;
+}

@@ -1,6 +1,7 @@
 // JSON Schemas of closures and of the requests for them.
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
+import { editLinksSchema } from '../http/edit-links.ts';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
@@ -32,13 +33,9 @@ export const closureSchema = {
     createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
     lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
     _links: {
-      type: 'object',
-      required: ['self', 'edit', 'delete'],
-      additionalProperties: false,
+      ...editLinksSchema,
       properties: {
-        self: linkSchema,
-        edit: linkSchema,
-        delete: linkSchema,
+        ...editLinksSchema.properties,
         conflicts: { ...linkSchema, description: 'A search for the bookings in the way; left out above 500 bays.' },
       },
     },

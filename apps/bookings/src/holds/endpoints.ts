@@ -1,7 +1,7 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { apiError, badRequest, bookingRuleCodes, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
 import { idempotencyKeyHeader, locationHeader } from '../http/header-descriptions.ts';
 import { type CreateHoldServices, createHoldCreator } from './create.ts';
 import { type Hold, holdSeconds } from './hold.ts';
@@ -49,19 +49,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: createHoldSchema,
       bodyExample: { bayId, startDate, endDate, holdSeconds: holdSeconds.default, correlationId },
       success: { status: 201, description: 'The hold.', schema: holdSchema, example, headers: locationHeader },
-      errorCodes: [
-        'ERR00001',
-        'ERR00002',
-        'ERR00010',
-        'ERR00011',
-        'ERR00012',
-        'BOOK00002',
-        'BOOK00003',
-        'BOOK00004',
-        'ERR00404',
-        'ERR00409',
-        'ERR00422',
-      ],
+      errorCodes: [...fieldCodes, ...bookingRuleCodes, 'BOOK00004', 'ERR00404', ...idempotencyCodes],
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         createHold({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
@@ -92,7 +80,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
       body: extendHoldSchema,
       bodyExample: { holdSeconds: holdSeconds.default },
       success: { status: 200, description: 'The hold.', schema: holdSchema, example },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404'],
+      errorCodes: [...fieldCodes, 'ERR00404'],
       reportsValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller }) => {
         const hold = await find(id, caller);

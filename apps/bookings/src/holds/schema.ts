@@ -1,5 +1,5 @@
 // JSON Schemas of holds and of the requests for them.
-import { linkSchema } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '../http/text.ts';
 import { holdSeconds } from './hold.ts';
 
@@ -38,12 +38,7 @@ export const holdSchema = {
     expiresAt: { ...dateTime, description: 'When the hold ends by itself, UTC.' },
     createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
     correlationId: { ...textSchema, description: 'Left out where the client gave none.' },
-    _links: {
-      type: 'object',
-      required: ['self', 'edit', 'delete', 'book'],
-      additionalProperties: false,
-      properties: { self: linkSchema, edit: linkSchema, delete: linkSchema, book: linkSchema },
-    },
+    _links: linksSchema('self', 'edit', 'delete', 'book'),
   },
 } as const;
 

@@ -1,6 +1,6 @@
 // Routes requests to endpoints. Every request passes the same steps: authorize → rate limit → negotiate → validate →
 // handle → send.
-import type { Endpoint, EndpointRequest, Schema } from '@bay-booking/common/endpoint';
+import type { Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import {
   createValidator,
@@ -103,10 +103,11 @@ function createHandler(
       ? validateBody(endpoint.bodyUse === 'optional' ? withoutFields(bodyInput, queryInput) : bodyInput)
       : noInput;
     const validationErrors = [...query.validationErrors, ...body.validationErrors];
-    if (isStrict(request.get('prefer'))) {
+    const strict = isStrict(request.get('prefer'));
+    if (strict) {
       validationErrors.push(...unknownErrors(findUnknownParameters(queryString, queryProperties)));
       validationErrors.push(...unknownErrors(Object.keys(bodyInput).filter((name) => !(name in bodyProperties))));
-      response.setHeader('Preference-Applied', 'handling=strict');
+      response.setHeader('Preference-Applied', strictHandling);
     }
     if (validationErrors.length > 0 && !endpoint.reportsValidationErrors)
       throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
@@ -119,8 +120,17 @@ function createHandler(
       caller,
     };
     const result = await endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);
-    sendResponse(request, response, result);
+    sendResponse(request, response, strict ? withStrictHandling(result) : result);
   };
+}
+
+const strictHandling = 'handling=strict';
+
+/** Adds the preference to those that the endpoint itself has applied, such as `wait=25`. */
+function withStrictHandling(result: EndpointResponse): EndpointResponse {
+  const applied = result.headers?.['Preference-Applied'];
+  if (applied === undefined) return result;
+  return { ...result, headers: { ...result.headers, 'Preference-Applied': `${strictHandling}, ${applied}` } };
 }
 
 const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;

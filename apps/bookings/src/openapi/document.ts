@@ -3,6 +3,7 @@ import type { Endpoint } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
+import { pageLinksSchema } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
 import { availabilityComponents } from '../availability/schema.ts';
 import { feedComponents } from '../bookings/feed/schema.ts';
@@ -10,6 +11,7 @@ import { bookingComponents } from '../bookings/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { errorCatalogue } from '../errors.ts';
 import { holdComponents } from '../holds/schema.ts';
+import { editLinksSchema } from '../http/edit-links.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
 import { webhookComponents } from '../webhooks/schema.ts';
@@ -78,6 +80,8 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
       ...availabilityComponents,
       ...holdComponents,
       Link: linkSchema,
+      EditLinks: editLinksSchema,
+      PageLinks: pageLinksSchema,
       Errors: errorEnvelopeSchema,
     },
     errorSchema: 'Errors',

@@ -4,7 +4,7 @@ import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endp
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { apiError, badRequest, problemsOf } from '../errors.ts';
+import { apiError, badRequest, fieldCodes, problemsOf } from '../errors.ts';
 import { contentEtag, tagsToMatch } from '../http/etag.ts';
 import { etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/header-descriptions.ts';
 import { isText, textSchema } from '../http/text.ts';
@@ -84,7 +84,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       body: setOpeningHoursSchema,
       bodyExample: hoursExample,
       success: { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404', 'ERR00412'],
+      errorCodes: [...fieldCodes, 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
         const row = await find(id, caller);

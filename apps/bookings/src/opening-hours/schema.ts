@@ -1,5 +1,5 @@
 // JSON Schemas of opening hours.
-import { linkSchema } from '@bay-booking/common/links';
+import { editLinksSchema } from '../http/edit-links.ts';
 import { weekdays } from './hours.ts';
 
 const time = { type: 'string', format: 'wall-clock-time' } as const;
@@ -69,12 +69,7 @@ export const openingHoursSchema = {
     alwaysOpen: { type: 'boolean', description: 'Whether the location has no opening hours.' },
     weekly: weeklySchema,
     exceptions: exceptionsSchema,
-    _links: {
-      type: 'object',
-      required: ['self', 'edit', 'delete'],
-      additionalProperties: false,
-      properties: { self: linkSchema, edit: linkSchema, delete: linkSchema },
-    },
+    _links: editLinksSchema,
   },
 } as const;
 

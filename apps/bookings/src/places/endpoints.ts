@@ -5,6 +5,13 @@ import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { isText, textSchema } from '../http/text.ts';
+import {
+  bayListExample,
+  bayQueryExample,
+  locationExample,
+  locationListExample,
+  locationQueryExample,
+} from './examples.ts';
 import { bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
 import type { PlacesStore } from './store.ts';
@@ -29,8 +36,14 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       summary: 'List booking locations',
       description: "The locations of the token's facilities, by name.",
       query: locationQuerySchema,
-      queryExamples: { ids: ['loc-north-1'], facilityIds: ['fac-north'] },
-      success: { status: 200, description: 'A page of locations.', schema: locationListSchema, headers: linkHeader },
+      queryExamples: locationQueryExample,
+      success: {
+        status: 200,
+        description: 'A page of locations.',
+        schema: locationListSchema,
+        example: locationListExample(link),
+        headers: linkHeader,
+      },
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.locations);
@@ -47,7 +60,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       summary: 'Get one booking location',
       description: "A location of one of the token's facilities.",
       params: { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } },
-      success: { status: 200, description: 'The location.', schema: locationSchema },
+      success: { status: 200, description: 'The location.', schema: locationSchema, example: locationExample(link) },
       errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => {
         const row = isText(id) ? await store.findLocation(caller.facilities, id) : undefined;
@@ -63,8 +76,14 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       summary: 'List the bays of a location',
       description: "The bays of a location, or of all of the token's facilities, by name.",
       query: bayQuerySchema,
-      queryExamples: { locationId: 'loc-north-1' },
-      success: { status: 200, description: 'A page of bays.', schema: bayListSchema, headers: linkHeader },
+      queryExamples: bayQueryExample,
+      success: {
+        status: 200,
+        description: 'A page of bays.',
+        schema: bayListSchema,
+        example: bayListExample(link),
+        headers: linkHeader,
+      },
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.bays);

@@ -1,5 +1,5 @@
 // JSON Schemas of locations and bays, and of the queries for them.
-import { linkSchema } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
@@ -11,12 +11,7 @@ export const locationSchema = {
   properties: {
     id: { ...textSchema, description: 'Location ID.' },
     name: { type: 'string', description: 'Location name.' },
-    _links: {
-      type: 'object',
-      required: ['self', 'bays'],
-      additionalProperties: false,
-      properties: { self: linkSchema, bays: linkSchema },
-    },
+    _links: linksSchema('self', 'bays'),
   },
 } as const;
 

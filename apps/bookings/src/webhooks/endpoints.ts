@@ -1,6 +1,7 @@
 // Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and replay.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
+import { fieldCodes, idempotencyCodes } from '../errors.ts';
 import {
   etagHeader,
   idempotencyKeyHeader,
@@ -9,6 +10,14 @@ import {
   linkHeader,
   locationHeader,
 } from '../http/header-descriptions.ts';
+import {
+  deliveryListExample,
+  exampleId,
+  webhookBodyExample,
+  webhookExample,
+  webhookListExample,
+  webhookWithSecretExample,
+} from './examples.ts';
 import { createWebhookManagement, type ManagementServices } from './manage.ts';
 import { createRegistration, type RegistrationServices } from './register.ts';
 import { createReplay, type ReplayServices } from './replay.ts';
@@ -27,13 +36,12 @@ import {
 const defineEndpoint = endpointDefiner<Caller>();
 const string = { type: 'string' } as const;
 const tag = 'Webhooks';
-const exampleId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a';
 const params = { id: { description: 'Webhook ID.', schema: string, example: exampleId } } as const;
-const bodyExample = { url: 'https://partner.example/hooks', events: ['booking.created'], description: 'Till' };
 
 export type WebhookEndpointServices = RegistrationServices & ManagementServices & Omit<ReplayServices, 'findWebhook'>;
 
 export function createWebhookEndpoints(services: WebhookEndpointServices) {
+  const { link } = services;
   const register = createRegistration(services);
   const webhooks = createWebhookManagement(services);
   const replay = createReplay({ ...services, findWebhook: webhooks.find });
@@ -50,14 +58,15 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
         'repeated Idempotency-Key contains the secret too.',
       headers: idempotencyKeyHeader,
       body: createWebhookSchema,
-      bodyExample,
+      bodyExample: webhookBodyExample,
       success: {
         status: 201,
         description: 'The webhook with its secret.',
         schema: webhookWithSecretSchema,
+        example: webhookWithSecretExample(link),
         headers: { ...etagHeader, ...locationHeader },
       },
-      errorCodes: ['ERR00001', 'ERR00002', 'HOOK00001', 'ERR00409', 'ERR00422'],
+      errorCodes: [...fieldCodes, 'HOOK00001', ...idempotencyCodes],
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) =>
         register({ body, validationErrors, caller, idempotencyKey: header('idempotency-key') }),
@@ -70,7 +79,13 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       summary: 'List webhooks',
       description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
       query: webhookQuerySchema,
-      success: { status: 200, description: 'A page of webhooks.', schema: webhookListSchema, headers: linkHeader },
+      success: {
+        status: 200,
+        description: 'A page of webhooks.',
+        schema: webhookListSchema,
+        example: webhookListExample(link),
+        headers: linkHeader,
+      },
       errorCodes: ['ERR00002'],
       handle: ({ query, caller }) => webhooks.list(query, caller),
     }),
@@ -83,7 +98,13 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'A webhook of this client.',
       params,
       headers: ifNoneMatchHeader,
-      success: { status: 200, description: 'The webhook.', schema: webhookSchema, headers: etagHeader },
+      success: {
+        status: 200,
+        description: 'The webhook.',
+        schema: webhookSchema,
+        example: webhookExample(link),
+        headers: etagHeader,
+      },
       notModified: true,
       errorCodes: ['ERR00404'],
       handle: ({ params: { id = '' }, caller }) => webhooks.get(id, caller),
@@ -97,10 +118,16 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'Fields that are left out do not change.',
       params,
       body: updateWebhookSchema,
-      bodyExample: { ...bodyExample, state: 'paused' },
+      bodyExample: { ...webhookBodyExample, state: 'paused' },
       headers: ifMatchHeader,
-      success: { status: 200, description: 'The webhook.', schema: webhookSchema, headers: etagHeader },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404', 'ERR00412'],
+      success: {
+        status: 200,
+        description: 'The webhook.',
+        schema: webhookSchema,
+        example: webhookExample(link),
+        headers: etagHeader,
+      },
+      errorCodes: [...fieldCodes, 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
         webhooks.update(id, { body, validationErrors, ifMatch: header('if-match') }, caller),
@@ -130,6 +157,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
         status: 200,
         description: 'The webhook with its new secret.',
         schema: webhookWithSecretSchema,
+        example: webhookWithSecretExample(link),
         headers: etagHeader,
       },
       errorCodes: ['ERR00404'],
@@ -160,7 +188,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       body: replaySchema,
       bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },
       success: { status: 202, description: 'The events will be sent.' },
-      errorCodes: ['ERR00001', 'ERR00002', 'ERR00404', 'ERR00410'],
+      errorCodes: [...fieldCodes, 'ERR00404', 'ERR00410'],
       handle: ({ params: { id = '' }, body, caller }) => replay(id, body, caller),
     }),
     defineEndpoint({
@@ -172,7 +200,13 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'The deliveries of the last 30 days, newest first.',
       params,
       query: deliveryQuerySchema,
-      success: { status: 200, description: 'A page of deliveries.', schema: deliveryListSchema, headers: linkHeader },
+      success: {
+        status: 200,
+        description: 'A page of deliveries.',
+        schema: deliveryListSchema,
+        example: deliveryListExample(link),
+        headers: linkHeader,
+      },
       errorCodes: ['ERR00002', 'ERR00404'],
       handle: ({ params: { id = '' }, query, caller }) => webhooks.listDeliveries(id, query, caller),
     }),

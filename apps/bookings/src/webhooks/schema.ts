@@ -1,5 +1,5 @@
 // JSON Schemas of webhooks, their deliveries and the requests for them.
-import { linkSchema } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
 import { patternWithout, textSchema } from '../http/text.ts';
@@ -64,8 +64,6 @@ export const replaySchema = {
   },
 } as const;
 
-const links = ['self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries'] as const;
-
 const webhookFields = {
   id: { type: 'string', description: 'Webhook ID.' },
   url,
@@ -80,12 +78,7 @@ const webhookFields = {
   failingSince: { ...nullableDateTime, description: 'The first failed attempt since the last successful one.' },
   createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
-  _links: {
-    type: 'object',
-    required: links,
-    additionalProperties: false,
-    properties: Object.fromEntries(links.map((name) => [name, linkSchema])),
-  },
+  _links: linksSchema('self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries'),
 } as const;
 
 export const webhookSchema = {

@@ -474,11 +474,7 @@ export interface components {
              * @description Last modification timestamp, UTC.
              */
             lastUpdatedAt: string;
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["EditLinks"];
         };
         BookingItem: {
             /**
@@ -520,13 +516,7 @@ export interface components {
         };
         BookingList: {
             items: components["schemas"]["BookingItem"][];
-            _links: {
-                self: components["schemas"]["Link"];
-                first: components["schemas"]["Link"];
-                last: components["schemas"]["Link"];
-                next?: components["schemas"]["Link"];
-                prev?: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
             /** @description Page size used. */
@@ -630,13 +620,7 @@ export interface components {
         };
         BookingLocationList: {
             items: components["schemas"]["BookingLocation"][];
-            _links: {
-                self: components["schemas"]["Link"];
-                first: components["schemas"]["Link"];
-                last: components["schemas"]["Link"];
-                next?: components["schemas"]["Link"];
-                prev?: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
             /** @description Page size used. */
@@ -665,13 +649,7 @@ export interface components {
         };
         BookingBayList: {
             items: components["schemas"]["BookingBay"][];
-            _links: {
-                self: components["schemas"]["Link"];
-                first: components["schemas"]["Link"];
-                last: components["schemas"]["Link"];
-                next?: components["schemas"]["Link"];
-                prev?: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
             /** @description Page size used. */
@@ -767,13 +745,7 @@ export interface components {
         };
         WebhookList: {
             items: components["schemas"]["Webhook"][];
-            _links: {
-                self: components["schemas"]["Link"];
-                first: components["schemas"]["Link"];
-                last: components["schemas"]["Link"];
-                next?: components["schemas"]["Link"];
-                prev?: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
             /** @description Page size used. */
@@ -847,13 +819,7 @@ export interface components {
                  */
                 nextAttemptAt: string | null;
             }[];
-            _links: {
-                self: components["schemas"]["Link"];
-                first: components["schemas"]["Link"];
-                last: components["schemas"]["Link"];
-                next?: components["schemas"]["Link"];
-                prev?: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
             /** @description Page size used. */
@@ -985,11 +951,7 @@ export interface components {
                     closes: string;
                 }[];
             }[];
-            _links: {
-                self: components["schemas"]["Link"];
-                edit: components["schemas"]["Link"];
-                delete: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["EditLinks"];
         };
         SetOpeningHours: {
             /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
@@ -1163,13 +1125,7 @@ export interface components {
         };
         ClosureList: {
             items: components["schemas"]["Closure"][];
-            _links: {
-                self: components["schemas"]["Link"];
-                first: components["schemas"]["Link"];
-                last: components["schemas"]["Link"];
-                next?: components["schemas"]["Link"];
-                prev?: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
             /** @description Page size used. */
@@ -1199,13 +1155,7 @@ export interface components {
         };
         Availability: {
             items: components["schemas"]["BayAvailability"][];
-            _links: {
-                self: components["schemas"]["Link"];
-                first: components["schemas"]["Link"];
-                last: components["schemas"]["Link"];
-                next?: components["schemas"]["Link"];
-                prev?: components["schemas"]["Link"];
-            };
+            _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
             /** @description Page size used. */
@@ -1311,6 +1261,18 @@ export interface components {
              * @description Absolute URL.
              */
             href: string;
+        };
+        EditLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+        };
+        PageLinks: {
+            self: components["schemas"]["Link"];
+            first: components["schemas"]["Link"];
+            last: components["schemas"]["Link"];
+            next?: components["schemas"]["Link"];
+            prev?: components["schemas"]["Link"];
         };
         Errors: {
             errors: {
@@ -2109,6 +2071,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "loc-north-1",
+                     *           "name": "North Range, ground floor",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/booking-locations/loc-north-1"
+                     *             },
+                     *             "bays": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/booking-bays?locationId=loc-north-1"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-locations?ids=loc-north-1&facilityIds=fac-north&page=1&pageSize=500"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-locations?ids=loc-north-1&facilityIds=fac-north&page=1&pageSize=500"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-locations?ids=loc-north-1&facilityIds=fac-north&page=1&pageSize=500"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 500,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["BookingLocationList"];
                 };
             };
@@ -2145,6 +2145,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "loc-north-1",
+                     *       "name": "North Range, ground floor",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-locations/loc-north-1"
+                     *         },
+                     *         "bays": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-bays?locationId=loc-north-1"
+                     *         }
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["BookingLocation"];
                 };
             };
@@ -2188,6 +2204,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "bay-n1-01",
+                     *           "name": "Bay 1",
+                     *           "description": "Bay 1 on the ground floor.",
+                     *           "kind": "RangeBay",
+                     *           "location": {
+                     *             "id": "loc-north-1",
+                     *             "name": "North Range, ground floor"
+                     *           },
+                     *           "_links": {}
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-bays?locationId=loc-north-1&page=1&pageSize=1000"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-bays?locationId=loc-north-1&page=1&pageSize=1000"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-bays?locationId=loc-north-1&page=1&pageSize=1000"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 1000,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["BookingBayList"];
                 };
             };
@@ -2481,6 +2532,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "bayIds": [
+                     *             "bay-n1-01"
+                     *           ],
+                     *           "startDate": "2030-05-02T06:00:00.000Z",
+                     *           "endDate": "2030-05-02T12:00:00.000Z",
+                     *           "reason": "Maintenance",
+                     *           "locationId": null,
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/booking-closures/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "conflicts": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings?bayIds=bay-n1-01&startDate=2030-05-02T06%3A00%3A00.000Z&endDate=2030-05-02T12%3A00%3A00.000Z"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-closures?locationIds=loc-north-1&page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-closures?locationIds=loc-north-1&page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-closures?locationIds=loc-north-1&page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ClosureList"];
                 };
             };
@@ -3187,6 +3292,77 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a",
+                     *           "url": "https://partner.example/hooks",
+                     *           "events": [
+                     *             "booking.created",
+                     *             "booking.updated",
+                     *             "booking.deleted"
+                     *           ],
+                     *           "description": "Till",
+                     *           "facilityIds": [
+                     *             "fac-north"
+                     *           ],
+                     *           "state": "active",
+                     *           "failingSince": null,
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *             },
+                     *             "rotate": {
+                     *               "method": "POST",
+                     *               "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/rotate"
+                     *             },
+                     *             "ping": {
+                     *               "method": "POST",
+                     *               "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/ping"
+                     *             },
+                     *             "replay": {
+                     *               "method": "POST",
+                     *               "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/replay"
+                     *             },
+                     *             "deliveries": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks?page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks?page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks?page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookList"];
                 };
             };
@@ -3221,7 +3397,9 @@ export interface operations {
                  * @example {
                  *       "url": "https://partner.example/hooks",
                  *       "events": [
-                 *         "booking.created"
+                 *         "booking.created",
+                 *         "booking.updated",
+                 *         "booking.deleted"
                  *       ],
                  *       "description": "Till"
                  *     }
@@ -3240,6 +3418,56 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a",
+                     *       "url": "https://partner.example/hooks",
+                     *       "events": [
+                     *         "booking.created",
+                     *         "booking.updated",
+                     *         "booking.deleted"
+                     *       ],
+                     *       "description": "Till",
+                     *       "facilityIds": [
+                     *         "fac-north"
+                     *       ],
+                     *       "state": "active",
+                     *       "failingSince": null,
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "rotate": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/rotate"
+                     *         },
+                     *         "ping": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/ping"
+                     *         },
+                     *         "replay": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/replay"
+                     *         },
+                     *         "deliveries": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries"
+                     *         }
+                     *       },
+                     *       "secret": "whsec_SECRET"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
@@ -3285,6 +3513,55 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a",
+                     *       "url": "https://partner.example/hooks",
+                     *       "events": [
+                     *         "booking.created",
+                     *         "booking.updated",
+                     *         "booking.deleted"
+                     *       ],
+                     *       "description": "Till",
+                     *       "facilityIds": [
+                     *         "fac-north"
+                     *       ],
+                     *       "state": "active",
+                     *       "failingSince": null,
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "rotate": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/rotate"
+                     *         },
+                     *         "ping": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/ping"
+                     *         },
+                     *         "replay": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/replay"
+                     *         },
+                     *         "deliveries": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries"
+                     *         }
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -3330,7 +3607,9 @@ export interface operations {
                  * @example {
                  *       "url": "https://partner.example/hooks",
                  *       "events": [
-                 *         "booking.created"
+                 *         "booking.created",
+                 *         "booking.updated",
+                 *         "booking.deleted"
                  *       ],
                  *       "description": "Till",
                  *       "state": "paused"
@@ -3348,6 +3627,55 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a",
+                     *       "url": "https://partner.example/hooks",
+                     *       "events": [
+                     *         "booking.created",
+                     *         "booking.updated",
+                     *         "booking.deleted"
+                     *       ],
+                     *       "description": "Till",
+                     *       "facilityIds": [
+                     *         "fac-north"
+                     *       ],
+                     *       "state": "active",
+                     *       "failingSince": null,
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "rotate": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/rotate"
+                     *         },
+                     *         "ping": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/ping"
+                     *         },
+                     *         "replay": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/replay"
+                     *         },
+                     *         "deliveries": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries"
+                     *         }
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -3429,6 +3757,56 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a",
+                     *       "url": "https://partner.example/hooks",
+                     *       "events": [
+                     *         "booking.created",
+                     *         "booking.updated",
+                     *         "booking.deleted"
+                     *       ],
+                     *       "description": "Till",
+                     *       "facilityIds": [
+                     *         "fac-north"
+                     *       ],
+                     *       "state": "active",
+                     *       "failingSince": null,
+                     *       "createdAt": "2026-04-30T18:21:07.123Z",
+                     *       "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "edit": {
+                     *           "method": "PUT",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a"
+                     *         },
+                     *         "rotate": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/rotate"
+                     *         },
+                     *         "ping": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/ping"
+                     *         },
+                     *         "replay": {
+                     *           "method": "POST",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/replay"
+                     *         },
+                     *         "deliveries": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries"
+                     *         }
+                     *       },
+                     *       "secret": "whsec_SECRET"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
@@ -3558,6 +3936,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2b",
+                     *           "type": "booking.created",
+                     *           "facilityId": "fac-north",
+                     *           "modified": 4711,
+                     *           "state": "delivered",
+                     *           "attempts": 1,
+                     *           "lastStatus": 204,
+                     *           "lastAttemptAt": "2026-04-30T18:21:08.123Z",
+                     *           "nextAttemptAt": null
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries?page=1&pageSize=50"
+                     *         },
+                     *         "first": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries?page=1&pageSize=50"
+                     *         },
+                     *         "last": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/webhooks/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a/deliveries?page=1&pageSize=50"
+                     *         }
+                     *       },
+                     *       "page": 1,
+                     *       "pageSize": 50,
+                     *       "pageCount": 1,
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeliveryList"];
                 };
             };

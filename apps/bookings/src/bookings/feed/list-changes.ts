@@ -6,7 +6,7 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
-import { isStrict, waitSecondsOf } from '../../http/preferences.ts';
+import { waitSecondsOf } from '../../http/preferences.ts';
 import { bookingItem } from '../resource.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
 import { defaultFeedLimit } from './schema.ts';
@@ -52,8 +52,7 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
       if (await changeWatcher.waitForChange(waiting, waitSeconds * 1000)) page = await readPage(request);
       else waitSeconds = 0;
     }
-    const applied = [...(isStrict(prefer) ? ['handling=strict'] : []), `wait=${waitSeconds}`].join(', ');
-    const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': applied };
+    const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': `wait=${waitSeconds}` };
     return { status: 200, body: envelopeOf(request, page), headers };
   };
 

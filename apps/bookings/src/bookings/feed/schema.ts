@@ -1,5 +1,5 @@
 // JSON Schemas of the change feed.
-import { linkSchema } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '../../http/text.ts';
 import { bookingItemSchema } from '../schema.ts';
 
@@ -50,12 +50,7 @@ export const changeListSchema = {
   properties: {
     items: { type: 'array', items: { oneOf: [updatedSchema, deletedSchema] } },
     next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
-    _links: {
-      type: 'object',
-      required: ['self', 'next'],
-      additionalProperties: false,
-      properties: { self: linkSchema, next: linkSchema },
-    },
+    _links: linksSchema('self', 'next'),
   },
 } as const;
 

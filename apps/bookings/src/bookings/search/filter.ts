@@ -7,7 +7,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isBookingId } from '../booking-id.ts';
-import { parseDateTime } from '../date-times.ts';
+import { findReversedInterval, parseDateTime } from '../date-times.ts';
 import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
@@ -52,9 +52,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   };
   requireDate('startDate', start, end);
   requireDate('endDate', end, start);
-  if (start && end && end < start) {
-    validationErrors.push({ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' });
-  }
+  validationErrors.push(...findReversedInterval(start, end));
 
   let time: TimeFilter | undefined;
   if (hasLocations && start && end) time = { kind: 'within', start, end };
