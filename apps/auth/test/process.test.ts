@@ -76,7 +76,7 @@ describe('from an empty database', () => {
     importing.stdin?.end(JSON.stringify(demoDocument(scopes)));
     expect(await imported).toMatchObject({
       code: 0,
-      out: 'imported 2 facilities, 3 accounts, 5 clients\n',
+      out: 'imported 2 facilities, 3 accounts, 6 clients\n',
       err: '',
     });
 
