@@ -8,6 +8,25 @@ import { describe, expect, test } from '@jest/globals';
 const exists = (path: string): boolean => existsSync(join(root, path));
 const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench,examples}/**/*.md');
 
+describe('the page about security', () => {
+  const page = read('docs/security.md');
+
+  test('every test file that it names exists', () => {
+    const named = [...page.matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, path]) => path as string);
+    expect(named.length).toBeGreaterThan(80);
+    const folders = ['', 'apps/auth/', 'apps/auth/test/'];
+    const missing = named.filter((path) => !folders.some((folder) => exists(folder + path)));
+    expect([...new Set(missing)]).toEqual([]);
+  });
+
+  test('every quoted title is the beginning of a title in the test file', () => {
+    const quoted = [...page.matchAll(/\*(attacks(?:-pages)?)\* "([^"]+)"/g)];
+    expect(quoted.length).toBeGreaterThan(4);
+    for (const [, file, title] of quoted)
+      expect(read(`apps/auth/test/conformance/${file}.test.ts`)).toContain(`describe('${title}`);
+  });
+});
+
 describe('the specification map', () => {
   const map = read('docs/specification-map.md');
   /** The column of tests of each row. */
