@@ -15,7 +15,9 @@ const client = createBookingsClient({
   },
 });
 
-/** What webhooks have reported, by booking. A real website has a table for it. */
+/** The times that customers have chosen, by hold. A real website has tables instead of these two maps. */
+const holds = new Map<string, { bayId: string; startDate: string; endDate: string }>();
+/** What webhooks have reported, by booking. */
 const bookings = new Map<string, { state: string; modified: number; bayId: string; startDate: string }>();
 let webhookSecret: string;
 
@@ -32,16 +34,19 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
   /** The customer has chosen a time, and has five minutes to pay. */
   'POST /holds': async (request) => {
     const { bayId, startDate, endDate } = JSON.parse(await textOf(request));
-    const { id, expiresAt } = await client.holds.create({ bayId, startDate, endDate, holdSeconds: 300 });
+    const time = { bayId, startDate, endDate };
+    const { id, expiresAt } = await client.holds.create({ ...time, holdSeconds: 300 });
+    holds.set(id, time);
     return [201, { holdId: id, expiresAt }];
   },
 
-  /** The customer has paid. The order number makes a repeated request harmless. */
+  /** The customer has paid. A repeated request with the same order number returns the same booking. */
   'POST /orders': async (request) => {
     const { order, name, holdId } = JSON.parse(await textOf(request));
-    const { bayId, startDate, endDate } = await client.holds.get(holdId);
+    const time = holds.get(holdId);
+    if (!time) return [404, { message: 'This hold does not exist.' }];
     const booking = await client.bookings.create(
-      { externalBookingId: order, bayId, userAlias: name, startDate, endDate, holdId },
+      { ...time, externalBookingId: order, userAlias: name, holdId },
       { idempotencyKey: order },
     );
     return [201, { bookingId: booking.id }];
@@ -65,19 +70,22 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
 };
 
 const server = createServer(async (request, response) => {
-  const url = new URL(request.url ?? '/', publicUrl);
-  const route = routes[`${request.method} ${url.pathname}`];
-  const [status, body] = route ? await route(request, url).catch(toErrorResponse) : [404];
+  const [status, body] = await respond(request).catch(toErrorResponse);
   response
     .writeHead(status, { 'Content-Type': 'application/json' })
     .end(body === undefined ? '' : JSON.stringify(body));
 });
 
+async function respond(request: IncomingMessage): Promise<[status: number, body?: unknown]> {
+  const url = new URL(`http://localhost${request.url}`);
+  const route = routes[`${request.method} ${url.pathname}`];
+  return route ? route(request, url) : [404];
+}
+
 function toErrorResponse(error: unknown): [status: number, body?: unknown] {
   if (error instanceof WebhookVerificationError || error instanceof SyntaxError) return [400];
   if (error instanceof BookingsApiError && (error.has('BOOK00002') || error.has('BOOK00003')))
     return [409, { message: 'Somebody was faster. Please choose another time.' }];
-  if (error instanceof BookingsApiError && error.has('ERR00404')) return [404, { message: 'The hold has expired.' }];
   if (error instanceof BookingsApiError && error.status === 400) return [400, { message: error.message }];
   console.error(error);
   return [502, { message: 'Please try again.' }];
@@ -98,7 +106,7 @@ await new Promise<void>((resolve) => void server.listen(port, resolve));
 
 // The secret of a webhook is returned once. A website stores it; this example registers a new webhook at each start.
 const hook = `${publicUrl}/hook`;
-for await (const { id, url } of client.webhooks.list()) if (url === hook) await client.webhooks.delete(id);
+for (const { id, url } of await client.webhooks.list().toArray()) if (url === hook) await client.webhooks.delete(id);
 const webhook = await client.webhooks.create({ url: hook, description: 'examples/partner' });
 webhookSecret = webhook.secret;
 console.log(`Listening on ${publicUrl}`);

@@ -57,7 +57,9 @@ test('examples/partner shows free times, holds, books, and receives the webhook 
     timeout: 30_000,
   });
   expect(stdout).toContain('"bayId":"bay-n2-05"');
-  const [, id] = /"bookingId":"([^"]+)"/.exec(stdout) ?? [];
+  const ids = [...stdout.matchAll(/"bookingId":"([^"]+)"/g)].map(([, bookingId]) => bookingId);
+  const [id] = ids;
+  expect(ids).toEqual([expect.any(String), id]);
   await partner.waitForOutput(new RegExp(`booking.created ${id}: bay-n2-03`));
   const orders = await (await fetch(`${shop}/orders`)).json();
   expect(orders).toMatchObject({ [id as string]: { state: 'booking.created', bayId: 'bay-n2-03' } });

@@ -150,9 +150,14 @@ describe('private_key_jwt and DPoP', () => {
     expect(to('/connect/token')).toHaveLength(1);
   });
 
-  test('a personal access token may be bound to a key of the caller', async () => {
+  test('a token may be bound to a key of the caller, and is then useless without the key', async () => {
     const dpop = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify']);
-    expect(await firstLocation({ auth: { ...northToken, dpop: dpop } })).toBe('loc-north-1');
+    const { fetch, to } = recordingFetch();
+    expect(await firstLocation({ fetch, auth: { ...northToken, dpop } })).toBe('loc-north-1');
+    const [request] = to('/api/booking-locations/loc-north-1');
+    const token = request?.headers.get('authorization')?.replace('DPoP ', '') ?? '';
+    expect(await firstLocation({ auth: { getAccessToken: () => token, dpop } })).toBe('loc-north-1');
+    await expect(firstLocation({ auth: () => token })).rejects.toMatchObject({ status: 401 });
   });
 });
 

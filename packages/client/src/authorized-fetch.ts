@@ -22,6 +22,8 @@ export type AuthorizedFetchOptions = Required<
 export function createAuthorizedFetch(options: AuthorizedFetchOptions): AuthorizedFetch {
   const { auth } = options;
   if (typeof auth === 'function') return repeatAfter401(fromFunction(auth), sendBearer(options.fetch));
+  if ('getAccessToken' in auth)
+    return repeatAfter401(fromFunction(auth.getAccessToken), sendDpop(options, oauth.DPoP({}, auth.dpop)));
   return withClientCredentials(auth, options);
 }
 

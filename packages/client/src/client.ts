@@ -33,7 +33,7 @@ export interface BookingsClient {
 export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
   const baseUrl = new URL(options.baseUrl);
-  const addresses = [baseUrl, ...(typeof auth === 'object' && auth.issuer ? [new URL(auth.issuer)] : [])];
+  const addresses = [baseUrl, ...('issuer' in auth && auth.issuer ? [new URL(auth.issuer)] : [])];
   for (const address of addresses) expectSecure(address, allowInsecureHttp);
   const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
   const authorizedFetch = createAuthorizedFetch({

@@ -71,7 +71,7 @@ export class BookingsApiError extends BookingsError {
     return this.problems.some((problem) => problem.code === code);
   }
 
-  /** The name of this request in the log of the service. */
+  /** The id of this request in the log of the service. */
   get requestId(): string | null {
     return this.headers.get('x-request-id');
   }
@@ -83,8 +83,8 @@ export class BookingsConnectionError extends BookingsError {
 }
 
 /**
- * The client got no access token. `cause` is the error of the authorization server or of the function `auth`. If it is a
- * BookingsConnectionError, the client tries again, so the function throws one to report a temporary failure.
+ * The client got no access token. `cause` is the error of the authorization server or of the function `auth`. If it is
+ * a BookingsConnectionError, the client tries again, so the function throws one to report a temporary failure.
  */
 export class BookingsTokenError extends BookingsError {
   override readonly name = 'BookingsTokenError';

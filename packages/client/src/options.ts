@@ -5,7 +5,7 @@ export interface BookingsClientOptions {
   /** The address of the Bookings API, for example `https://bookings.example`. */
   readonly baseUrl: string;
   /** How the client gets access tokens: credentials, or a function that returns a token. */
-  readonly auth: ClientCredentials | GetAccessToken;
+  readonly auth: ClientCredentials | GetAccessToken | BoundAccessTokens;
   readonly retry?: RetryOptions;
   /** Milliseconds that one attempt may take, 10 000 by default. */
   readonly timeoutMs?: number;
@@ -43,6 +43,13 @@ export interface ClientCredentials {
  * means that the service refused the token that the function returned before.
  */
 export type GetAccessToken = (options: { readonly renew: boolean }) => string | Promise<string>;
+
+/** Access tokens that another library has bound to a key (DPoP, RFC 9449), for example those of a user. */
+export interface BoundAccessTokens {
+  readonly getAccessToken: GetAccessToken;
+  /** The key pair to which the tokens are bound. */
+  readonly dpop: CryptoKeyPair;
+}
 
 /** A private key in JSON (RFC 7517): EC P-256, RSA or Ed25519. */
 export interface PrivateJwk {

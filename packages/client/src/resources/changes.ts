@@ -17,7 +17,7 @@ export interface ReadChangesOptions {
 }
 
 export interface FollowChangesOptions extends ReadChangesOptions {
-  /** Is called when the service cannot be reached. The feed then tries again, after 30 s at most. */
+  /** Is called when the service cannot be reached. The feed then tries again after a few seconds. */
   readonly onError?: (error: BookingsError) => void;
 }
 
