@@ -16,6 +16,11 @@ export interface CompareDpopOptions extends Omit<MeasureOptions, 'operation' | '
   readonly folder: string;
 }
 
+/**
+ * Enough to keep the service busy. With few connections it waits for the database most of the time, and its CPU time
+ * for a request depends on how many requests it finds when it wakes up.
+ */
+const connections = 64;
 /** More than the service can handle, because every request needs a new proof. */
 const maxRequestsPerSecond = 8_000;
 
@@ -44,7 +49,7 @@ export async function compareDpop({ databaseUrl, dataset, folder, ...options }: 
       },
     };
     const targets = ['Bearer', 'DPoP'].map((name) => ({ name, ...child }));
-    return await measure({ ...options, operation, targets });
+    return await measure({ ...options, connections, operation, targets });
   } finally {
     await child.stop();
     await issuer.close();

@@ -8,7 +8,7 @@ import { freePort } from '@bay-booking/postgres/ports';
 import { machine, native, refreshTokensOf, startAuth, user, web } from './auth-service.ts';
 import { baseUrl, scope } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
-import { connections, measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
+import { defaultConnections, measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
 import type { TokenPeerOptions } from './targets/token-peer.ts';
 import type { Load } from './wrk.ts';
 
@@ -27,7 +27,7 @@ export interface TokenOptions {
 }
 
 const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'signer'];
-const tokensPerRound = 4 * connections;
+const tokensPerRound = 4 * defaultConnections;
 
 export async function compareTokens(allOptions: TokenOptions): Promise<Sample[]> {
   const { databaseUrl, peerDatabaseUrl, folder, only, profile, ...options } = allOptions;

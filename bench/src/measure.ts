@@ -5,7 +5,7 @@ import { type Load, runWrk } from './wrk.ts';
 
 export const serviceCore = 0;
 export const otherCore = 1;
-export const connections = 16;
+export const defaultConnections = 16;
 
 export interface Target {
   readonly name: string;
@@ -44,6 +44,7 @@ export interface MeasureOptions {
   readonly targets: readonly Target[];
   readonly rounds: number;
   readonly seconds: number;
+  readonly connections?: number;
   readonly postmaster: number | undefined;
   readonly log: (line: string) => void;
 }
@@ -61,7 +62,7 @@ export async function measure(options: MeasureOptions): Promise<Sample[]> {
 }
 
 async function loadOnce(options: MeasureOptions, target: Target, round: number, seconds: number): Promise<Sample> {
-  const { operation, postmaster } = options;
+  const { operation, postmaster, connections = defaultConnections } = options;
   const load = await operation.load(target, round);
   const before = {
     cpu: cpuOf(target.pid),
