@@ -71,7 +71,10 @@ const origin = Date.parse(createdFrom) / 1000;
 let next = 0;
 
 /** Counts the free half hours over all targets, rounds and operations. Bookings of earlier runs were removed before. */
-function create(name: string, options: { client: pg.Client; token: string; bays: number; prefix: string }): Operation {
+export function create(
+  name: string,
+  options: { client: pg.Client; token: string; bays: number; prefix: string },
+): Operation {
   const { token, bays, prefix } = options;
   return {
     name,

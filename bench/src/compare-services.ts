@@ -3,13 +3,14 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
+import pg from 'pg';
+import { availabilityOperations } from './availability-operations.ts';
 import { bookingOperations, removeCreated } from './booking-operations.ts';
 import { baseUrl, scope, startBookings } from './bookings-service.ts';
 import type { Child } from './child.ts';
 import { inOneDay } from './compare-bookings.ts';
 import { type Dataset, facilityIds } from './dataset.ts';
 import { measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
-import { onDatabase } from './server.ts';
 
 export interface ServiceTarget {
   readonly name: string;
@@ -36,6 +37,7 @@ export async function compareServices(options: CompareServicesOptions): Promise<
   const { services, only, prefix, folder, ...measuring } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const children: Child[] = [];
+  const clients: pg.Client[] = [];
   const targets: Target[] = [];
   const operationsOf = new Map<string, readonly Operation[]>();
   try {
@@ -46,26 +48,28 @@ export async function compareServices(options: CompareServicesOptions): Promise<
       // All datasets have the same number of bays, so that only the size of the table differs.
       const facilities = Math.min(10, ...services.map((one) => one.dataset.facilities));
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
-      const filesOf = mkdtempSync(join(folder, 'service-'));
-      await onDatabase(databaseUrl, async (client) => {
-        await removeCreated(client);
-        operationsOf.set(name, await bookingOperations({ client, dataset, token, facilities, folder: filesOf }));
-      });
+      const client = new pg.Client({ connectionString: databaseUrl });
+      clients.push(client);
+      await client.connect();
+      await removeCreated(client);
+      const sampling = { client, dataset, token, facilities, folder: mkdtempSync(join(folder, 'service-')) };
+      operationsOf.set(name, [...(await bookingOperations(sampling)), ...availabilityOperations(sampling)]);
     }
     const samples: Sample[] = [];
     for (const name of only) {
       const own = (target: Target) => operationsOf.get(target.name)?.find((one) => one.name === name) as Operation;
       const operation: Operation = {
         name: `${prefix} ${name}`,
+        connections: own(targets[0] as Target).connections ?? 16,
         load: (target, round) => own(target).load(target, round),
         ran: (requests) => own(targets[0] as Target).ran?.(requests),
       };
       samples.push(...(await measure({ ...measuring, operation, targets })));
     }
-    for (const { databaseUrl } of services) await onDatabase(databaseUrl, removeCreated);
+    for (const client of clients) await removeCreated(client);
     return samples;
   } finally {
-    await Promise.all(children.map((child) => child.stop()));
+    await Promise.all([...children.map((child) => child.stop()), ...clients.map((client) => client.end())]);
     await issuer.close();
   }
 }

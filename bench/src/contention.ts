@@ -84,7 +84,14 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
 type Measured = Pick<Sample, 'rate'> & Partial<Sample>;
 
 function sampleOf(target: string, round: number, measured: Measured): Sample {
-  const unknown = { p50: Number.NaN, p99: Number.NaN, cpu: Number.NaN, databaseCpu: Number.NaN, memory: Number.NaN };
+  const unknown = {
+    p50: Number.NaN,
+    p95: Number.NaN,
+    p99: Number.NaN,
+    cpu: Number.NaN,
+    databaseCpu: Number.NaN,
+    memory: Number.NaN,
+  };
   return { operation: 'hot bay', target, round, ...unknown, foreign: Number.NaN, bad: 0, ...measured };
 }
 

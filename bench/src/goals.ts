@@ -98,7 +98,7 @@ const goals: readonly Goal[] = [
     measure: (results) => results.ratio('discovery', 'during sign-ins', 'idle', 'p99').median,
   },
   { goal: 'auth: MB after the load', bound: 280, sense: '≤', measure: memory([...tokens, 'password']) },
-  ...['get', 'create', 'update', 'search', 'upcoming'].flatMap((operation): Goal[] => [
+  ...['get', 'create', 'update', 'search', 'upcoming', 'availability-week'].flatMap((operation): Goal[] => [
     {
       goal: `${operation}: CPU of the service at 1 M to 10 k rows`,
       bound: 1.3,
@@ -118,6 +118,38 @@ const goals: readonly Goal[] = [
       bound,
       sense: '≥',
       measure: ratio(`release ${operation}`, 'before'),
+    }),
+  ),
+  {
+    goal: 'availability of a day: rate to the list of that day',
+    bound: 0.6,
+    sense: '≥',
+    measure: ratio('availability', 'list', 'rate', 'availability'),
+  },
+  {
+    goal: 'availability of 50 bays and 7 days: p95 ms',
+    bound: 30,
+    sense: '≤',
+    measure: (results) => results.median('availability-week', 'service', 'p95'),
+  },
+  {
+    goal: 'create with a hold: rate to create',
+    bound: 0.6,
+    sense: '≥',
+    measure: ratio('holds', 'without a hold', 'rate', 'with a hold'),
+  },
+  {
+    goal: 'pages of 1000 changes: rate to pages of 1000 bookings',
+    bound: 0.8,
+    sense: '≥',
+    measure: ratio('feed', 'list', 'rate', 'feed'),
+  },
+  ...['create', 'availability'].map(
+    (operation): Goal => ({
+      goal: `${operation} beside 100 000 expired holds: rate to none`,
+      bound: 0.95,
+      sense: '≥',
+      measure: ratio(`expired-holds ${operation}`, 'without', 'rate', 'with expired holds'),
     }),
   ),
   { goal: 'hot bay: rate to pgbench', bound: 0.8, sense: '≥', measure: ratio('hot bay', 'pgbench') },

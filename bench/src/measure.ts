@@ -19,6 +19,7 @@ export interface Sample {
   readonly round: number;
   readonly rate: number;
   readonly p50: number;
+  readonly p95: number;
   readonly p99: number;
   /** Microseconds of CPU time per request that the target uses. */
   readonly cpu: number;
@@ -33,6 +34,8 @@ export interface Sample {
 
 export interface Operation {
   readonly name: string;
+  /** The number of concurrent requests, if it is another one than usual. */
+  readonly connections?: number;
   /** Returns the requests for this target and round; may prepare data first. */
   load(target: Target, round: number): Promise<Load> | Load;
   /** Receives the number of requests of each run. */
@@ -71,7 +74,13 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
     own: cpuOf(process.pid) + cpuOfEnded(process.pid),
     machine: busyOfMachine(),
   };
-  const result = await runWrk({ ...load, url: target.url, seconds, connections, core: otherCore });
+  const result = await runWrk({
+    ...load,
+    url: target.url,
+    seconds,
+    connections: operation.connections ?? connections,
+    core: otherCore,
+  });
   const cpu = cpuOf(target.pid) - before.cpu;
   const database = cpuOfFamily(postmaster) - before.database;
   const own = cpuOf(process.pid) + cpuOfEnded(process.pid) - before.own;
@@ -83,6 +92,7 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
     round,
     rate: result.requests / result.seconds,
     p50: result.p50,
+    p95: result.p95,
     p99: result.p99,
     cpu: cpu / result.requests,
     databaseCpu: postmaster ? database / result.requests : Number.NaN,

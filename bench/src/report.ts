@@ -37,7 +37,7 @@ export class Results {
   }
 }
 
-export type NumericField = 'rate' | 'p50' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'bad';
+export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'bad';
 
 const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',

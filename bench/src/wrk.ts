@@ -15,6 +15,7 @@ export interface WrkResult {
   readonly seconds: number;
   /** Milliseconds. */
   readonly p50: number;
+  readonly p95: number;
   readonly p99: number;
   readonly max: number;
   /** Responses with status 400 and above, broken connections and timeouts. */

@@ -8,7 +8,7 @@ import { digits, median, percentile, spreadOf } from '../src/statistics.ts';
 
 const sample = (target: string, round: number, rate: number, bad = 0): Sample => {
   const costs = { cpu: 1e6 / rate, databaseCpu: 50, memory: 100, foreign: 0 };
-  return { operation: 'get', target, round, rate, p50: 1, p99: 5, bad, ...costs };
+  return { operation: 'get', target, round, rate, p50: 1, p95: 4, p99: 5, bad, ...costs };
 };
 
 describe('statistics', () => {

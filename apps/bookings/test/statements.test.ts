@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { ruleWrites } from '../src/availability/rule-statements.ts';
 import { ruleReads } from '../src/availability/rules-store.ts';
-import { availabilityReads } from '../src/availability/store.ts';
+import { availabilityReads, baysStatement } from '../src/availability/store.ts';
 import { compactionReads, compactionWrites } from '../src/bookings/counts/compaction.ts';
 import {
   binsStatement,
@@ -94,6 +94,7 @@ const allStatements = [
   ...[...facilityWrites, ...serviceWideWrites].map(([, sql]) => sql),
   ...reads,
   ...Object.values({ ...ruleReads, ...closureReads, ...hoursStatements, ...holdReads, ...availabilityReads }),
+  ...[['f'], ['f', 'g']].map((facilities) => baysStatement(facilities, {}, { limit: 1, offset: 0 }).sql),
   ...Object.values({ ...placeReads, ...compactionReads, ...compactionWrites, ...feedReads }),
   isCountComplete,
   importReads.facilitiesOfLocationIds,

@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { compareBookings } from '../compare-bookings.ts';
 import { compareDpop } from '../compare-dpop.ts';
+import { compareFeatures, featureNames } from '../compare-features.ts';
 import { compareReleases } from '../compare-releases.ts';
 import { compareServices } from '../compare-services.ts';
 import { compareTokens } from '../compare-tokens.ts';
@@ -43,7 +44,7 @@ if (missing) {
   process.exit(1);
 }
 /** The operations that are measured at two sizes of the table. */
-const growing = ['get', 'search', 'upcoming', 'create', 'create-external', 'update'];
+const growing = ['get', 'search', 'upcoming', 'create', 'create-external', 'update', 'availability-week'];
 const only = values.only.split(',').filter(Boolean);
 const { before } = values;
 const wants = (...names: string[]) =>
@@ -85,6 +86,10 @@ try {
   if (wants('dpop')) {
     await loadDataset(databaseUrl, dataset, log);
     samples.push(...(await compareDpop({ ...common, databaseUrl, dataset })));
+  }
+  if (wants(...featureNames)) {
+    await loadDataset(databaseUrl, dataset, log);
+    samples.push(...(await compareFeatures({ ...common, databaseUrl, dataset, only })));
   }
   if (wants('client-credentials', 'refresh', 'password')) {
     samples.push(

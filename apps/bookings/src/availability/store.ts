@@ -1,6 +1,7 @@
 // Reads the bays of an availability request, and what takes them: bookings, live holds and closures.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Bind, oneOf } from '../bookings/search/where.ts';
 import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import type { Interval } from './interval.ts';
@@ -32,47 +33,64 @@ export interface BayFilter {
   readonly bayIds?: readonly string[] | undefined;
 }
 
-const matching = `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
+/** A page of the bays of these facilities that the filter selects, or their number if there is no page. */
+export function baysStatement(
+  facilities: readonly string[],
+  { locationIds, bayIds }: BayFilter,
+  page: { readonly limit: number; readonly offset: number } | undefined,
+): { readonly sql: string; readonly values: readonly unknown[] } {
+  const values: unknown[] = [];
+  const bind: Bind = (value) => `$${values.push(value)}`;
+  const conditions = [`bay.facility_id ${oneOf(facilities, bind)}`];
+  if (locationIds) conditions.push(`bay.location_id ${oneOf(locationIds, bind)}`);
+  if (bayIds) conditions.push(`bay.id ${oneOf(bayIds, bind)}`);
+  const where = conditions.join(' and ');
+  if (!page) return { sql: `select count(*)::int as total from bay where ${where}`, values };
+  const sql = `select bay.id, bay.name, bay.bookable, bay.location_id as "locationId",
+  location.name as "locationName", bay.facility_id as "facilityId", facility.time_zone as "timeZone",
+  location.opening_hours as hours, now()::timestamptz(3) as "asOf"
+from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
-where bay.facility_id = any($1) and ($2::text[] is null or bay.location_id = any($2))
-  and ($3::text[] is null or bay.id = any($3))`;
+where ${where} order by bay.name collate "C", bay.id collate "C" limit ${bind(page.limit)} offset ${bind(page.offset)}`;
+  return { sql, values };
+}
 
-/** Text. `date_part` calculates with floating-point numbers, which is faster than `extract`. */
-const epoch = (column: string): string => `(date_part('epoch', ${column}) * 1000)::bigint::text`;
+/**
+ * Hides a parameter from the planner. With values that it knows, PostgreSQL estimates a lower cost than for a generic
+ * plan, so it plans every execution of the prepared statement anew. That took a third of the time of these statements.
+ */
+const hidden = (parameter: string, type: string): string => `(select ${parameter}::${type})`;
+const [from, to, asOf] = ['$3', '$4', '$5'].map((parameter) => hidden(parameter, 'timestamptz'));
 
 export const availabilityReads = {
   clock: 'select now()::timestamptz(3) as now',
 
-  bays: `select bay.id, bay.name, bay.bookable, bay.location_id as "locationId", location.name as "locationName",
-  bay.facility_id as "facilityId", facility.time_zone as "timeZone", location.opening_hours as hours,
-  now()::timestamptz(3) as "asOf"
-${matching} order by bay.name collate "C", bay.id collate "C" limit $4 offset $5`,
-
-  count: `select count(*)::int as total ${matching}`,
-
   /**
    * The bookings of a bay do not overlap, so only the last one that began before the interval can reach into it. The
-   * live holds, apart from hold $6, are few. Each row is a bay with its starts and ends in turn, in milliseconds, as a
-   * list that JSON.parse reads. An array of PostgreSQL takes several times as long to parse.
+   * live holds, apart from hold $6, are few. Each row is a bay with its starts and ends in turn, in PostgreSQL's binary
+   * format. Text takes 1.7 times as long in PostgreSQL.
    */
   taken: `select bay.id as "bayId",
-  string_agg(${epoch('start_date')} || ',' || ${epoch('end_date')}, ',') as times
+  string_agg(timestamptz_send(start_date) || timestamptz_send(end_date), ''::bytea) as times
 from bay cross join lateral (
   (select start_date, end_date from booking where booking.facility_id = $1 and booking.bay_id = bay.id
-    and start_date < $3::timestamptz order by start_date desc limit 1)
+    and start_date < ${from} order by start_date desc limit 1)
   union all
   select start_date, end_date from booking where booking.facility_id = $1 and booking.bay_id = bay.id
-    and start_date >= $3::timestamptz and start_date < $4::timestamptz
+    and start_date >= ${from} and start_date < ${to}
   union all
   select start_date, end_date from booking_hold where booking_hold.facility_id = $1 and booking_hold.bay_id = bay.id
-    and expires_at > $5::timestamptz and booking_hold.id is distinct from $6::uuid and start_date < $4::timestamptz
+    and expires_at > ${asOf} and booking_hold.id is distinct from $6::uuid and start_date < ${to}
 ) taken
-where bay.facility_id = $1 and bay.id = any($2) group by bay.id`,
+where bay.facility_id = $1 and bay.id = any(${hidden('$2', 'text[]')}::text[]) group by bay.id`,
 
   closures: `select ${milliseconds('start_date')}::float8 as start, ${milliseconds('end_date')}::float8 as end, reason,
   bay_ids as "bayIds", location_id as "locationId"
-from booking_closure where facility_id = $1 and end_date > $2::timestamptz and start_date < $3::timestamptz`,
+from booking_closure where facility_id = $1 and end_date > ${hidden('$2', 'timestamptz')}
+  and start_date < ${hidden('$3', 'timestamptz')}`,
 } as const;
+
+const year2000 = Date.UTC(2000);
 
 export type AvailabilityStore = ReturnType<typeof createAvailabilityStore>;
 
@@ -85,15 +103,15 @@ export function createAvailabilityStore(db: Queryable) {
 
   return {
     /** `asOf` is the time of the database, whose clock decides which holds are live. */
-    findBays: async (facilities: readonly string[], { locationIds, bayIds }: BayFilter, page: PageRequest) => {
-      const where = [facilities, locationIds ?? null, bayIds ?? null];
+    findBays: async (facilities: readonly string[], filter: BayFilter, page: PageRequest) => {
       const offset = offsetOf(page);
-      const values = [...where, page.pageSize, offset];
-      const rows = await query<BayRow>(db, availabilityReads.bays, values, isoTimestamps);
+      const { sql, values } = baysStatement(facilities, filter, { limit: page.pageSize, offset });
+      const rows = await query<BayRow>(db, sql, values, isoTimestamps);
       const asOf = rows[0]?.asOf ?? (await now());
       const isLastPage = rows.length < page.pageSize && (rows.length > 0 || offset === 0);
       if (isLastPage) return { rows, asOf, total: offset + rows.length };
-      const [counted] = await query<{ total: number }>(db, availabilityReads.count, where);
+      const count = baysStatement(facilities, filter, undefined);
+      const [counted] = await query<{ total: number }>(db, count.sql, count.values);
       return { rows, asOf, total: reconcileTotal(rows.length, offset, counted?.total ?? 0) };
     },
 
@@ -107,7 +125,7 @@ export function createAvailabilityStore(db: Queryable) {
       const period = [interval.start, interval.end].map((instant) => new Date(instant).toISOString());
       const values = [facilityId, bayIds, ...period, asOf, exceptHoldId ?? null];
       const [rows, closures] = await Promise.all([
-        query<{ bayId: string; times: string }>(db, availabilityReads.taken, values),
+        query<{ bayId: string; times: Buffer }>(db, availabilityReads.taken, values),
         query<TakenTimes['closures'][number]>(db, availabilityReads.closures, [facilityId, ...period]),
       ]);
       const taken = rows.map(({ bayId, times }): [string, Interval[]] => [bayId, intervalsOf(times)]);
@@ -116,10 +134,12 @@ export function createAvailabilityStore(db: Queryable) {
   };
 }
 
-function intervalsOf(times: string): Interval[] {
-  const numbers = JSON.parse(`[${times}]`) as number[];
+/** Reads pairs of timestamps in PostgreSQL's binary format: the microseconds since 2000 as 64-bit integers. */
+function intervalsOf(times: Buffer): Interval[] {
+  const instantAt = (offset: number): number =>
+    Math.round((times.readInt32BE(offset) * 2 ** 32 + times.readUInt32BE(offset + 4)) / 1_000) + year2000;
   const intervals: Interval[] = [];
-  for (let index = 0; index < numbers.length; index += 2)
-    intervals.push({ start: numbers[index] as number, end: numbers[index + 1] as number });
+  for (let offset = 0; offset < times.length; offset += 16)
+    intervals.push({ start: instantAt(offset), end: instantAt(offset + 8) });
   return intervals;
 }

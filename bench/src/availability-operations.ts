@@ -1,0 +1,61 @@
+// Lists the requests of the measurements of availability, on a week of its own that is as full as every other week.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type pg from 'pg';
+import type { Sampling } from './booking-operations.ts';
+import { bayId, baysPerFacility, baysPerLocation, bookingsPerBayAndDay, facilityIds, locationId } from './dataset.ts';
+import type { Operation } from './measure.ts';
+
+/** Every bay of the first facilities has its usual bookings in this week, which `removeCreated` removes. */
+const week = { startDate: '2140-01-01T00:00:00.000Z', endDate: '2140-01-08T00:00:00.000Z' };
+const day = 'startDate=2140-01-03T00:00:00.000Z&endDate=2140-01-04T00:00:00.000Z';
+const weekFacilities = 5;
+const baysPerRequest = 50;
+
+/** The operation names are those of the goals. */
+export function availabilityOperations({ client, token, facilities, folder }: Sampling): readonly Operation[] {
+  const used = Math.min(facilities, weekFacilities);
+  const bays = used * baysPerFacility;
+  let prepared: Promise<void> | undefined;
+  const get = (name: string, paths: readonly string[], connections?: number): Operation => ({
+    name,
+    ...(connections && { connections }),
+    load: async () => {
+      prepared ??= bookWeek(client, used);
+      await prepared;
+      const path = join(folder, name);
+      writeFileSync(path, `${paths.join('\n')}\n`);
+      return { script: 'get.lua', args: [token, path] };
+    },
+  });
+  const locations = Array.from({ length: bays / baysPerLocation }, (_, index) => locationId(index + 1));
+  const groups = Array.from({ length: Math.floor(bays / baysPerRequest) }, (_, group) =>
+    Array.from({ length: baysPerRequest }, (_, index) => bayId(group * baysPerRequest + index + 1)).join(','),
+  );
+  return [
+    get(
+      'availability',
+      locations.map((id) => `/api/booking-availability?locationIds=${id}&${day}`),
+    ),
+    get(
+      'list',
+      locations.map((id) => `/api/bookings?locationIds=${id}&${day}&pageSize=50`),
+    ),
+    get(
+      'availability-week',
+      groups.map((ids) => `/api/booking-availability?bayIds=${ids}&${new URLSearchParams(week)}`),
+      4,
+    ),
+  ];
+}
+
+async function bookWeek(client: pg.Client, facilities: number): Promise<void> {
+  await client.query(
+    `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
+     select facility_id, (substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid,
+       location_id, id, 'player', $2::timestamptz + n * interval '2 hours', $2::timestamptz + n * interval '2 hours' + interval '90 minutes', now(), now()
+     from bay, generate_series(0, ${7 * bookingsPerBayAndDay - 1}) n where facility_id = any($1)`,
+    [facilityIds(facilities), week.startDate],
+  );
+  await client.query('vacuum (analyze) booking');
+}

@@ -1,0 +1,176 @@
+// Compares requests of the service with other requests of the same service, which take turns: availability with a list,
+// bookings with and without a hold, the change feed with a list, and requests with and without many expired holds.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createTestIssuer } from '@bay-booking/testkit/issuer';
+import type pg from 'pg';
+import { availabilityOperations } from './availability-operations.ts';
+import { create, removeCreated, type Sampling } from './booking-operations.ts';
+import { baseUrl, scope, startBookings } from './bookings-service.ts';
+import { inOneDay } from './compare-bookings.ts';
+import { baysPerFacility, type Dataset, facilityId, facilityIds } from './dataset.ts';
+import { measure, type Operation, type Sample, serviceCore } from './measure.ts';
+import { onDatabase } from './server.ts';
+
+export interface CompareFeaturesOptions {
+  readonly databaseUrl: string;
+  readonly postmaster: number | undefined;
+  readonly dataset: Dataset;
+  readonly folder: string;
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Names of comparisons; empty means all of them. */
+  readonly only: readonly string[];
+  readonly log: (line: string) => void;
+}
+
+/** The two requests of a comparison, by the name of their target in the report. */
+type Comparison = Readonly<Record<string, Operation>>;
+
+export const featureNames = ['availability', 'availability-week', 'holds', 'feed', 'expired-holds'] as const;
+
+const client = { client_id: 'bench', sub: 'bench' };
+
+export async function compareFeatures(options: CompareFeaturesOptions): Promise<Sample[]> {
+  const { databaseUrl, dataset, only, log } = options;
+  const issuer = await createTestIssuer({ audience: baseUrl });
+  const service = await startBookings({ databaseUrl, issuer, core: serviceCore });
+  try {
+    return await onDatabase(databaseUrl, async (connection) => {
+      await removeCreated(connection);
+      const facilities = Math.min(10, dataset.facilities);
+      const claims = { scope, exp: inOneDay(), ...client };
+      const token = await issuer.token({ facilities: facilityIds(facilities), ...claims });
+      const tokenOfOne = await issuer.token({ facilities: [facilityId(1)], ...claims });
+      const folder = mkdtempSync(join(options.folder, 'features-'));
+      const sampling = { client: connection, dataset, token, facilities, folder };
+      const comparisons = comparisonsOf(sampling, tokenOfOne);
+      const samples: Sample[] = [];
+      for (const [name, comparison] of Object.entries(comparisons)) {
+        if (only.length > 0 && !only.includes(name.split(' ')[0] ?? '')) continue;
+        const targets = Object.keys(comparison).map((target) => ({ ...service, name: target }));
+        const operation: Operation = {
+          name,
+          connections: Object.values(comparison)[0]?.connections ?? 16,
+          load: (target, round) => (comparison[target.name] as Operation).load(target, round),
+          ran: (requests) => {
+            for (const one of Object.values(comparison)) one.ran?.(requests);
+          },
+        };
+        samples.push(...(await measure({ ...options, operation, targets })));
+      }
+      if (only.length === 0 || only.includes('expired-holds')) await waitForCleanup(connection, log);
+      await connection.query('delete from booking_hold');
+      await removeCreated(connection);
+      return samples;
+    });
+  } finally {
+    await service.stop();
+    await issuer.close();
+  }
+}
+
+function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<string, Comparison>> {
+  const { client, token, facilities, folder } = sampling;
+  const [availability, list, availabilityWeek] = availabilityOperations(sampling) as [Operation, Operation, Operation];
+  // Holds are on the bays of the second half of the facilities, and bookings without a hold on those of the first half.
+  const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
+  const plainCreate = create('create', { client, token, bays, prefix: '-' });
+  const after = (prepare: () => Promise<void>, operation: Operation): Operation => ({
+    ...operation,
+    load: async (target, round) => {
+      await prepare();
+      return operation.load(target, round);
+    },
+  });
+  const withExpired = (operation: Operation) => after(() => expireHolds(client, 100_000), operation);
+  const without = (operation: Operation) => after(() => expireHolds(client, 0), operation);
+  return {
+    availability: { availability, list },
+    'availability-week': { service: availabilityWeek },
+    holds: { 'with a hold': createHeld(sampling, bays), 'without a hold': plainCreate },
+    feed: pages(folder, tokenOfOne),
+    'expired-holds create': { 'with expired holds': withExpired(plainCreate), without: without(plainCreate) },
+    'expired-holds availability': { 'with expired holds': withExpired(availability), without: without(availability) },
+  };
+}
+
+let nextHeld = 0;
+
+/** Each round begins with as many new holds as a second of requests needs, times the length of the round. */
+function createHeld({ client, token, facilities, folder }: Sampling, firstBay: number): Operation {
+  const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
+  return {
+    name: 'create with a hold',
+    load: async () => {
+      const count = 8_000;
+      await client.query('delete from booking_hold');
+      const { rows } = await client.query<{ line: string }>(
+        `with target as (
+           select row_number() over (order by id desc) - 1 as number, facility_id, id from bay where facility_id = any($1) order by id desc limit $2
+         ), held as (
+           insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
+           select facility_id, (substr(gen_random_uuid()::text, 1, 32) || substr(encode(sha256(facility_id::bytea), 'hex'), 1, 4))::uuid, id, $3, $4,
+             timestamptz '2120-01-01Z' + n / $2 * interval '30 minutes', timestamptz '2120-01-01Z' + (n / $2 + 1) * interval '30 minutes', now() + interval '15 minutes', now()
+           from generate_series($5::int, $5::int + $6::int - 1) n join target on number = n % $2
+           returning id, bay_id, start_date
+         )
+         select id || ' ' || bay_id || ' ' || extract(epoch from start_date)::bigint as line from held order by start_date, bay_id`,
+        [facilityIds(facilities), bays, 'bench', 'bench', nextHeld, count],
+      );
+      nextHeld += count;
+      await client.query(
+        `update bay set held_until = now() + interval '15 minutes' where id in (select bay_id from booking_hold)`,
+      );
+      const path = join(folder, 'held');
+      writeFileSync(path, `${rows.map(({ line }) => line).join('\n')}\n`);
+      return { script: 'create-held.lua', args: [token, path] };
+    },
+  };
+}
+
+/** Pages of a thousand bookings of one facility: of the change feed, and of the list. */
+function pages(folder: string, token: string): Comparison {
+  const get = (name: string, paths: readonly string[]): Operation => {
+    const path = join(folder, name);
+    writeFileSync(path, `${paths.join('\n')}\n`);
+    return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
+  };
+  return {
+    feed: get(
+      'feed',
+      [0, 1000, 2000].map((number) => `/api/booking-changes?limit=1000&removed=0&afterChangeNumber=${number}`),
+    ),
+    list: get(
+      'pages',
+      [1, 2, 3].map((page) => `/api/bookings?pageSize=1000&page=${page}`),
+    ),
+  };
+}
+
+/** Leaves this number of expired holds on the bays of the first facility. */
+async function expireHolds(client: pg.Client, count: number): Promise<void> {
+  await client.query('delete from booking_hold');
+  if (count === 0) return void (await client.query('update bay set held_until = null where held_until is not null'));
+  await client.query(
+    `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date, expires_at, created_at)
+     select facility_id, gen_random_uuid(), id, 'bench', 'bench', timestamptz '2140-01-03Z' + n * interval '1 s', timestamptz '2140-01-03Z' + (n + 1800) * interval '1 s',
+       now() - interval '1 s', now() - interval '5 minutes'
+     from bay, generate_series(1, $2::int / ${baysPerFacility}) n where facility_id = $1`,
+    [facilityId(1), count],
+  );
+  await client.query("update bay set held_until = now() - interval '1 s' where facility_id = $1", [facilityId(1)]);
+}
+
+/** Waits until the service has deleted the expired holds, as it does every minute. */
+async function waitForCleanup(client: pg.Client, log: (line: string) => void): Promise<void> {
+  await expireHolds(client, 100_000);
+  const start = performance.now();
+  const left = async () => Number((await client.query('select count(*) as n from booking_hold')).rows[0].n);
+  while ((await left()) > 0) {
+    if (performance.now() - start > 180_000) throw new Error('the service has not deleted the expired holds');
+    await sleep(1_000);
+  }
+  log(`100000 expired holds were deleted after ${Math.round((performance.now() - start) / 1000)} s`);
+}
