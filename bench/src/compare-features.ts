@@ -39,7 +39,7 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
   try {
     return await onDatabase(databaseUrl, async (connection) => {
       await removeCreated(connection);
-      const facilities = Math.min(10, dataset.facilities);
+      const facilities = Math.min(25, dataset.facilities);
       const claims = { scope, exp: inOneDay(), ...client };
       const token = await issuer.token({ facilities: facilityIds(facilities), ...claims });
       const tokenOfOne = await issuer.token({ facilities: [facilityId(1)], ...claims });
@@ -98,7 +98,7 @@ function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<
 
 let nextHeld = 0;
 
-/** Each round begins with as many new holds as a second of requests needs, times the length of the round. */
+/** Each round begins with more new holds than it needs. */
 function createHeld({ client, token, facilities, folder }: Sampling, firstBay: number): Operation {
   const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
   return {
@@ -123,6 +123,7 @@ function createHeld({ client, token, facilities, folder }: Sampling, firstBay: n
       await client.query(
         `update bay set held_until = now() + interval '15 minutes' where id in (select bay_id from booking_hold)`,
       );
+      await vacuumHolds(client);
       const path = join(folder, 'held');
       writeFileSync(path, `${rows.map(({ line }) => line).join('\n')}\n`);
       return { script: 'create-held.lua', args: [token, path] };
@@ -161,6 +162,13 @@ async function expireHolds(client: pg.Client, count: number): Promise<void> {
     [facilityId(1), count],
   );
   await client.query("update bay set held_until = now() - interval '1 s' where facility_id = $1", [facilityId(1)]);
+  await vacuumHolds(client);
+}
+
+/** Removes what the deleted holds of earlier rounds have left, as autovacuum does. */
+async function vacuumHolds(client: pg.Client): Promise<void> {
+  await client.query('vacuum (analyze) booking_hold');
+  await client.query('vacuum (analyze) bay');
 }
 
 /** Waits until the service has deleted the expired holds, as it does every minute. */

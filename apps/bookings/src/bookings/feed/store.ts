@@ -9,7 +9,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { PublicBooking } from '../booking.ts';
 import { compactionWrites } from '../counts/compaction.ts';
-import { pick, publicFields, publicFieldsFromJson } from '../storage/columns.ts';
+import { publicFieldsFromJson } from '../storage/columns.ts';
 import { isoTimestamps } from '../storage/timestamps.ts';
 import { feedReads, feedWrites } from './statements.ts';
 
@@ -44,12 +44,12 @@ interface State extends FeedHead {
   readonly hasUnnumberedChanges: boolean;
 }
 
-interface PageRow extends PublicBooking {
+interface PageRow {
   readonly removedNumber: number;
   readonly number: number | null;
   readonly firstNumber: number;
   readonly bookingId: string;
-  readonly isDeleted: boolean;
+  readonly deleted: boolean;
   readonly lastState: Readonly<Record<string, unknown>> | null;
 }
 
@@ -94,9 +94,16 @@ export function createFeedStore(db: Database) {
 
     /** The changes after `number`, in order. They include what `number` has numbered before. */
     changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
-      const rows = await query<PageRow>(db, feedReads.page, [facilityId, number, limit], isoTimestamps);
+      const rows = await query<PageRow>(db, feedReads.page, [facilityId, number, limit]);
+      // A booking that is deleted before this statement runs appears as deleted, and again at a higher number.
+      const ids = rows.flatMap((row) => (row.number === null || row.deleted ? [] : [row.bookingId]));
+      const bookings =
+        ids.length === 0 ? [] : await query<PublicBooking>(db, feedReads.bookings, [facilityId, ids], isoTimestamps);
+      const byId = new Map(bookings.map((booking) => [booking.id, booking]));
       return {
-        changes: rows.flatMap((row) => (row.number === null ? [] : [changeOf(row, row.number)])),
+        changes: rows.flatMap((row) =>
+          row.number === null ? [] : [changeOf(row, row.number, row.deleted ? undefined : byId.get(row.bookingId))],
+        ),
         removedNumber: rows[0]?.removedNumber ?? 0,
       };
     },
@@ -125,13 +132,13 @@ export function createFeedStore(db: Database) {
   };
 }
 
-function changeOf(row: PageRow, number: number): Change {
-  const { firstNumber, bookingId, isDeleted, lastState } = row;
+function changeOf(row: PageRow, number: number, booking: PublicBooking | undefined): Change {
+  const { firstNumber, bookingId, lastState } = row;
   return {
     number,
     firstNumber,
     bookingId,
-    booking: isDeleted ? undefined : (pick(publicFields, row) as PublicBooking),
-    lastState: isDeleted && lastState ? publicFieldsFromJson(lastState) : undefined,
+    booking,
+    lastState: !booking && lastState ? publicFieldsFromJson(lastState) : undefined,
   };
 }
