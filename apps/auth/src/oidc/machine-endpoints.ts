@@ -68,7 +68,9 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
 function allowOrigin(ctx: KoaContextWithOIDC, referenceOrigin: string): void {
   const origin = ctx.get('Origin');
   const client = ctx.oidc?.client;
-  const isReference = origin === referenceOrigin && ctx.oidc?.params?.grant_type === 'client_credentials';
+  // An audience that is not an http address has the origin "null", which many pages have.
+  const isReference =
+    origin !== 'null' && origin === referenceOrigin && ctx.oidc?.params?.grant_type === 'client_credentials';
   if (origin && (isReference || (client && webOriginsOf(client).has(origin)))) {
     ctx.set('Access-Control-Allow-Origin', origin);
   } else {

@@ -18,9 +18,16 @@
     showCommonExtensions: true,
     syntaxHighlight: { theme: 'nord' },
     validatorUrl: null,
+    requestInterceptor: removeBodyOfGet,
     plugins: [showExamplesAndErrors, improveAccessibility, hideWhatDoesNotApply],
   });
   ui.initOAuth({ scopes: [scope] });
+
+  /** Browsers refuse to send a body with GET. The search has one, which the query can replace. */
+  function removeBodyOfGet(request) {
+    if (request.method === 'GET') delete request.body;
+    return request;
+  }
 
   /** Shows the request examples of an operation, its successful responses, and one line with its error codes. */
   function showExamplesAndErrors({ React, getComponent, specSelectors }) {
@@ -121,9 +128,14 @@
         auths: (Auths) => (props) =>
           create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
         // The pattern of ordinary text is long, and it only excludes control characters.
-        ParameterExt: (ParameterExt) => (props) =>
-          props.xKey === 'pattern' && props.xVal.length > 40 ? null : create(ParameterExt, props),
+        ParameterExt: (ParameterExt) => (props) => (isPatternOfText(props.xVal) ? null : create(ParameterExt, props)),
+        JSONSchema202012KeywordConstraint: (Constraint) => (props) =>
+          isPatternOfText(props.constraint.value) ? null : create(Constraint, props),
       },
     };
+  }
+
+  function isPatternOfText(value) {
+    return String(value).includes('\\ud800-\\udbff');
   }
 })();
