@@ -7,7 +7,7 @@ import type { CsrfTokens } from '../html/csrf-tokens.ts';
 import { field, queryText } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
-import { type FindDeviceRequest, formatUserCode } from '../oidc/device-sign-in.ts';
+import { type DeviceRequest, type FindDeviceRequest, formatUserCode } from '../oidc/device-sign-in.ts';
 import { routes } from '../oidc/paths.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { deviceMessages } from './device-messages.ts';
@@ -23,6 +23,7 @@ export interface DevicePageOptions {
 
 const path = routes.code_verification;
 const csrfContext = 'device';
+/** Characters of the field. A code with spaces between its letters fits. */
 const maxLength = 20;
 
 export function devicePages(options: DevicePageOptions): Router {
@@ -58,6 +59,27 @@ export function devicePages(options: DevicePageOptions): Router {
     return wait > 0 ? showTooMany(request, response, userCode, wait) : showCodeForm(request, response, userCode);
   };
 
+  const decide = async (
+    request: Request,
+    response: Response,
+    { device, userCode, accountId }: { device: DeviceRequest; userCode: string; accountId: string | undefined },
+  ): Promise<void> => {
+    const { clientId, clientName } = device;
+    const decision = field(request, 'decision');
+    if (decision === 'allow') return device.begin(request, response);
+    if (decision === 'deny') {
+      if (await device.deny()) audit.record({ kind: 'device.denied', accountId, clientId, address: request.ip });
+      return site.showMessage(request, response, { ...deviceMessages.denied, csrfContext });
+    }
+    return site.show(
+      request,
+      response,
+      'device-confirm',
+      { path, userCode, clientName },
+      { title: `Connect ${clientName}?`, csrfContext },
+    );
+  };
+
   const submit = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode(field(request, 'user_code').slice(0, maxLength));
     const showError = (text: string): Promise<void> =>
@@ -75,20 +97,7 @@ export function devicePages(options: DevicePageOptions): Router {
       return showError('This code is wrong, has expired or was used already. Compare it with the code on your device.');
     }
     await attempt.succeeded();
-    const { clientId, clientName } = device;
-    const decision = field(request, 'decision');
-    if (decision === 'allow') return device.begin(request, response);
-    if (decision === 'deny') {
-      if (await device.deny()) audit.record({ kind: 'device.denied', accountId, clientId, address: request.ip });
-      return site.showMessage(request, response, { ...deviceMessages.denied, csrfContext });
-    }
-    return site.show(
-      request,
-      response,
-      'device-confirm',
-      { path, userCode, clientName },
-      { title: `Connect ${clientName}?`, csrfContext },
-    );
+    return decide(request, response, { device, userCode, accountId });
   };
 
   const router = Router();
