@@ -48,6 +48,14 @@ describe('workspaces', () => {
     ).toEqual([]);
   });
 
+  test('packages/client runs in browsers: it imports its two dependencies, and nothing of Node', () => {
+    const { dependencies } = JSON.parse(read('packages/client/package.json'));
+    const imported = imports.filter(({ from }) => from.startsWith('packages/client/')).map(({ to }) => to);
+    expect(new Set(imported.filter((to) => !to.startsWith('packages/client/')))).toEqual(
+      new Set(Object.keys(dependencies)),
+    );
+  });
+
   test('packages/common is pure: it does no I/O', () => {
     const io = /^(node:|express|knex|pg|pino)/;
     expect(violations(({ from, to }) => from.startsWith('packages/common/') && io.test(to))).toEqual([]);

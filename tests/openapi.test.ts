@@ -1,5 +1,5 @@
 // Lints the OpenAPI document with redocly's recommended rules, and checks that the generated types are up to date.
-// `tsc` compiles these types, and tests/readme.test.ts calls the service with them (docs/behaviour.md, "The OpenAPI
+// `tsc` compiles these types, and packages/client calls the service with them (docs/behaviour.md, "The OpenAPI
 // document").
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

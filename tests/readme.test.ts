@@ -1,13 +1,9 @@
 // Runs the shell blocks of README.md and docs/api.md against the system that `npm start` starts. Only the ports differ.
-// Also calls the service with the types that are generated from the OpenAPI document.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { paths } from '@bay-booking/client';
 import { read, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import createClient from 'openapi-fetch';
 import { type RunningSystem, startSystem } from './support/npm-start.ts';
-import { getToken } from './support/test-system.ts';
 
 const run = promisify(execFile);
 const readme = shellBlocks(read('README.md'));
@@ -84,37 +80,6 @@ describe('the commands of the guide to the API', () => {
   }, 60_000);
 });
 
-test('a client with the generated types creates, finds and deletes a booking', async () => {
-  const client = createClient<paths>({
-    baseUrl: system.bookings,
-    headers: { Authorization: `Bearer ${await getToken(system.auth)}` },
-  });
-  const startDate = new Date(Date.now() + 86_400_000).toISOString();
-  const body = { bayId: 'bay-n2-05', userAlias: 'Ada', startDate, endDate: startDate };
-  const created = await client.POST('/api/bookings', { body });
-  expect(created.data).toMatchObject(body);
-  const path = { id: created.data?.id ?? '' };
-  const found = await client.GET('/api/bookings', { params: { query: { ids: [path.id], isActive: true } } });
-  expect(found.data?.items.map(({ id }) => id)).toEqual([path.id]);
-  expect((await client.DELETE('/api/bookings/{id}', { params: { path } })).response.status).toBe(204);
-  const gone = await client.GET('/api/bookings/{id}', { params: { path } });
-  expect(gone.error?.errors.map(({ code }) => code)).toEqual(['ERR00404']);
-}, 30_000);
-
-test('the curl examples of the OpenAPI document that only read are accepted', async () => {
-  const { paths } = (await (await fetch(`${system.bookings}/openapi.json`)).json()) as {
-    paths: Record<string, { get?: { 'x-codeSamples': { lang: string; source: string }[] } }>;
-  };
-  const env = { ...process.env, TOKEN: await getToken(system.auth) };
-  for (const { get } of Object.values(paths)) {
-    const sample = get?.['x-codeSamples'].find(({ lang }) => lang === 'Shell');
-    if (!sample) continue;
-    const { stdout } = await run('sh', ['-c', `${sample.source} -o /dev/null -w '%{http_code}'`], { env });
-    // The bookings, closures, holds and webhooks of the examples do not exist.
-    expect([sample.source, stdout]).toEqual([sample.source, expect.stringMatching(/^(200|404)$/)]);
-  }
-}, 60_000);
-
 describe('the summary of npm start', () => {
   test('names the addresses of both services, the API reference, the portal and the demo clients', () => {
     const summary = system.output();
@@ -129,6 +94,7 @@ describe('the summary of npm start', () => {
       'demo-native',
       'demo-range',
       'demo-screen',
+      'demo-display',
     ]) {
       expect(summary).toContain(text);
     }

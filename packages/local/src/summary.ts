@@ -27,6 +27,7 @@ const demoLines = [
   '  demo-native                              public: code, refresh, password, social_access_token',
   '  demo-range / demo-range-secret           driving range: code and refresh',
   '  demo-screen                              public, driving range: device code and refresh',
+  '  demo-display                             public: device code and refresh, for examples/screen',
   '  demo-fapi                                FAPI 2.0: its key is packages/local/demo/demo-fapi.jwk.json',
   'Demo accounts (password)',
   '  owner@north.example, owner@south.example (demo-owner-pass)   player@example.com (demo-player-pass)',
