@@ -37,22 +37,41 @@ test('the tarball contains compiled modules with their types, and no sources', (
   expect(others.toSorted()).toEqual(['README.md', 'package.json']);
 });
 
-describe('the first lines of the README', () => {
-  const node20 = findNode(20);
-  if (!node20) process.stdout.write('The client is not tested on Node 20: it is not on the PATH\n');
+describe.each([
+  ['20', findNode(20)],
+  ['24', process.execPath],
+])('on Node %s', (version, node) => {
+  if (!node) process.stdout.write(`The client is not tested on Node ${version}: it is not on the PATH\n`);
+  const testOnNode = node ? test : test.skip;
 
-  test.each([
-    ['20', node20],
-    ['24', process.execPath],
-  ])('book a bay on Node %s in 20 lines', async (_version, node) => {
-    if (!node) return;
+  async function runModule(text: string): Promise<string> {
+    const file = join(installed.folder, 'program.mjs');
+    await writeFile(file, text.replace('http://localhost:4001', system.bookings));
+    return (await run(node as string, [file], { env: { PATH: process.env.PATH }, timeout: 20_000 })).stdout;
+  }
+
+  testOnNode('the first 20 lines of the README book a bay', async () => {
     const [example = '', ...others] = blocks('js');
     expect(others).toEqual([]);
     expect(example.trim().split('\n').length).toBeLessThanOrEqual(20);
-    const file = join(installed.folder, 'book.mjs');
-    await writeFile(file, example.replace('http://localhost:4001', system.bookings));
-    const { stdout } = await run(node, [file], { env: { PATH: process.env.PATH }, timeout: 20_000 });
-    expect(stdout).toMatch(/^Bay \d is booked: [0-9a-f-]{36}\n$/);
+    expect(await runModule(example)).toMatch(/^Bay \d is booked: [0-9a-f-]{36}\n$/);
+  });
+
+  testOnNode('bound tokens, the change feed and webhooks work', async () => {
+    const program = `
+      import { createBookingsClient } from '@bay-booking/client';
+      import { verifyWebhook } from '@bay-booking/client/webhooks';
+      import { Webhook } from 'standardwebhooks';
+      const auth = { clientId: 'demo-pat-north', clientSecret: 'demo-pat-north-secret', dpop: true };
+      const client = createBookingsClient({ baseUrl: 'http://localhost:4001', auth });
+      for await (const { startsOver } of client.changes.read()) console.log(startsOver);
+      const secret = 'whsec_' + btoa('0123456789abcdef0123456789abcdef');
+      const body = JSON.stringify({ type: 'webhook.ping', timestamp: new Date().toISOString(), data: {} });
+      const headers = { 'webhook-id': 'id-1', 'webhook-timestamp': String(Math.floor(Date.now() / 1000)) };
+      headers['webhook-signature'] = new Webhook(secret).sign('id-1', new Date(), body);
+      const { id, type } = verifyWebhook({ secret, headers, body });
+      console.log(id, type);`;
+    expect(await runModule(program)).toBe('true\nid-1 webhook.ping\n');
   });
 });
 
