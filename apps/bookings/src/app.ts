@@ -1,4 +1,4 @@
-// Wires the Bookings API: everything that is served, in the order of the middleware.
+// Builds the HTTP application of the Bookings API. Middleware and routes are mounted in the order in which they run.
 import { linksBelow } from '@bay-booking/common/links';
 import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
@@ -54,7 +54,10 @@ export interface AppOptions {
   > &
     Partial<Pick<Config, 'holdsPerClient' | 'maxBookingHours' | 'maxDaysAhead'>>;
   readonly db: Database;
-  /** The replica that lists are read from. A list waits at most `wait` milliseconds for it. */
+  /**
+   * The replica that lists are read from. A list waits at most `wait` milliseconds until the replica has replayed the
+   * latest changes, and is then read from the primary.
+   */
   readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
   readonly jwksCache: JwksCache;
   readonly logger: Logger;
@@ -102,7 +105,7 @@ export function createApp({
     metrics,
     trustProxy,
     serveMetrics: servesMetrics,
-    // http/response.ts writes these headers together with its own, which is faster.
+    // http/response.ts writes the common headers together with its own headers, which is faster.
     setHeaders: false,
     readiness: createReadiness({
       database: databaseCheck(db, migrationsDirectory),
@@ -146,7 +149,7 @@ export interface EndpointOptions {
   readonly now: () => Date;
   readonly stopping?: AbortSignal | undefined;
   readonly limits?: BookingLimits | undefined;
-  /** 0 switches holds off. */
+  /** How many holds a client can have at the same time. 0 switches holds off. */
   readonly holdsPerClient?: number | undefined;
 }
 
@@ -190,12 +193,16 @@ export function createEndpoints({
   ];
 }
 
-/** Lists through the read router. A single booking or location is read from the primary, because a write may follow. */
+/**
+ * The stores that read lists through the read router. A single booking or location is read from the primary, because
+ * the client may change it next.
+ */
 function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
   return {
     searches: {
       search: async (...args) => {
-        // The flag is read before the replica's position: a replica that has reached the position has the counts too.
+        // The flag is read before the position that the replica must reach. If the flag says that the counts are
+        // complete, they are therefore complete on a replica that has reached the position.
         const complete = await isComplete();
         return readRouter.run((db) => {
           const counts = createCountReader(db, async () => complete);

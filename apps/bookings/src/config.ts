@@ -1,4 +1,5 @@
-// Reads the configuration of the Bookings API from environment variables. README.md and .env.example explain them.
+// Reads the configuration of the Bookings API from environment variables. README.md and .env.example explain the
+// variables.
 import {
   baseUrl,
   type Config as ConfigOf,

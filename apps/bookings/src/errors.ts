@@ -1,4 +1,4 @@
-// The error codes of the API with their status, text and headers, and the errors made from them (specification,
+// Defines the error codes of the API with their status, text and headers, and creates errors from them (specification,
 // "Errors").
 import type { ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem } from '@bay-booking/common/errors';
@@ -99,7 +99,7 @@ export type ErrorCode = keyof typeof errorCatalogue;
 
 // Codes that several endpoints list together.
 export const fieldCodes = ['ERR00001', 'ERR00002'] as const satisfies readonly ErrorCode[];
-/** A booking or a hold at this time, in this bay, is not possible. */
+/** The errors of a booking or hold that is not possible in this bay at this time. */
 export const bookingRuleCodes = [
   'ERR00010',
   'ERR00011',
@@ -116,10 +116,10 @@ export function problemOf(code: ErrorCode, contextData: Context = {}): Problem {
   return { code, description: errorCatalogue[code].description, moreInfo: '', contextData };
 }
 
-/** The text of ERR00002 for a request with `Prefer: handling=strict`. */
+/** The text of ERR00002 for an unknown field. Such a field is an error only with `Prefer: handling=strict`. */
 const unknownField = "'{fieldName}' is not known.";
 
-/** One problem for each validation error of a request. */
+/** Returns one problem for each validation error of a request. */
 export function problemsOf(validationErrors: readonly ValidationError[], contextData: Context = {}): Problem[] {
   return validationErrors.map(({ field, kind, hint }) => {
     const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', contextData);
@@ -128,7 +128,7 @@ export function problemsOf(validationErrors: readonly ValidationError[], context
   });
 }
 
-/** An error with a single problem. */
+/** Creates an error with a single problem. */
 export function apiError(
   code: ErrorCode,
   options: { context?: Context; moreInfo?: string; headers?: Record<string, string>; cause?: unknown } = {},
@@ -137,12 +137,12 @@ export function apiError(
   return new ApiError(errorCatalogue[code].status, [{ ...problemOf(code, context), moreInfo }], { headers, cause });
 }
 
-/** 503. `retryAfter` is in seconds. */
+/** Creates a 503 error. `retryAfter` is in seconds. */
 export function unavailable(cause: unknown, retryAfter = 1): ApiError {
   return apiError('ERR00503', { headers: { 'Retry-After': String(retryAfter) }, cause });
 }
 
-/** 400 with all problems, in the order of the catalogue. */
+/** Creates a 400 error with all problems, in the order of the catalogue. */
 export function badRequest(problems: readonly Problem[]): ApiError {
   const codes = Object.keys(errorCatalogue);
   return new ApiError(

@@ -1,4 +1,5 @@
-// Starts the Bookings API: configuration, database, signing keys, cleanup jobs, HTTP.
+// Starts the Bookings API: reads the configuration, connects to the database, fetches the signing keys of the
+// authorization server, and starts the cleanup jobs and the HTTP server.
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { serviceListeners } from '@bay-booking/service/http/listeners';
 import { runService, serve } from '@bay-booking/service/lifecycle';
@@ -33,7 +34,7 @@ runService(async () => {
     config.databaseReadUrl === undefined
       ? undefined
       : {
-          // After this timeout the primary gets the list.
+          // In milliseconds. After this timeout, a list is read from the primary instead.
           db: connectDatabase({ ...connection, url: config.databaseReadUrl, queryTimeout: 2_000 }),
           wait: config.databaseReadWait,
         };
@@ -62,7 +63,7 @@ runService(async () => {
       { name: 'idempotency keys', intervalMilliseconds: 900_000, run: () => idempotency.deleteExpired(new Date()) },
       { name: 'expired holds', intervalMilliseconds: 60_000, run: () => holds.deleteExpired() },
       { name: 'DPoP proofs', intervalMilliseconds: 300_000, run: () => proofs.deleteExpired() },
-      // Reading a total adds up everything that is not compacted yet.
+      // Calculating the total of a list reads every row that is not compacted yet, hence the short interval.
       { name: 'counts', intervalMilliseconds: 10_000, run: () => compaction.compact() },
       { name: 'filling of the change feed', intervalMilliseconds: 10_000, run: () => feed.fill() },
       {

@@ -1,6 +1,6 @@
-// The metrics of the Bookings API, in addition to those of every service: the age of the signing keys, failed fetches
-// of the keys, and the server that each list was read from. Bookings by outcome are in `http_problems_total` and in the
-// request counts.
+// Registers the metrics that only the Bookings API has: the age of the signing keys, failed fetches of the keys, and
+// the database server that each list was read from. The number of created and rejected bookings needs no metric of its
+// own: the request counts and `http_problems_total`, which every service has, show it.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { JwksCache } from './auth/jwks-cache.ts';
@@ -28,7 +28,10 @@ export function countFailedFetches({ registry }: Metrics): () => void {
   return () => counter.inc();
 }
 
-/** Returns the function that counts a list. `lagBytes` is called when Prometheus collects the metrics. */
+/**
+ * Returns the function that counts a list by the server that it was read from. `lagBytes` returns the lag of the
+ * replica, and is called when Prometheus collects the metrics.
+ */
 export function observeListReads(
   { registry }: Metrics,
   lagBytes: () => Promise<number>,

@@ -1,7 +1,7 @@
 // Verifies the access token in the Authorization header of a request.
 //
-// The token must be a JWT access token (RFC 9068) that the authorization server has signed. It is sent as Bearer (RFC
-// 6750), or as DPoP with a proof if it is bound to a key (dpop.ts).
+// The token must be a JWT access token (RFC 9068) that the authorization server has signed. A token that is bound to a
+// key is sent with the scheme DPoP and a proof (dpop.ts). Any other token is sent with the scheme Bearer (RFC 6750).
 import type { ApiError } from '@bay-booking/common/errors';
 import jsonwebtoken, { type JwtPayload } from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
@@ -12,7 +12,8 @@ import { type JwksCache, NoSigningKeysError } from './jwks-cache.ts';
 
 /**
  * Returns the caller that the headers of a request identify.
- * @throws {ApiError} 401, 403 if the token lacks the scope, 503 if no signing keys were fetched yet
+ * @throws {ApiError} 401 if the token or its proof is missing or not valid; 403 if the token lacks the scope; 503 if no
+ * signing keys were fetched yet, or if the database that stores used proofs is unavailable
  */
 export type Authorize = (request: AuthorizedRequest) => Promise<Caller>;
 
@@ -22,16 +23,16 @@ export interface AccessTokenVerifierOptions extends DpopOptions {
   readonly audience: string;
   /** The scope that every request needs. */
   readonly scope: string;
-  /** The address of the resource metadata, which a challenge names (RFC 9728 section 5.1). */
+  /** The address of the resource metadata, which the WWW-Authenticate header contains (RFC 9728 section 5.1). */
   readonly resourceMetadataUrl: string;
 }
 
 interface VerifiedToken {
   readonly caller: Caller;
   readonly kid: string | undefined;
-  /** Milliseconds since 1970, with the clock tolerance. */
+  /** In milliseconds since 1970. Includes the clock tolerance. */
   readonly expiresAt: number;
-  /** Undefined for a token that is sent as Bearer. */
+  /** The token and the thumbprint of the key that it is bound to. Undefined for a Bearer token. */
   readonly binding: { readonly token: string; readonly jkt: string } | undefined;
 }
 
@@ -43,7 +44,8 @@ const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
   const { jwksCache, resourceMetadataUrl, now } = options;
   const challenge = `Bearer realm="bay-booking", resource_metadata="${resourceMetadataUrl}"`;
-  // Verifying an ES256 token takes 100 µs, a look-up by the whole header 1 µs.
+  // The keys of this cache are whole Authorization headers. Finding a token in the cache takes 1 µs, and verifying a
+  // token that is signed with ES256 takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
     max: 10_000,
     maxSize: 20_000_000,
@@ -61,8 +63,8 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     const token = tokenHeader.exec(authorization)?.[1];
     if (token === undefined || token.length > maxTokenLength)
       throw invalidToken('The Authorization header contains no token.');
-    const ownChallenge = isDpop ? `DPoP ${dpopParameters}` : challenge;
-    const verified = await verifyToken(token, { ...options, isDpop, challenge: ownChallenge, invalidToken });
+    const challengeOfScheme = isDpop ? `DPoP ${dpopParameters}` : challenge;
+    const verified = await verifyToken(token, { ...options, isDpop, challenge: challengeOfScheme, invalidToken });
     verifiedTokens.set(authorization, verified);
     return verified;
   };
@@ -130,7 +132,7 @@ async function verifyToken(
   };
 }
 
-/** A request without a token gets no `error` attribute (RFC 6750 section 3.1). */
+/** Without a `reason`, the challenge has no `error` (RFC 6750 section 3.1). This is for requests without a token. */
 function unauthorized(challenge: string, reason = ''): ApiError {
   const error = reason && `, error="invalid_token", error_description="${reason}"`;
   return apiError('ERR00401', { moreInfo: reason, headers: { 'WWW-Authenticate': challenge + error } });

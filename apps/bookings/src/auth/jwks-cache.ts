@@ -1,19 +1,21 @@
 // Caches the public signing keys of the authorization server.
 //
-// The cache refreshes itself in the background, and at once for a `kid` that it does not know. While the authorization
-// server is away, the last keys stay valid.
+// The cache refreshes itself in the background, and immediately when a token has a `kid` that is not in the cache.
+// While the authorization server is unavailable, the keys of the last successful fetch stay valid.
 //
-// jwks-rsa parses the keys, but its own cache does not fit: it caches each key by itself, so a key that was withdrawn
-// from the JWKS would stay valid until its cache entry expires, and it does not fetch keys before the first request.
+// The library jwks-rsa parses the keys, but its own cache does not suit us for two reasons. It caches each key
+// separately, so a key that was removed from the JWKS would stay valid until its cache entry expires. And it fetches no
+// keys before the first request.
 import { fetchVerificationKeys, type VerificationKey, type VerificationKeys } from './jwks-fetcher.ts';
 
 export interface JwksCache {
   /**
-   * Fetches the keys if `kid` is unknown.
-   * @throws {NoSigningKeysError} if no keys were ever fetched
+   * Returns the key, or undefined if the authorization server has no key with this `kid`. Fetches the JWKS if the key
+   * is not in the cache.
+   * @throws {NoSigningKeysError} if no fetch has succeeded yet
    */
   find(kid: string | undefined): Promise<VerificationKey | undefined>;
-  /** Whether a key is cached. Never fetches. */
+  /** Whether the key is in the cache. Never fetches the JWKS. */
   has(kid: string | undefined): boolean;
   /** Milliseconds since the last successful fetch; undefined before the first one. */
   age(): number | undefined;
@@ -33,16 +35,19 @@ export interface JwksCacheOptions {
   readonly timeout?: number;
   readonly refreshInterval?: number;
   /**
-   * The time between two fetches for unknown kids, after a burst of five. Without a limit, anybody could flood the
-   * authorization server. The time is short, so that tokens with made-up kids delay the fetch of a new key for less
-   * time than auth waits between publishing a key and signing with it (KEY_PUBLISH_DELAY).
+   * The minimum time between two fetches for unknown kids, after a burst of five fetches. Without this limit, anybody
+   * could flood the authorization server by sending tokens with made-up kids.
+   *
+   * While such tokens use up the limit, the fetch of a new key is delayed. The delay must be shorter than the time that
+   * auth waits between publishing a key and signing with it (KEY_PUBLISH_DELAY).
    */
   readonly unknownKidInterval?: number;
 }
 
 /**
- * A key that was removed at auth must be refused within a minute. Auth notices the removal after 2 s, caches between
- * the services may keep the JWKS for 15 s, and a random part of 20 % separates the fetches of several instances.
+ * When auth removes a key, the tokens that are signed with it must be rejected within a minute. All instances of auth
+ * notice the removal within 2 s, and caches between the services may store the JWKS for 15 s. The refresh follows
+ * within 36 s, because the interval varies randomly by 20 %, so that instances do not all fetch at the same moment.
  */
 const defaultRefreshInterval = 30_000;
 const maxUnknownKidBurst = 5;
@@ -67,7 +72,7 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  /** Never rejects. Callers that arrive during a fetch share it. */
+  /** Fetches the JWKS. Never rejects. A call during a fetch waits for that fetch and starts no other. */
   const refresh = (): Promise<void> => {
     currentFetch ??= fetchVerificationKeys({ issuer, jwksUri, timeout })
       .then((fetched) => {
@@ -99,8 +104,9 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
     return Math.min(max, minRetryDelay * 2 ** Math.min(consecutiveErrors - 1, 10));
   };
 
-  // This limit is synchronous, unlike RateLimiterMemory, so that all requests with a new key join the first fetch.
-  // It is a token bucket: one fetch becomes available per interval.
+  // The limit of fetches for unknown kids is a token bucket: one fetch becomes available per interval. The limit is
+  // synchronous, unlike RateLimiterMemory of rate-limiter-flexible. Simultaneous requests with a new kid therefore
+  // share the first fetch, and use up one fetch only.
   let availableFetches = maxUnknownKidBurst;
   let countedAt = performance.now();
   const mayFetchForUnknownKid = (): boolean => {

@@ -1,4 +1,4 @@
-// Fetches the public signing keys of the authorization server, after discovery unless the JWKS address is configured.
+// Fetches the public signing keys of the authorization server. Their address is configured, or discovery returns it.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { JwksClient, type SigningKey } from 'jwks-rsa';
 
@@ -8,20 +8,20 @@ export interface VerificationKey {
   readonly alg: string | undefined;
 }
 
-/** Keys by `kid`. A key without a `kid` has the key undefined. */
+/** The signing keys by their `kid`. A signing key without a `kid` is found by `undefined`. */
 export type VerificationKeys = ReadonlyMap<string | undefined, VerificationKey>;
 
 export interface JwksFetcherOptions {
   readonly issuer: string;
-  /** If undefined, discovery returns the address. */
+  /** If undefined, the address is found by discovery. */
   readonly jwksUri: string | undefined;
-  /** Milliseconds for each HTTP request. */
+  /** The timeout of each HTTP request, in milliseconds. */
   readonly timeout: number;
 }
 
 const maxResponseBytes = 1_000_000;
 
-/** @throws {Error} if the authorization server does not return at least one key */
+/** @throws {Error} if the authorization server does not respond, or does not return at least one key */
 export async function fetchVerificationKeys(options: JwksFetcherOptions): Promise<VerificationKeys> {
   const { issuer, timeout, jwksUri = await discoverJwksUri(issuer, timeout) } = options;
   const client = new JwksClient({
@@ -52,8 +52,8 @@ async function discoverJwksUri(issuer: string, timeout: number): Promise<string>
 async function fetchJson(uri: string, timeout: number): Promise<object> {
   const signal = AbortSignal.timeout(timeout);
   const request = () => fetch(uri, { signal, redirect: 'error', headers: { Accept: 'application/json' } });
-  // A connection breaks when the instance behind it ends. Another instance may respond, so the request is repeated
-  // once: a failed fetch could mean a 401 for a valid token.
+  // A connection breaks when the instance of auth that it leads to stops. Another instance may respond, so the request
+  // is repeated once. Without the repetition, a valid token could get a 401 because its key was not fetched.
   const response = await request().catch((error: unknown) => (signal.aborted ? Promise.reject(error) : request()));
   if (!response.ok) throw new Error(`${uri} returned status ${response.status}`);
   let size = 0;

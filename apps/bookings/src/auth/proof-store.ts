@@ -1,15 +1,16 @@
-// Remembers the DPoP proofs that were used, so that each is accepted once over all instances (RFC 9449 section 11.1).
+// Stores the DPoP proofs that were used, so that all instances together accept each proof only once (RFC 9449 section
+// 11.1).
 //
-// While one statement runs, further proofs wait, and the next statement stores them all. The statement does not wait
-// until the disk has stored it: other instances see the proofs at once, and only a crash of the database within 0.6 s
-// (three times wal_writer_delay) loses them.
+// While one statement runs, further proofs wait. The next statement stores all of them. The commit does not wait until
+// the proofs are on disk. Other instances see the proofs nevertheless, and only a crash of the database in the next
+// 0.6 s (three times wal_writer_delay) loses them.
 import { hash } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 
-/** Returns false if the proof with this key and `jti` was used before. */
+/** Stores the use of a proof. Returns false if a proof with this key and `jti` was used before. */
 export type UseProof = (thumbprint: string, jti: string) => Promise<boolean>;
 
-/** Seconds that a proof is remembered. A proof is valid for 60 s before and after its `iat`. */
+/** How long a proof is stored, in seconds. The proof is valid from 60 s before until 60 s after its `iat`. */
 const lifetime = 300;
 
 interface WaitingProof {
@@ -30,8 +31,8 @@ export function createProofStore(db: Database) {
        select id, now() + make_interval(secs => $2)
          from string_to_table($1, ',') as proof (id), set_config('synchronous_commit', 'off', true)
        on conflict do nothing returning id`,
-      // Sorted, because two instances that insert the same ids in another order could block each other. As one text,
-      // because pg takes 10 µs to escape each element of an array.
+      // The ids are sorted, because two instances that insert the same ids in different orders could block each other.
+      // They are one text and not an array, because pg takes 10 µs to escape each element of an array.
       [ids.toSorted().join(','), lifetime],
     );
     return new Set(rows.map(({ id }) => id));
@@ -44,7 +45,7 @@ export function createProofStore(db: Database) {
       waiting = [];
       try {
         const added = await store(proofs.map(({ id }) => id));
-        // Of several copies in one statement, the first one counts.
+        // If one statement stores several copies of a proof, only the first copy is the first use.
         for (const { id, resolve } of proofs) resolve(added.delete(id));
       } catch (error) {
         for (const { reject } of proofs) reject(error);

@@ -1,6 +1,6 @@
-// How the tables are distributed over the nodes of a Citus cluster (docs/operations/scale.md).
+// Defines how the tables are distributed over the nodes of a Citus cluster (docs/operations/scale.md).
 //
-// All rows of a facility are on one node, so that writing a booking is a transaction of that node alone. The two tables
+// All rows of a facility are on one node, so that the transaction that writes a booking involves only that node. Tables
 // whose keys are unique over all facilities are distributed by those keys.
 import type { Distribution } from '@bay-booking/service/database/distribute';
 

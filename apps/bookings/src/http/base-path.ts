@@ -1,4 +1,5 @@
-// Removes the path of BASE_URL from request URLs, so that a reverse proxy may strip that path or leave it in.
+// Removes the path of BASE_URL from request URLs. The service therefore works behind a reverse proxy that removes this
+// path as well as behind one that leaves it in the URL.
 import type { Express } from 'express';
 
 export function mountBasePath(app: Express, baseUrl: string): void {

@@ -1,4 +1,4 @@
-// Turns every error into the error envelope. Details of an unexpected error only appear in the log.
+// Turns every error into a response with the error envelope. Details of an unexpected error appear only in the log.
 import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
@@ -6,7 +6,7 @@ import type { Express, NextFunction, Request, Response } from 'express';
 import { apiError, unavailable } from '../errors.ts';
 import { sendError } from './response.ts';
 
-/** Must be mounted after all routes: a request that reaches it has no route. */
+/** Must be mounted after all routes, because it responds with 404 to every request that reaches it without an error. */
 export function mountErrorHandler(app: Express): void {
   app.use(() => {
     throw apiError('ERR00404');

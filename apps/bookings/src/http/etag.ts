@@ -1,9 +1,13 @@
 // Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1).
 import { createHash } from 'node:crypto';
 
+/** Matches one entity tag of a list, such as `"abc"` or `W/"abc"`. The groups are the prefix and `abc`. */
 const entityTag = /(W\/)?"([^"]*)"/g;
 
-/** If-None-Match: whether the condition names `etag`, by weak comparison. `*` names every entity tag. */
+/**
+ * Whether the header If-None-Match names `etag`, which includes the quotes. The comparison ignores the prefix `W/` of
+ * weak tags. `*` stands for every entity tag.
+ */
 export function isNotModified(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
@@ -12,15 +16,16 @@ export function isNotModified(ifNoneMatch: string | undefined, etag: string): bo
 }
 
 /**
- * If-Match: the entity tags that the current one may equal, without quotes; undefined if any is allowed. If-Match uses
- * strong comparison, so weak tags are left out. A condition with only weak tags therefore always fails.
+ * Returns the entity tags of the header If-Match, without quotes. The request is allowed if the current entity tag is
+ * one of them. Undefined if the header allows every entity tag. If-Match uses strong comparison, so weak tags are left
+ * out. A header with only weak tags therefore never allows the request.
  */
 export function tagsToMatch(ifMatch: string | undefined): readonly string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   return [...ifMatch.matchAll(entityTag)].filter(([, weak]) => !weak).map(([, , opaqueTag]) => opaqueTag ?? '');
 }
 
-/** A strong entity tag that is derived from the content of a response, without quotes. */
+/** Derives a strong entity tag, without quotes, from the content of a response. */
 export function contentEtag(body: object): string {
   return createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22);
 }

@@ -1,8 +1,9 @@
-// Lists the string formats that the schemas of requests use. A hint says how to correct a value.
+// Defines the string formats that the schemas of requests use. The hint of a format says how to correct a value.
 import type { Formats } from '@bay-booking/common/validation';
 import { dateTimeHint, isDateTime } from '../bookings/date-times.ts';
 
 const wallClockTime = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
+/** Matches a date such as 2026-01-31 in any year except 0000. */
 const date = /^(?!0000)\d{4}-\d\d-\d\d$/;
 
 export const formats: Formats = {
@@ -14,6 +15,6 @@ export const formats: Formats = {
 function isDate(text: string): boolean {
   if (!date.test(text)) return false;
   const parsed = new Date(`${text}T00:00:00.000Z`);
-  // Date turns 30 February into a day in March.
+  // Date turns 30 February into a day in March, which this comparison detects.
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
 }

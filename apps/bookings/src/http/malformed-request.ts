@@ -1,5 +1,5 @@
-// Writes the response to a request that reaches no handler: malformed HTTP, a header that is too large, or a request
-// that takes too long to arrive.
+// Creates the response to a request that Node rejects before any handler runs: because the HTTP is malformed, the
+// header is too large, or the request takes too long to arrive.
 import { randomUUID } from 'node:crypto';
 import { errorEnvelope } from '@bay-booking/common/errors';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';

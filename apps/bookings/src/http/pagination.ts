@@ -1,5 +1,5 @@
-// Pages of a list response: page sizes, the query parameters, the list envelope and its copy in the Link header (RFC
-// 8288).
+// Defines the page sizes and the query parameters of lists, and creates list responses. The links to other pages are in
+// the list envelope and in the Link header (RFC 8288).
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, type PageRequest } from '@bay-booking/common/page';
@@ -21,7 +21,10 @@ export const defaultPageSizes = {
   availability: 200,
 } as const;
 
-/** `note` adds to the description of the default, where the default depends on other parameters. */
+/**
+ * `note` is appended to the description of the default page size. It explains a default that depends on other
+ * parameters.
+ */
 export function pageQuerySchema(defaultPageSize: number, note = '') {
   return {
     page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
@@ -38,7 +41,10 @@ export function pageRequest(query: Partial<PageRequest>, defaultPageSize: number
   return { page: query.page ?? 1, pageSize: query.pageSize ?? defaultPageSize };
 }
 
-/** Bytes. Many clients limit the size of a response header, so links with hundreds of ids are only in the body. */
+/**
+ * In bytes. Many clients limit the size of a response header. If the links are longer, because their query has hundreds
+ * of ids, they are only in the body.
+ */
 const maxLinkHeader = 4_096;
 
 export interface ListRequest {

@@ -1,12 +1,13 @@
-// Reads the header Prefer (RFC 7240).
+// Reads the preferences of a client from the header Prefer (RFC 7240).
 
 /**
- * Returns the value of a preference, or undefined if the header does not contain it. Preferences that cannot be read
- * are ignored, as section 2 of the RFC says. The first of several equal preferences counts.
+ * Returns the value of a preference, or undefined if the header does not contain the preference. Malformed preferences
+ * are ignored, as section 2 of the RFC says. If the header contains a preference twice, the first one counts.
  */
 export function findPreference(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? '').split(',')) {
-    // Not one regular expression for all: optional spaces between its parts would take quadratic time.
+    // A single regular expression for a whole preference would take quadratic time, because of the optional spaces
+    // between the name, the equals sign and the value.
     const [preference = ''] = part.split(';', 1);
     const [key = '', ...rest] = preference.split('=');
     const value = rest.join('=').trim();

@@ -7,9 +7,9 @@ export interface PublicDocument {
   readonly content: Buffer;
   /** A short hash of the content, which can be part of a URL. */
   readonly hash: string;
-  /** Replace the default headers of documents, or add to them. */
+  /** Headers that the response has in addition to the default headers of documents, or instead of them. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The content in gzip. Many requests share one copy, which the first of them makes. */
+  /** Returns the content in gzip. The content is compressed at the first call, and later calls share the result. */
   readonly compressed: () => Promise<Buffer>;
 }
 
@@ -20,14 +20,14 @@ export function createPublicDocument(
   headers: Readonly<Record<string, string>>,
 ): PublicDocument {
   const content = Buffer.from(source);
-  let copy: Promise<Buffer> | undefined;
+  let compressedContent: Promise<Buffer> | undefined;
   return {
     content,
     hash: createHash('sha256').update(content).digest('base64url').slice(0, 22),
     headers,
     compressed: () => {
-      copy ??= compress(content);
-      return copy;
+      compressedContent ??= compress(content);
+      return compressedContent;
     },
   };
 }

@@ -13,7 +13,7 @@ import { apiError } from '../errors.ts';
 export type RateLimit = (caller: Caller) => Promise<Readonly<Record<string, string>>>;
 
 const windowSeconds = 60;
-/** Subjects that share a client share this many times the limit of one subject. */
+/** The limit of a client, which all its subjects share, is this many times the limit of one subject. */
 const clientFactor = 10;
 
 /** Returns undefined if `requestsPerMinute` is 0, which switches the limit off. */
@@ -32,7 +32,7 @@ export function createRateLimit(
       keyPrefix,
       points,
       duration: windowSeconds,
-      // A caller over its limit is rejected without a query.
+      // Further requests of a caller over its limit are rejected without a query.
       inMemoryBlockOnConsumed: points + 1,
     });
   const bySubject = limiterOf('subject', requestsPerMinute);
@@ -58,14 +58,15 @@ export function createRateLimit(
         const headers = headersOf(error);
         throw apiError('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] } });
       }
-      // The request is served uncounted. If it needs the database, its own query reports that the database is away.
+      // The request could not be counted, and is served nevertheless. If it needs the database, its own query reports
+      // that the database is unavailable.
       onError(error);
       return {};
     }
   };
 }
 
-/** The key column has 255 characters, and ids may be longer. */
+/** The key of a counter. The ids are hashed, because the key column has 255 characters and ids may be longer. */
 function keyOf(...ids: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(ids)).digest('base64url');
 }

@@ -4,14 +4,16 @@ import { apiError } from '../errors.ts';
 
 const readRawBody = express.raw({ type: () => true, limit: 100_000 });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** Matches application/json, text/json, and types that end with +json, such as application/hal+json. */
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
 /**
- * Reads a mandatory body. A body without a content type counts as JSON. A field with an empty string counts as left
- * out.
- * @throws {ApiError} 400 if the body is not a JSON object, 413 if it is too large, 415 for another type or charset
+ * Reads a mandatory body. A body without a content type counts as JSON. Fields that contain an empty string are
+ * removed, as if the request had left them out.
+ * @throws {ApiError} 400 if the body is not a JSON object; 413 if the body is too large; 415 if the media type, the
+ * charset or the content encoding is not supported
  */
 export async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
   if (hasBody(request) && !(isJson(request) && isUtf8(request))) throw apiError('ERR00415');
@@ -22,9 +24,10 @@ export async function readJsonObject(request: Request, response: Response): Prom
 }
 
 /**
- * Reads a body that a request may leave out: a JSON object, a form, or a JSON string that stands for `stringField`. An
- * empty body counts as `{}`.
- * @throws {ApiError} 400 for any other body, because a body must never be ignored; 413 if it is too large
+ * Reads a body that a request may leave out: a JSON object, a form, or a JSON string, which is the value of the field
+ * `stringField`. An empty body counts as `{}`.
+ * @throws {ApiError} 400 for any other body, because a body must never be ignored; 413 if the body is too large; 415 if
+ * the content encoding is not supported
  */
 export async function readOptionalBody(
   request: Request,
@@ -86,7 +89,7 @@ function isUtf8(request: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8');
 }
 
-/** `cause` is an error of body-parser, which says in `type` what went wrong. */
+/** `cause` is an error of body-parser, whose field `type` says what went wrong. */
 function apiErrorOf(cause: unknown): Error {
   const { type } = cause as { type?: string };
   if (type === 'entity.too.large') return apiError('ERR00413', { cause });

@@ -42,7 +42,7 @@ const noStore = { 'Cache-Control': 'no-store' } as const;
 /** The headers of every error response, except those that packages/service adds to all responses. */
 export const errorHeaders: Headers = { ...headersOfEveryResponse, ...strictPolicy, ...noStore, ...jsonType };
 
-// Header lists that many responses share are flattened once.
+// Header lists that many responses share are flattened at the start, not for each response.
 const flatHeadersOfEveryResponse = flatten(headersOfEveryResponse);
 const flatStrictPolicy = flatten(strictPolicy);
 const flatJsonType = flatten(jsonType);
@@ -50,7 +50,7 @@ const flatErrorHeaders = flatten({ ...strictPolicy, ...noStore, ...jsonType });
 const flatReadHeaders = flatten({ ...strictPolicy, 'Cache-Control': 'private, no-cache' });
 const flatWriteHeaders = flatten({ ...strictPolicy, ...noStore });
 
-/** Alternating names and values, the form that Node writes fastest. */
+/** Returns alternating names and values, the form of headers that Node writes fastest. */
 function flatten(headers: Headers): string[] {
   return Object.entries(headers).flat();
 }
@@ -58,8 +58,8 @@ function flatten(headers: Headers): string[] {
 /** Sends the result of an endpoint, or 304 if the client already has this version. */
 export function sendResponse(request: Request, response: Response, result: EndpointResponse): void {
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const isStored = isRead && result.headers?.['Cache-Control'] === undefined;
-  const headers = [...(isStored ? flatReadHeaders : flatWriteHeaders)];
+  const isCacheable = isRead && result.headers?.['Cache-Control'] === undefined;
+  const headers = [...(isCacheable ? flatReadHeaders : flatWriteHeaders)];
   for (const name in result.headers) if (name !== 'Cache-Control') headers.push(name, result.headers[name] as string);
   const etag = result.headers?.ETag;
   if (isRead && etag !== undefined && isNotModified(request.headers['if-none-match'], etag)) {
@@ -71,7 +71,10 @@ export function sendResponse(request: Request, response: Response, result: Endpo
   send(response, result.status, headers, text);
 }
 
-/** Sends the error envelope. `defaultContext` completes the `contextData` of each problem. */
+/**
+ * Sends the error envelope, or closes the connection if a response has already begun. `defaultContext` is merged into
+ * the `contextData` of each problem, whose own values take precedence.
+ */
 export function sendError(
   response: Response,
   { status, problems, headers }: ApiError,
@@ -87,14 +90,16 @@ export function sendError(
   send(response, status, [...flatErrorHeaders, ...flatten(headers)], JSON.stringify(envelope));
 }
 
-/** Sends a public document, compressed if the client accepts that, or 304 if the client already has this version. */
+/**
+ * Sends a public document, in gzip if the client accepts gzip. Sends 304 if the client already has this version.
+ */
 export async function sendDocument(request: Request, response: Response, document: PublicDocument): Promise<void> {
   const etag = `"${document.hash}"`;
   const headers = [
     ...commonHeaders(response),
     ...flatHeadersOfEveryResponse,
     ...flatten({ ...strictPolicy, 'Cache-Control': 'public, max-age=300', ...document.headers }),
-    // A weak tag names both forms of the content.
+    // The entity tag is weak, because the compressed and the plain content share it.
     ...['ETag', `W/${etag}`, 'Vary', 'Accept-Encoding'],
   ];
   if (isNotModified(request.headers['if-none-match'], etag)) {

@@ -67,7 +67,7 @@ export function mountPath(
   });
 }
 
-/** For a path whose methods are handled by routes that were mounted before. */
+/** Adds OPTIONS and the 405 error to a path. `methods` are handled by routes that are mounted elsewhere. */
 export function mountMethodNotAllowed(app: Express, path: string, methods: readonly string[]): void {
   const passOn: RequestHandler = (_request, _response, next) => next();
   mountPath(app, path, new Map(methods.map((method) => [method, passOn])));
@@ -100,7 +100,7 @@ function createHandler(
     const query = validateQuery ? validateQuery(queryInput) : noInput;
     const bodyInput = await readBody(request, response);
     const body = validateBody
-      ? validateBody(endpoint.bodyUse === 'optional' ? withoutFields(bodyInput, queryInput) : bodyInput)
+      ? validateBody(endpoint.bodyUse === 'optional' ? withoutFieldsOfQuery(bodyInput, queryInput) : bodyInput)
       : noInput;
     const validationErrors = [...query.validationErrors, ...body.validationErrors];
     const strict = isStrict(request.get('prefer'));
@@ -126,20 +126,25 @@ function createHandler(
 
 const strictHandling = 'handling=strict';
 
-/** Adds the preference to those that the endpoint itself has applied, such as `wait=25`. */
+/** Adds `handling=strict` to the preferences that the endpoint itself has applied, such as `wait=25`. */
 function withStrictHandling(result: EndpointResponse): EndpointResponse {
   const applied = result.headers?.['Preference-Applied'];
   if (applied === undefined) return result;
   return { ...result, headers: { ...result.headers, 'Preference-Applied': `${strictHandling}, ${applied}` } };
 }
 
+/** Matches a range of the Accept header for JSON or for a type that ends with +json, such as application/hal+json. */
 const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+/** Matches a range with the weight `q=0`, which the client does not accept. */
 const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
 
 const noInput: Validated = { value: {}, validationErrors: [] };
 
-/** `endDate` of a search may be in the query or in the body. The query takes precedence. */
-function withoutFields(
+/**
+ * Removes the fields from the body that are also in the query, which takes precedence. For example, a search may have
+ * `endDate` in both.
+ */
+function withoutFieldsOfQuery(
   body: Readonly<Record<string, unknown>>,
   query: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {

@@ -21,7 +21,10 @@ export const textSchema = {
 
 const textPattern = new RegExp(textSchema.pattern);
 
-/** Whether an id of a path can exist. JavaScript counts a character as up to two code units. */
+/**
+ * Whether an id in the path of a request can be the id of a resource. JavaScript measures the length in code units, of
+ * which a character has one or two, so the maximum is doubled.
+ */
 export function isText(value: string): boolean {
   return value.length > 0 && value.length <= 2 * textSchema.maxLength && textPattern.test(value);
 }

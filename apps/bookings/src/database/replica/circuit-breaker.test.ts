@@ -15,7 +15,7 @@ function openCircuitBreaker() {
   };
 }
 
-test('after the pause one call probes, and all calls are allowed once it has succeeded', () => {
+test('after the pause one call probes the replica, and all calls are allowed once the probe has succeeded', () => {
   const { breaker, advance } = openCircuitBreaker();
   expect(breaker.begin()).toBeUndefined();
   advance(100);
@@ -39,7 +39,7 @@ test('the pause doubles with each failed probe, up to five seconds', () => {
   expect(breaker.begin()).toBeDefined();
 });
 
-test('calls that fail together count as one failure, and a success from before it does not close the circuit', () => {
+test('calls that fail together count as one failure, and a success of an older call does not close the circuit', () => {
   const breaker = createCircuitBreaker(() => 0);
   const [first, second, third] = [breaker.begin(), breaker.begin(), breaker.begin()] as [Attempt, Attempt, Attempt];
   breaker.fail(first);

@@ -1,8 +1,8 @@
-// A circuit breaker: after a failure it stops all calls for a while, then lets a single call probe whether the replica
-// works again.
+// Implements a circuit breaker: after a failure it prevents all calls for a while. Then it allows a single call, which
+// probes whether the replica works again.
 //
-// The circuit stays open for 0.1 s after the first failure, twice as long after each further one, and 5 s at most. A
-// replica that is down for long therefore costs almost nothing.
+// The circuit stays open for 0.1 s after the first failure, twice as long after each further failure, and 5 s at most.
+// A replica that is down for long therefore delays almost no request.
 
 /** A call that was allowed. It must end with exactly one of `succeed`, `fail` and `abandon`. */
 export type Attempt = number;
@@ -21,8 +21,8 @@ const maxOpenMilliseconds = 5_000;
 
 /** `now` is a monotonic clock in milliseconds. */
 export function createCircuitBreaker(now: () => number = () => performance.now()): CircuitBreaker {
-  // An attempt is the number of failures before it. Attempts from before the latest failure change nothing, so that
-  // calls which fail together count once.
+  // An attempt is represented by the number of failures before it began. Attempts that began before the latest failure
+  // change nothing, so that several calls which fail together count as one failure.
   let failures = 0;
   /** 0 while the circuit is closed. */
   let openMilliseconds = 0;

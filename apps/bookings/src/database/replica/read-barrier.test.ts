@@ -1,9 +1,9 @@
-// Tests that each read gets a look-up that began after it, and that reads share look-ups.
+// Tests that each read gets the result of a look-up that began after the read, and that reads share look-ups.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createReadBarrier } from './read-barrier.ts';
 
-test('each call gets the result of a look-up that began after it, and one look-up at a time is in flight', async () => {
+test('each call gets the result of a look-up that began after the call, and look-ups run one at a time', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom('call', 'resolve', 'reject'), { maxLength: 60 }), async (steps) => {
       let begun = 0;
@@ -29,7 +29,7 @@ test('each call gets the result of a look-up that began after it, and one look-u
   );
 });
 
-test('a hundred simultaneous calls share two look-ups', async () => {
+test('a hundred simultaneous calls need only two look-ups', async () => {
   let begun = 0;
   const barrier = createReadBarrier(async () => ++begun);
   await Promise.all(Array.from({ length: 100 }, barrier));

@@ -1,10 +1,10 @@
-// A read barrier: gives each read a position of the primary that was looked up after the read began, like Raft's
-// ReadIndex.
+// Implements a read barrier: gives each read a position of the primary that was looked up after the read began, like
+// ReadIndex of the Raft algorithm.
 //
-// A look-up that is already in flight may have seen an older position than a read that begins now needs. Reads that
-// begin meanwhile therefore share the next look-up.
+// A look-up that is already running may return a position from before the read began. Reads that begin during a look-up
+// therefore wait for the next one, and share it.
 
-/** At most one look-up is in flight, however many calls wait. */
+/** Only one look-up runs at a time, no matter how many calls wait. */
 export function createReadBarrier<T>(lookUp: () => Promise<T>): () => Promise<T> {
   let current: Promise<T> | undefined;
   let next: Promise<T> | undefined;

@@ -1,5 +1,5 @@
-// Runs lists on the replica if it has replayed everything that was acknowledged before the request arrived, and on the
-// primary otherwise (docs/decisions/0007-lists-from-a-replica.md).
+// Reads lists from the replica if it has replayed every change that was acknowledged before the request arrived, and
+// from the primary otherwise (docs/decisions/0007-lists-from-a-replica.md).
 import { type Database, errorCode, isUnavailable, type Queryable } from '@bay-booking/service/database/database';
 import { withTimeout } from '../with-timeout.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
@@ -7,14 +7,14 @@ import { createReadBarrier } from './read-barrier.ts';
 import { type Position, type ReplicaStore, type Session, UnusableReplicaError } from './store.ts';
 
 /**
- * Why the primary ran a list:
- * - `behind`: the replica had not replayed up to the position when the wait was over
+ * Why a list was read from the primary. The reason is a label of the metric `database_reads_total`.
+ * - `behind`: the replica had not replayed the latest changes when the wait was over
  * - `foreign`: the replica does not follow this primary
  * - `away`: there was no connection to the replica, or the connection broke
  * - `conflict`: recovery on the replica cancelled the statement
  * - `failed`: the statement failed on the replica for another reason
  * - `resting`: the circuit breaker was open
- * - `unfenced`: the primary did not return its position
+ * - `unfenced`: the primary did not return the position that the replica must reach
  */
 export type FallbackReason = UnusableReplicaError['reason'] | 'away' | 'conflict' | 'failed' | 'resting' | 'unfenced';
 
@@ -26,12 +26,12 @@ export interface ReadRouter {
 export interface ReadRouterOptions {
   readonly primary: Database;
   readonly store: Pick<ReplicaStore, 'position' | 'open'>;
-  /** How many milliseconds a list waits for the replica. */
+  /** How many milliseconds a list waits until the replica has replayed the latest changes. */
   readonly wait: number;
   readonly onRead: (source: 'primary' | 'replica', reason: FallbackReason | 'none', error?: unknown) => void;
 }
 
-/** Milliseconds. If the primary does not return its position by then, it gets the list itself. */
+/** In milliseconds. If the primary does not return its position in this time, the list is read from the primary. */
 const positionTimeout = 1_000;
 
 export function createReadRouter({ primary, store, wait, onRead }: ReadRouterOptions): ReadRouter {

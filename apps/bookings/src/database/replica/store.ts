@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { beginReadOnly, type ReadOnlyTransaction } from '@bay-booking/service/database/transaction';
 
-/** A position in the write-ahead log. Everything that was acknowledged before the look-up is before this position. */
+/** A position in the write-ahead log. Every commit that was acknowledged before the look-up is before this position. */
 export interface Position {
   /** The identifier of the PostgreSQL cluster. */
   readonly system: string;
@@ -17,7 +17,7 @@ export interface Position {
 /** A read-only transaction on the replica that sees everything up to a position. */
 export type Session = Pick<ReadOnlyTransaction, 'db' | 'close'>;
 
-/** `behind`: the replica has not replayed up to the position. `foreign`: it does not follow this primary. */
+/** `behind`: the replica has not reached the position. `foreign`: the replica does not follow this primary. */
 export class UnusableReplicaError extends Error {
   override readonly name = 'UnusableReplicaError';
   readonly reason: 'behind' | 'foreign';
@@ -37,8 +37,9 @@ interface Progress {
 }
 
 // PostgreSQL acknowledges a commit only after its WAL is flushed, so the flush position covers every acknowledged
-// commit. The name of a WAL file begins with the timeline in 8 digits. The constant 8 is a bind value because only
-// statements with bind values are prepared; prepared and without a join, this statement costs the primary a third.
+// commit. The name of a WAL file begins with the timeline in 8 digits. The number 8 is a bind value because only
+// statements with bind values are prepared. The statement is prepared and has no join, which together reduce its cost
+// for the primary to a third.
 const positionSql = `select (select system_identifier from pg_control_system())::text as system,
   substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, $1::int) as timeline, pg_current_wal_flush_lsn()::text as lsn`;
 
@@ -56,11 +57,12 @@ const progressTowards = ({ system, timeline, lsn }: Position): [sql: string, val
 
 export function createReplicaStore({ primary, replica }: { readonly primary: Database; readonly replica: Database }) {
   return {
-    /** The position up to which the primary has flushed its WAL. */
+    /** Returns the position up to which the primary has flushed its WAL. */
     position: async (): Promise<Position> => (await query<Position>(primary, positionSql, [8]))[0] as Position,
 
     /**
-     * Waits until the replica has replayed up to `position`. `deadline` is a time of `performance.now()`.
+     * Waits until the replica has replayed up to `position`, and returns a session on it. `deadline` is a time of
+     * `performance.now()`.
      * @throws {UnusableReplicaError} if the replica is still behind at the deadline, or does not follow the primary
      */
     open: async (position: Position, deadline: number): Promise<Session> => {
@@ -81,7 +83,10 @@ export function createReplicaStore({ primary, replica }: { readonly primary: Dat
       }
     },
 
-    /** Bytes of WAL up to `position` that the replica has yet to replay. */
+    /**
+     * Returns how many bytes of WAL before `position` the replica has not replayed yet.
+     * @throws {UnusableReplicaError} if the replica does not follow the primary
+     */
     lag: async (position: Position): Promise<number> => {
       const [progress] = await query<Progress>(replica, ...progressTowards(position));
       if (!progress?.followsPrimary) throw new UnusableReplicaError('foreign');
