@@ -134,3 +134,13 @@ test('a proof is accepted once, over all instances and for parallel requests', a
   expect(responses.filter(([, challenge]) => challenge === invalidProof)).toHaveLength(9);
   await other.close();
 });
+
+test('each of many proofs is accepted once, when two instances get all of them in another order', async () => {
+  const other = await createTestSystem({ sharing: system });
+  const proofs = Array.from({ length: 60 }, () => key.proof(bound));
+  const sendAll = (on: TestSystem, all: readonly string[]) => Promise.all(all.map((proof) => send(on, bound, proof)));
+  const [first, second] = await Promise.all([sendAll(system, proofs), sendAll(other, proofs.toReversed())]);
+  const accepted = first.map(([status], index) => [status, second.at(-1 - index)?.[0]].toSorted());
+  expect(accepted).toEqual(proofs.map(() => [200, 401]));
+  await other.close();
+});
