@@ -116,7 +116,7 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
     60_000,
   );
 
-  test('can be used with a keyboard: Enter opens an operation, and Tab reaches its button to send a request', async () => {
+  test('can be used with a keyboard: Escape closes the dialog, and Tab reaches all buttons of an operation', async () => {
     const { page } = await visit();
     const operation = page.locator('#operations-Places-listBookingBays');
     const press = async (name: string) => {
@@ -128,6 +128,11 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
       throw new Error(`Tab does not reach ${name}`);
     };
     await operation.waitFor();
+    await press('Authorize');
+    await page.keyboard.type('demo-pat-north');
+    expect(await page.getByLabel('client_id:').inputValue()).toBe('demo-pat-north');
+    await page.keyboard.press('Escape');
+    expect(await page.getByText('Available authorizations').count()).toBe(0);
     await press('List the bays of a location');
     await press('Try it out');
     await press('Execute');

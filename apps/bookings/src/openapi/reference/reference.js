@@ -23,6 +23,11 @@
   });
   ui.initOAuth({ scopes: [scope] });
 
+  // Swagger UI closes its dialog only by a button.
+  document.addEventListener('keydown', ({ key }) => {
+    if (key === 'Escape') page.querySelector('.modal-ux .close-modal')?.click();
+  });
+
   /** Browsers refuse to send a body with GET. The search has one, which the query can replace. */
   function removeBodyOfGet(request) {
     if (request.method === 'GET') delete request.body;
