@@ -83,7 +83,8 @@ async function respond(request: IncomingMessage): Promise<[status: number, body?
 }
 
 function toErrorResponse(error: unknown): [status: number, body?: unknown] {
-  if (error instanceof WebhookVerificationError || error instanceof SyntaxError) return [400];
+  if (error instanceof WebhookVerificationError || error instanceof SyntaxError || error instanceof RangeError)
+    return [400];
   if (error instanceof BookingsApiError && (error.has('BOOK00002') || error.has('BOOK00003')))
     return [409, { message: 'Somebody was faster. Please choose another time.' }];
   if (error instanceof BookingsApiError && error.status === 400) return [400, { message: error.message }];

@@ -197,3 +197,17 @@ test('tokens are sent without encryption only to this machine, unless allowInsec
   expect(create({ baseUrl: 'http://bookings.example', allowInsecureHttp: true })).not.toThrow();
   expect(create({})).not.toThrow();
 });
+
+test('a secret is not sent to an issuer without https that the metadata of the API names', async () => {
+  const requested: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input) => {
+    requested.push(String(input));
+    return Response.json({
+      resource: fixture.baseUrl,
+      authorization_servers: ['http://auth.example'],
+      scopes_supported: ['s'],
+    });
+  };
+  await expect(firstLocation({ fetch })).rejects.toThrow('http://auth.example is not https');
+  expect(requested).toEqual([`${fixture.baseUrl}/.well-known/oauth-protected-resource`]);
+});

@@ -67,14 +67,15 @@ const sendBearer =
   };
 
 const sendDpop =
-  ({ fetch, allowInsecureHttp }: AuthorizedFetchOptions, dpop: oauth.DPoPHandle): SendWithToken =>
+  ({ fetch }: AuthorizedFetchOptions, dpop: oauth.DPoPHandle): SendWithToken =>
   (token, url, { method, headers, body, signal }) =>
     oauth
       .protectedResourceRequest(token, method, url, new Headers(headers), body ?? null, {
         DPoP: dpop,
         signal,
         [oauth.customFetch]: (address: string, init: object) => fetch(address, init),
-        [oauth.allowInsecureRequests]: allowInsecureHttp,
+        // createBookingsClient has checked the address.
+        [oauth.allowInsecureRequests]: true,
       })
       // The library throws for a 401 with WWW-Authenticate. For this client, a 401 is a response like others.
       .catch((error) => {

@@ -15,6 +15,7 @@ import { type Bookings, createBookings } from './resources/bookings.ts';
 import { type Changes, createChanges } from './resources/changes.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
+import { expectSecure } from './secure-address.ts';
 
 export interface BookingsClient {
   readonly bookings: Bookings;
@@ -33,16 +34,10 @@ export interface BookingsClient {
 export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
   const baseUrl = new URL(options.baseUrl);
-  const addresses = [baseUrl, ...('issuer' in auth && auth.issuer ? [new URL(auth.issuer)] : [])];
-  for (const address of addresses) expectSecure(address, allowInsecureHttp);
+  expectSecure(baseUrl, allowInsecureHttp);
+  if ('issuer' in auth && auth.issuer) expectSecure(new URL(auth.issuer), allowInsecureHttp);
   const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
-  const authorizedFetch = createAuthorizedFetch({
-    auth,
-    baseUrl,
-    fetch,
-    timeoutMs,
-    allowInsecureHttp: allowInsecureHttp || addresses.some(isThisMachine),
-  });
+  const authorizedFetch = createAuthorizedFetch({ auth, baseUrl, fetch, timeoutMs, allowInsecureHttp });
   const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs });
   return {
     bookings: createBookings(send),
@@ -55,14 +50,6 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
     webhooks: createWebhooks(send),
     request: send,
   };
-}
-
-const isThisMachine = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-
-function expectSecure(address: URL, allowInsecureHttp: boolean): void {
-  if (address.protocol === 'https:' || (address.protocol === 'http:' && (allowInsecureHttp || isThisMachine(address))))
-    return;
-  throw new TypeError(`${address} is not https. With allowInsecureHttp, tokens are sent without encryption`);
 }
 
 export {

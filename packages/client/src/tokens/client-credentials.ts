@@ -3,6 +3,7 @@
 import * as oauth from 'oauth4webapi';
 import { BookingsConnectionError, BookingsTokenError } from '../errors.ts';
 import type { ClientCredentials } from '../options.ts';
+import { expectSecure } from '../secure-address.ts';
 import { withTimeout } from '../timeout.ts';
 import { importPrivateKey } from './private-key.ts';
 import type { AccessToken } from './token-source.ts';
@@ -26,10 +27,12 @@ export function createTokenRequest(
   { baseUrl, fetch, timeoutMs, dpop, allowInsecureHttp }: TokenRequestOptions,
 ): () => Promise<AccessToken> {
   const client: oauth.Client = { client_id: credentials.clientId };
-  const connect = (url: string, init: object) =>
-    fetch(url, init).catch((cause) => {
+  const connect = async (url: string, init: object) => {
+    expectSecure(new URL(url), allowInsecureHttp);
+    return fetch(url, init).catch((cause) => {
       throw new BookingsConnectionError('The authorization server could not be reached', { cause });
     });
+  };
   let authorizationServer: AuthorizationServer | undefined;
   let clientAuthentication: oauth.ClientAuth | undefined;
 
@@ -49,9 +52,8 @@ export function createTokenRequest(
   }
 
   async function request(signal: AbortSignal): Promise<AccessToken> {
-    // oauth4webapi marks this option as deprecated so that its use attracts attention. createBookingsClient allows
-    // http only for this machine, unless the caller allows it.
-    const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: allowInsecureHttp, signal };
+    // `connect` checks the addresses itself, because the library would allow http for all hosts or none.
+    const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: true, signal };
     authorizationServer ??= await discover(options);
     clientAuthentication ??= await createClientAuthentication(credentials);
     const { metadata, scope } = authorizationServer;

@@ -1,0 +1,8 @@
+// Refuses addresses to which a secret or a token would be sent without encryption.
+
+/** @throws {TypeError} for http, unless the address is on this machine or `allowInsecureHttp` is set */
+export function expectSecure(address: URL, allowInsecureHttp: boolean): void {
+  const isThisMachine = ['localhost', '127.0.0.1', '[::1]'].includes(address.hostname);
+  if (address.protocol === 'https:' || (address.protocol === 'http:' && (allowInsecureHttp || isThisMachine))) return;
+  throw new TypeError(`${address.origin} is not https. With allowInsecureHttp, tokens are sent without encryption`);
+}
