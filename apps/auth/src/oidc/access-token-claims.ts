@@ -1,4 +1,4 @@
-// Adds our own claims to access tokens. Together with the library's claims they follow RFC 9068.
+// Adds our own claims to access tokens. Together with the claims that oidc-provider sets, they follow RFC 9068.
 import type { Configuration } from 'oidc-provider';
 import type { FacilitiesClaim } from './facilities-claim.ts';
 import { grantSourceOf } from './grant-source.ts';
@@ -7,31 +7,31 @@ import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
 
 type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'];
 
-/** `extraTokenClaims` of the configuration. */
+/** Returns the setting `extraTokenClaims` of the configuration, which adds the claim `facilities`. */
 export const createExtraTokenClaims =
   (scopes: ScopeTable, facilitiesClaim: FacilitiesClaim): Configuration['extraTokenClaims'] =>
   async (ctx, token) => {
-    // grants/client-credentials.ts has already selected the facilities.
+    // grants/client-credentials.ts has already put the facilities into `extra`.
     if (token.kind === 'ClientCredentials') return token.extra;
     if (!splitScope(token.scope).includes(scopes.bookings)) return undefined;
     return { facilities: await facilitiesClaim(ctx, token.accountId) };
   };
 
-/** `formats.customizers.jwt` of the configuration: changes the payload just before it is signed. */
+/** The setting `formats.customizers.jwt` of the configuration. Changes the payload of a JWT before it is signed. */
 export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
   const payload = jwt.payload as Record<string, unknown>;
   if (token.kind === 'ClientCredentials') {
-    // The subject of a personal access token is its service account. The library would name the client.
+    // The subject of a personal access token is its service account. The library has set `sub` to the client id.
     payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;
     return;
   }
   const { Grant: grant, Session: session } = ctx.oidc.entities;
   const source = grantSourceOf(ctx);
-  // The library leaves out the openid scopes, but our userinfo endpoint reads them from the token.
+  // The library leaves the scopes of the openid family out of the token, but our userinfo endpoint reads them there.
   const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? source?.scope);
   const openid = grant?.getOIDCScopeFiltered(requested.filter(isOpenidFamily));
   if (openid) payload.scope = [openid, payload.scope].filter(Boolean).join(' ');
-  // Userinfo, introspection and revocation find the grant by this id, because JWTs are not stored.
+  // JWTs are not stored. Userinfo, introspection and revocation therefore find the grant of a token by this claim.
   payload.grant_id = token.grantId;
   const authTime = source?.authTime ?? session?.authTime();
   if (authTime !== undefined) payload.auth_time = authTime;

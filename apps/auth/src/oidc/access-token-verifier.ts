@@ -11,9 +11,13 @@ export interface VerifiedAccessToken {
   readonly jkt: string | undefined;
 }
 
+/** The members of a JWK that contain the private key (RFC 7518 section 6). */
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi'] as const;
 
-/** Returns a function that resolves to undefined for every other token. `keys` may be private JWKs. */
+/**
+ * Returns a function that verifies an access token. The function resolves to undefined if the token is not valid.
+ * `keys` may be private JWKs.
+ */
 export function createAccessTokenVerifier({ issuer, keys }: { issuer: string; keys: readonly object[] }) {
   const publicKeys = keys.map((key) =>
     Object.fromEntries(Object.entries(key).filter(([member]) => !privateMembers.includes(member as never))),

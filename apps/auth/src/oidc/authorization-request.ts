@@ -1,8 +1,8 @@
-// Rewrites the query of an authorization request before oidc-provider reads it, and checks what the library does not
-// check.
+// Rewrites the query of an authorization request before oidc-provider reads it, and makes checks that the library does
+// not make.
 //
-// A parameter that was sent twice is an array in the query. The rewriting leaves arrays as they are, so that the
-// request is rejected.
+// A parameter that was sent more than once is an array in the query. The functions here do not change arrays, so that
+// a later check rejects the request.
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import { rewriteTokenRequest } from './implicit-flow.ts';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
@@ -10,14 +10,14 @@ import type { RegisteredClient } from './registered-client.ts';
 import { sentParameters, setEffectiveScope } from './requested-scope.ts';
 import { normaliseScope, splitScope } from './scopes.ts';
 
-/** An internal parameter: the social provider that the request chose with `acr_values=idp:NAME`. */
+/** An internal parameter. Its value is the social provider that the request chose with `acr_values=idp:NAME`. */
 export const idpParameter = 'idp';
 const idpPrefix = 'idp:';
 
 /**
- * Moves `idp:NAME` from `acr_values` to the internal parameter. The library rejects `acr_values` without the openid
- * scope, and would compare `idp:NAME` with the acr of the session. A value that the client sent in the internal
- * parameter is removed.
+ * Moves `idp:NAME` from `acr_values` to the internal parameter. If `idp:NAME` stayed in `acr_values`, the library would
+ * reject requests without the scope openid, and would compare `idp:NAME` with the acr of the session. If the client
+ * sent the internal parameter itself, its value is removed.
  */
 function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
   const { acr_values: acrValues, [idpParameter]: sentByClient, ...others } = query;
@@ -32,7 +32,10 @@ function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
   };
 }
 
-/** Many clients always send a nonce. Without an id_token it has no effect, but the library would reject the request. */
+/**
+ * Removes the nonce from a request that gets no id_token. Many clients always send a nonce. The library would reject
+ * such a request, although the nonce has no effect.
+ */
 function removeUnusedNonce(query: AuthorizationQuery): AuthorizationQuery {
   const { nonce, ...others } = query;
   const { scope, response_type: responseType } = query;
@@ -40,15 +43,16 @@ function removeUnusedNonce(query: AuthorizationQuery): AuthorizationQuery {
   return issuesIdToken || Array.isArray(nonce) ? query : others;
 }
 
-/** Spaces before, after and between scopes may be repeated (docs/behaviour.md, "Scopes"). */
+/** Removes extra spaces before, after and between scopes. Clients may send them (docs/behaviour.md, "Scopes"). */
 function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
   return typeof query.scope === 'string' ? { ...query, scope: normaliseScope(query.scope) } : query;
 }
 
-/** Rewrites the parameters of an authorization request. Every other parameter stays unchanged. */
+/** Rewrites the parameters `response_type`, `response_mode`, `acr_values`, `nonce` and `scope` where necessary. */
 export const rewriteAuthorizationQuery = (query: AuthorizationQuery): AuthorizationQuery =>
   removeRepeatedSpaces(removeUnusedNonce(moveIdp(rewriteTokenRequest(query))));
 
+/** Registers the middleware that rewrites the query of GET requests. */
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
     if (ctx.method === 'GET' && ctx.path === authorizationPath) {
@@ -59,7 +63,8 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
 }
 
 /**
- * `extraParams` of the configuration: the library calls this function when its own checks of the request have passed.
+ * Returns the check for the setting `extraParams` of the configuration. The library calls it after its own checks of
+ * the request have passed. The check throws `InvalidRequest`.
  */
 export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {

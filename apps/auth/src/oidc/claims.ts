@@ -1,6 +1,7 @@
-// Defines the claims of the id_token and of userinfo. To add one, list it under its scope and return its value.
+// Defines the claims of the id_token and of userinfo. To add a claim, list it under its scope in `claimsByScope`, and
+// return its value from `claimsOf`.
 
-/** A client gets the claims of the scopes that the user granted. */
+/** The claims of each scope. A client gets the claims of the scopes that the user granted. */
 export const claimsByScope = {
   openid: ['sub'],
   profile: ['name', 'preferred_username'],

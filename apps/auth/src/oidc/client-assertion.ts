@@ -1,13 +1,16 @@
 // Checks the claims of client assertions (RFC 7523 section 3), after oidc-provider has checked the signature.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
-/** Seconds. Each assertion is remembered until it expires, so that it is accepted once. */
+/** In seconds. The limit exists because the database must store each assertion until it expires, to detect replays. */
 const maxLifetime = 24 * 3600;
 
 /**
- * `assertJwtClientAuthClaimsAndHeader` of the configuration. The audience must be the issuer, as a string: the library
- * also accepts the address of the endpoint, or a list, which lets another server of the client replay the assertion
- * (RFC 9700 section 4.7; FAPI 2.0 Security Profile section 5.3.2.1).
+ * The setting `assertJwtClientAuthClaimsAndHeader` of the configuration.
+ *
+ * The audience must be the issuer, as a string. The library also accepts the address of the endpoint, or a list of
+ * audiences. Another server that the client uses could then send the assertion to us (RFC 9700 section 4.7; FAPI 2.0
+ * Security Profile section 5.3.2.1).
+ * @throws {errors.InvalidClientAuth} if the audience is another one, or the assertion lives longer than a day
  */
 export async function checkClientAssertion(
   ctx: KoaContextWithOIDC,

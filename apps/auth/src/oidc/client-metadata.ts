@@ -1,8 +1,12 @@
-// Converts a stored client to the metadata that oidc-provider reads: the registered metadata plus members of our own.
+// Converts a stored client to the metadata that oidc-provider reads. These are the registered metadata and some members
+// of our own.
 import type { ClientMetadata } from 'oidc-provider';
 import type { ClientKind, PkcePolicy, StoredClient } from '../clients/metadata.ts';
 
-/** The library drops members that it does not know, unless `extraClientMetadata` lists them. */
+/**
+ * The names of our own members. The setting `extraClientMetadata` lists them, because the library drops members that it
+ * does not know.
+ */
 export const ownMetadata = [
   'kind',
   'pkce',
@@ -20,15 +24,16 @@ export interface OwnMetadata {
   /** Every scope that the client may request, space-separated. */
   readonly allowed_scope: string;
   readonly account_id: string | undefined;
-  /** The current facilities of the account; the client is read from the database for every request. */
+  /** The facilities of the account. They are current, because each request reads the client from the database. */
   readonly facility_ids: readonly string[] | undefined;
   readonly secret_hashes: readonly string[];
-  /** The lifetime of the client's access tokens in seconds; undefined means ACCESS_TOKEN_TTL. */
+  /** The lifetime of the client's access tokens in seconds. If it is undefined, ACCESS_TOKEN_TTL applies. */
   readonly access_token_ttl: number | undefined;
-  /** Rules that the client must follow in addition: those of the FAPI 2.0 Security Profile. */
+  /** With `fapi2`, the client must also follow the rules of the FAPI 2.0 Security Profile. */
   readonly profile: 'fapi2' | undefined;
 }
 
+/** The metadata of a personal access token: it can use client_credentials only. */
 const personalAccessToken = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'] };
 
 export function providerMetadata(
@@ -40,7 +45,8 @@ export function providerMetadata(
   const responseTypes = Array.isArray(metadata.response_types)
     ? metadata.response_types.map((type) => providerResponseType(String(type)))
     : undefined;
-  // The library adds this grant type itself, but only after it has checked the redirect URIs, whose rules depend on it.
+  // These response types need the grant type `implicit`. The library adds it too late: it first checks the redirect
+  // URIs, and the rules for these depend on the grant type.
   const isImplicit = responseTypes?.some((type) => type.includes('token')) ?? false;
   const grantTypes = Array.isArray(metadata.grant_types) ? metadata.grant_types : ['authorization_code'];
   const hasSecret = !['none', 'private_key_jwt'].includes(String(metadata.token_endpoint_auth_method));
@@ -48,7 +54,7 @@ export function providerMetadata(
     kind: client.kind,
     pkce: client.pkce,
     allowed_scope: isPersonalAccessToken ? bookingsScope : client.scope,
-    // Also set when undefined, so that registered metadata can never provide members of these names.
+    // The members below are set even if they are undefined, so that they override registered metadata of the same name.
     account_id: client.accountId ?? undefined,
     facility_ids: client.accountId === null ? undefined : (client.facilityIds ?? []),
     secret_hashes: client.secretHashes,
@@ -60,8 +66,8 @@ export function providerMetadata(
     ...(responseTypes && { response_types: responseTypes as never }),
     ...(isImplicit && { grant_types: [...new Set([...grantTypes, 'implicit'])] }),
     client_id: client.id,
-    // The library requires a secret, but we compare presented secrets with hashes only (client-policy.ts). No
-    // symmetric algorithm is enabled, so this constant is never used as a key.
+    // The library requires a value here. It is never used to authenticate: client-policy.ts compares presented secrets
+    // with the stored hashes. It is never used as a key either, because no symmetric algorithm is enabled.
     ...(hasSecret && { client_secret: 'kept-as-a-hash' }),
     ...own,
   };

@@ -1,6 +1,7 @@
-// Adds our own rules to how oidc-provider authenticates and authorizes clients at the token endpoint and the device
-// authorization endpoint. Secrets are compared with their hashes, each client has a rate limit, and a grant type that
-// the client is not registered for gives `unauthorized_client` (RFC 6749 section 5.2).
+// Adds our own rules for clients to the token endpoint and the device authorization endpoint of oidc-provider:
+// - The secret of a client is compared with stored hashes.
+// - Each client has a rate limit.
+// - A grant type that the client is not registered for gives `unauthorized_client` (RFC 6749 section 5.2).
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../clients/secret.ts';
 import { addressKey } from '../guard/keys.ts';
@@ -12,8 +13,9 @@ import { checkRequestedScopes } from './requested-scope.ts';
 import { normaliseScope, type ScopeTable } from './scopes.ts';
 
 /**
- * Counts a token request and returns the seconds that the client must wait, or 0.
- * Many users share a public client, so its requests are counted for each IP address or IPv6 /64 network.
+ * Counts a token request. Returns the seconds that the client must wait, or 0 if the request is allowed.
+ * Many users share a public client. Its requests are therefore counted separately for each IPv4 address and each IPv6
+ * /64 network.
  */
 export const countTokenRequest = (limit: RateLimit, client: RegisteredClient, address: string): number =>
   limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${addressKey(address)}` : client.clientId);
@@ -31,7 +33,8 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
-  // Both endpoints call this method as soon as a client has authenticated, so errors about the client are thrown here.
+  // Both endpoints call this method as soon as a client has authenticated. It is therefore the place to throw errors
+  // about the client.
   client.grantTypeAllowed = function grantTypeAllowedForRequest(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
@@ -48,17 +51,20 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this grant type');
     const params = ctx.oidc.params as Record<string, string | undefined>;
     if (ctx.oidc.route === 'device_authorization') {
-      // The library would ignore unknown scopes.
+      // The library ignores unknown scopes here. We reject them.
       const requested = effectiveScopes(this, params.scope);
       checkRequestedScopes(scopes, this, { requested, issuesIdToken: true });
     }
-    // The library rejects repeated spaces in the next step.
+    // In its next step, the library would reject repeated spaces in the scope.
     if (typeof params.scope === 'string') params.scope = normaliseScope(params.scope) || undefined;
     return true;
   };
 }
 
-/** The grant type that a request uses or prepares. Undefined at other endpoints. */
+/**
+ * The grant type that a token request uses, or for which a device authorization request asks. Undefined at other
+ * endpoints.
+ */
 function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
   if (oidc?.route === 'device_authorization') return deviceCodeGrantType;
   return oidc?.route === 'token' ? oidc.params?.grant_type : undefined;

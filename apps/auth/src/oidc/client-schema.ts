@@ -1,6 +1,7 @@
-// Defines what clients can be registered for: scopes, response types, authentication methods and algorithms. The
-// running provider and the check of an import (client-validation.ts) share this part of the configuration, so that an
-// imported client is valid exactly if the running server accepts it.
+// Defines the scopes, response types, authentication methods and algorithms that a client can be registered for.
+//
+// The running provider and the validation of an import (client-validation.ts) share this part of the configuration.
+// The import therefore accepts a client if and only if the running server accepts it.
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Configuration } from 'oidc-provider';
 import { signingAlgorithms } from '../signing-keys/signing-key.ts';
@@ -9,18 +10,16 @@ import { ownMetadata } from './client-metadata.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { offlineAccess } from './scopes.ts';
 
-/**
- * Features that change which client metadata is valid. A disabled feature does not appear in the discovery document.
- */
+/** The features of oidc-provider that decide which client metadata is valid. */
 export const features = {
   devInteractions: { enabled: false },
   clientCredentials: { enabled: true },
-  // provider.ts adds the secret of the nonces. Our own endpoints and grants verify proofs too (dpop.ts).
+  // provider.ts adds the secret from which nonces are made. dpop.ts verifies proofs at our own endpoints and grants.
   dPoP: { enabled: true },
   pushedAuthorizationRequests: { enabled: true },
-  // provider.ts adds the pages.
+  // provider.ts replaces this setting by one with our pages.
   deviceFlow: { enabled: true },
-  // logout-tokens.ts decides when a token is sent.
+  // logout-tokens.ts decides when a logout token is sent.
   backchannelLogout: { enabled: true },
   fapi: {
     enabled: true,

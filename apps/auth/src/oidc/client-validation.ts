@@ -1,6 +1,5 @@
-// Validates the metadata of imported clients with oidc-provider's own client schema, under the settings of the server.
-//
-// So the running server never rejects a client that was imported.
+// Validates the metadata of imported clients with the client schema of oidc-provider and the settings of the server.
+// The running server therefore never rejects a client that was imported.
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type ClientMetadata, Provider } from 'oidc-provider';
@@ -11,26 +10,27 @@ import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 
 export interface ClientMetadataError {
-  /** Undefined if the library's message does not begin with the name of a member. */
+  /** The member that caused the error. Undefined if the library's message does not begin with a member name. */
   readonly member?: string | undefined;
   readonly reason: string;
 }
 
 export interface ClientValidator {
   /**
-   * Those of `members` that are not OpenID Connect client metadata, or that belong to a feature that is switched off.
+   * Returns the names among `members` that the library does not know as client metadata, or that belong to a disabled
+   * feature.
    */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
-  /** Returns the first error. */
+  /** Returns the first error, or undefined if the metadata is valid. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
-  /** Why the server may not send requests to an address of the client, or undefined. */
+  /** Returns the reason why the server may not send requests to this address of a client. Undefined if it may. */
   readonly addressError: (address: string) => string | undefined;
 }
 
 export interface ClientValidatorOptions {
   readonly issuer: string;
   readonly development: boolean;
-  /** OUTBOUND_ALLOW_NETWORKS: networks that the server may send requests to, besides public addresses. */
+  /** The networks of OUTBOUND_ALLOW_NETWORKS. The server may send requests to them as well as to public addresses. */
   readonly allowNetworks: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
         await provider.Client.validate(metadata);
         return undefined;
       } catch (error) {
-        return locate((error as { error_description?: string }).error_description ?? (error as Error).message);
+        return parseMessage((error as { error_description?: string }).error_description ?? (error as Error).message);
       }
     },
   };
@@ -71,24 +71,27 @@ const minimalClient = {
   redirect_uris: [],
 };
 
-/** The library has no public list of the members that it knows, but its schema drops a member that it does not know. */
+/**
+ * Whether the library knows a member of the client metadata. The library has no public list of these members, but its
+ * schema drops each member that it does not know.
+ */
 function isKnown(provider: Provider, member: string): boolean {
   const { Schema } = provider.Client as unknown as { Schema: SchemaConstructor };
   try {
     return Object.hasOwn(new Schema({ ...minimalClient, [member]: null }), member);
   } catch {
-    // The schema has refused the value, so it knows the member.
+    // The schema has rejected the value null, so it knows the member.
     return true;
   }
 }
 
 /** Splits a message such as `redirect_uris must not contain fragments` into the member and the reason. */
-function locate(message: string): ClientMetadataError {
+function parseMessage(message: string): ClientMetadataError {
   const [, member, reason] = /^([a-z_]+) ((?:must|can|is|includes|for) .*)$/s.exec(message) ?? [];
   return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
 }
 
-/** The schema accepts only signing algorithms for which the provider has a key. */
+/** Creates a key for a signing algorithm. The schema accepts only algorithms for which the provider has a key. */
 async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };

@@ -1,5 +1,5 @@
-// Stores what a user allowed and declined for one client as a grant of oidc-provider, and reads it back.
-// Declined scopes are stored too: the library would otherwise ask for them again on the next request.
+// Stores the scopes that a user granted to a client and declined, and reads them back. They are stored as a grant of
+// oidc-provider. Without the declined scopes in the grant, the library would ask for them again at the next request.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ResourceServer } from './resource-server.ts';
 import { splitScope } from './scopes.ts';
@@ -29,7 +29,7 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
       );
     },
 
-    /** Returns the id of the new grant. */
+    /** Stores the decision as a new grant, and returns the id of the grant. */
     async create(owner: GrantOwner, { granted, declined }: DecidedScopes): Promise<string> {
       const { Grant } = provider();
       const grant = new Grant({ accountId: owner.accountId, clientId: owner.clientId });
@@ -46,9 +46,9 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
 }
 
 /**
- * `loadExistingGrant` of the configuration: finds the grant that was decided in this session. Another browser, or the
- * same browser after signing out, must ask the user again. A grant, and the tokens issued from it, therefore belongs
- * to exactly one session.
+ * The setting `loadExistingGrant` of the configuration. Finds the grant that the user gave this client in this session.
+ * A grant of another session is not found: in another browser, and after signing out, the consent page appears again.
+ * A grant and its tokens therefore belong to exactly one session.
  */
 export async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { client, session, account, result, provider } = ctx.oidc;

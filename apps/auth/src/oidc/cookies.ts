@@ -1,11 +1,11 @@
-// Reads and writes our own unsigned browser cookies through oidc-provider, which marks them `Secure` when the issuer
-// is https.
+// Reads and writes our own browser cookies, which are not signed. They go through oidc-provider, which marks them
+// `Secure` if the issuer is an https address.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 
 export interface BrowserCookies {
   readonly get: (request: IncomingMessage, response: ServerResponse, name: string) => string | undefined;
-  /** Without `maxAge` (seconds) the cookie ends with the browser session. */
+  /** `maxAge` is in seconds. Without it, the browser deletes the cookie when it is closed. */
   readonly set: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -14,8 +14,9 @@ export interface BrowserCookies {
 }
 
 /**
- * The name of a cookie with the path `/`. With an https issuer, the prefix makes browsers refuse a cookie of this name
- * from a sibling domain (RFC 6265bis, "The __Host- Prefix").
+ * The full name of a cookie with the path `/`. If the issuer is an https address, the name gets the prefix `__Host-`.
+ * Browsers then accept the cookie only from this host, and not from another host of the same domain (RFC 6265bis,
+ * "The __Host- Prefix").
  */
 export const hostCookieName = (issuer: string, name: string): string =>
   issuer.startsWith('https:') ? `__Host-${name}` : name;

@@ -1,5 +1,5 @@
-// Configures the device flow of oidc-provider (RFC 8628): the pages with which the sign-in of a device ends, and the
-// polling interval in the response to the device.
+// Configures the device flow of oidc-provider (RFC 8628): the last page of the sign-in for a device, and the polling
+// interval in the response to the device.
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
 import { type ProviderPages, showPage } from './pages.ts';
@@ -7,24 +7,25 @@ import { pollInterval } from './storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
-/** `features.deviceFlow` of the configuration. */
+/** Returns the setting `features.deviceFlow` of the configuration. */
 export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit: Audit }): DeviceFlow => ({
   enabled: true,
-  // The address and the browser of the device are not needed, so they are not stored.
+  // By default, the library stores the IP address and the user agent of the device. We do not need them.
   deviceInfo: () => ({}),
   successSource: async (ctx) => {
     const page = { clientName: ctx.oidc.client?.clientName };
     showPage(ctx, await pages.deviceConnected(page, ctx.req, ctx.res));
   },
-  // Called with an error only, because our own page asks for the code (interaction/device-pages.ts).
+  // The library calls this function to show its form for the code, or an error of the sign-in. Only errors happen here,
+  // because our own page asks for the code (interaction/device-pages.ts).
   userCodeInputSource: async (ctx, _form, _out, error) => {
-    forgetNewSession(ctx);
+    avoidStoringNewSession(ctx);
     const isDenied = error?.name === 'AbortedError';
     if (isDenied) {
       const { params, session } = ctx.oidc;
       audit.record({
         kind: 'device.denied',
-        // The library has not found the client yet when the user cancels.
+        // `ctx.oidc.client` is not set when the user cancels.
         clientId: params?.client_id as string | undefined,
         accountId: session?.accountId,
         address: ctx.ip,
@@ -32,20 +33,21 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
     }
     const reason = isDenied ? 'denied' : ctx.status < 500 ? 'expired' : 'failed';
     const html = await pages.deviceNotConnected({ reason }, ctx.req, ctx.res);
-    // The library sets the status 200 for errors that the user can correct.
+    // For an error that the user can correct, the library has set the status 200.
     showPage(ctx, html, { status: isDenied ? 200 : Math.max(400, ctx.status) });
   },
 });
 
 /**
- * The library has just put the CSRF token of its form into the session, which would store a session for every visitor.
+ * Prevents that a session is stored for every visitor. The library has put the CSRF token of its form into the session,
+ * and would store the session for that reason alone.
  */
-function forgetNewSession(ctx: KoaContextWithOIDC): void {
+function avoidStoringNewSession(ctx: KoaContextWithOIDC): void {
   const session = ctx.oidc.session as { new?: boolean; accountId?: string; touched?: boolean } | undefined;
   if (session?.new && session.accountId === undefined) session.touched = false;
 }
 
-/** The library leaves `interval` out of the response. */
+/** Adds `interval` (RFC 8628 section 3.2) to the response, where the library leaves it out. */
 export function addPollInterval(provider: Provider): void {
   provider.on('device_authorization.success', (_ctx, body) => {
     (body as Record<string, unknown>).interval = pollInterval;

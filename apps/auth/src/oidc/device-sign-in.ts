@@ -1,10 +1,12 @@
 // Finds the device authorization request of a user code, and starts the sign-in of the user for it (RFC 8628
 // section 3.3).
 //
-// Our own page asks for the code and the decision (interaction/device-pages.ts). The sign-in then runs as for an
-// authorization request: the library's path `/device/:uid` shows the sign-in and consent pages, and stores the result
-// with the code. That path needs an interaction, which this file creates. The library's own page for the code is not
-// used: it refuses a code that was entered before, and its form needs an inline script.
+// Our own page asks for the user code (interaction/device-pages.ts). The library's page is not used, because it rejects
+// a code that was entered before, and because its form needs an inline script.
+//
+// After our page, the browser goes to the library's path `/device/:uid`. There the library runs the sign-in and the
+// consent as for an authorization request, and stores the result with the device code. This path needs an interaction,
+// which this file creates.
 import { randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Provider } from 'oidc-provider';
@@ -16,11 +18,11 @@ export interface DeviceRequest {
   readonly clientName: string;
   /** Redirects the browser to the sign-in. */
   readonly begin: (request: Request, response: Response) => Promise<void>;
-  /** Returns false if the code was decided meanwhile, or has expired. */
+  /** Returns false if the user has already allowed or denied the code, or if it has expired. */
   readonly deny: () => Promise<boolean>;
 }
 
-/** Case, spaces and dashes of a user code do not matter. */
+/** Converts a typed user code to the stored form: upper case, without spaces and dashes. */
 const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
 
 /** The code as the device shows it: `BCDF-GHJK`. */
@@ -41,7 +43,10 @@ export interface DeviceSignInOptions {
 
 export type FindDeviceRequest = (userCode: string) => Promise<DeviceRequest | undefined>;
 
-/** The returned function finds no request if the code is unknown, decided or expired, or if its client was removed. */
+/**
+ * Returns a function that finds the request of a user code. The function returns undefined if the code is unknown or
+ * expired, if the user has already allowed or denied it, or if its client was removed.
+ */
 export function createDeviceSignIn({
   provider,
   issuer,

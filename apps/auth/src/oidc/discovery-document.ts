@@ -2,7 +2,7 @@
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { publishedResponseTypes } from './implicit-flow.ts';
 
-/** `scopes` are all scopes; the library knows only those of OpenID Connect. */
+/** `scopes` are all scopes of this server. The library lists only the scopes of OpenID Connect. */
 export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readonly string[]): void {
   const document = ctx.body as Record<string, readonly string[]>;
   const authMethods = document.token_endpoint_auth_methods_supported;
@@ -10,8 +10,8 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readon
   Object.assign(document, {
     scopes_supported: scopes,
     response_types_supported: publishedResponseTypes(document.response_types_supported ?? []),
-    // RFC 8414 section 2: without these members, clients must assume client_secret_basic. Public clients could not
-    // revoke.
+    // The library leaves these members out. Clients would then have to assume client_secret_basic (RFC 8414 section 2),
+    // so a public client could not revoke its tokens.
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,

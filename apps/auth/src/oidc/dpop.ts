@@ -1,8 +1,8 @@
-// Binds tokens to the key of a DPoP proof (RFC 9449), where oidc-provider does not do that itself: in our own grants,
-// and at our own userinfo endpoint.
+// Implements DPoP (RFC 9449) where oidc-provider does not. It binds the tokens of our own grants to the key of a proof,
+// and verifies the proofs at our own userinfo endpoint.
 //
-// The library has no public function for that, so this file uses three internal modules of the library. Read them
-// again at every upgrade. test/dpop.test.ts covers all three.
+// The library has no public functions for DPoP, so this file uses three internal modules of the library. Read these
+// modules again at every upgrade of the library. test/dpop.test.ts covers all three.
 import { hkdfSync } from 'node:crypto';
 import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
 import { decodeJwt, type JWTPayload } from 'jose';
@@ -13,12 +13,18 @@ import internalsOf from 'oidc-provider/lib/helpers/weak_cache.js';
 import type { Next } from './middleware-types.ts';
 import type { IsFirstUse } from './replay-detection.ts';
 
-/** Seconds. The library has the same limit for proofs without a nonce. */
+/** The maximum age of a proof without a nonce, in seconds. The library has the same limit. */
 const maxAge = 300;
-/** Seconds. A nonce shows that a proof is new, so the clock of the client may be wrong by this much. */
+/**
+ * The maximum age of a proof with a nonce, in seconds. The nonce already shows that the proof is new, so a large
+ * difference between the clocks of the client and the server is accepted.
+ */
 const maxAgeWithNonce = 24 * 3600;
 
-/** The secret of the nonces. All instances have the same keys, so they accept each other's nonces. */
+/**
+ * Derives the secret from which nonces are made. It is derived from the signing key, which all instances share. Each
+ * instance therefore accepts the nonces of the others.
+ */
 export function nonceSecretOf(keys: readonly JWK[]): Buffer {
   const { d = '' } = keys.find(({ alg }) => alg === 'ES256') ?? {};
   return Buffer.from(hkdfSync('sha256', Buffer.from(d, 'base64url'), '', 'DPoP nonces', 32));
@@ -29,8 +35,11 @@ interface BindableToken {
 }
 
 /**
- * Binds a new token to the key of the request's proof, if there is one. Returns the thumbprint of the key.
- * @throws {errors.InvalidDpopProof | errors.UseDpopNonce | errors.InvalidGrant} also if the client must send a proof
+ * Binds a new token to the key of the request's DPoP proof. Returns the thumbprint of the key, or undefined if the
+ * request has no proof.
+ * @throws {errors.InvalidDpopProof} if the proof is not valid
+ * @throws {errors.UseDpopNonce} if the proof needs a nonce, or its nonce has expired
+ * @throws {errors.InvalidGrant} if the proof was used before, or if the client must send a proof and has sent none
  */
 export async function bindToProof(provider: Provider, ctx: KoaContextWithOIDC, token: BindableToken) {
   const proof = await validateDpop(provider, ctx);
@@ -41,13 +50,14 @@ export async function bindToProof(provider: Provider, ctx: KoaContextWithOIDC, t
   return proof.thumbprint;
 }
 
-/** In seconds. A proof from the future is as old as its `iat` is ahead. */
+/** The difference between `iat` and the current time in seconds, for proofs from the past and from the future. */
 const ageOf = ({ iat }: { readonly iat?: number | undefined }): number => Math.abs(Date.now() / 1000 - (iat ?? 0));
 
 /**
- * Changes how the library treats proofs with a nonce. It rejects those that are older than a day; the library does not
- * limit their age. It accepts an outdated nonce in a proof that needs none; the library would demand a new nonce from
- * every client that has been idle for some minutes.
+ * Changes two rules of the library for proofs with a nonce:
+ * - The library does not limit the age of such proofs. Here a proof that is older than a day is rejected.
+ * - The library rejects an expired nonce even if the proof is recent and needs no nonce. Every client that has been
+ *   idle for some minutes would need a second request. Here the expired nonce in a recent proof is accepted.
  */
 export function adjustProofsWithNonce(provider: Provider): void {
   const { DPoPNonces: nonces } = internalsOf(provider);
@@ -67,24 +77,25 @@ export function adjustProofsWithNonce(provider: Provider): void {
 }
 
 /**
- * The last time at which a proof may be used, in seconds since 1970. With a nonce, `iat` may be a day ahead. When that
- * time has come, the proof needs no nonce any more, so it must be remembered until then.
+ * The last time at which a proof can be used, in seconds since 1970. The `iat` of a proof with a nonce may be a day in
+ * the future. At that later time the proof is recent, so it would be accepted without a valid nonce. A proof must
+ * therefore be remembered until `maxAge` after its `iat`.
  */
 function lastUseOf({ iat }: { readonly iat?: unknown }): number {
   const now = Date.now() / 1000;
   return Math.min(Math.max(now, typeof iat === 'number' ? iat : 0), now + maxAgeWithNonce) + maxAge;
 }
 
-/** Lets the library's check remember proofs for as long as they may be used. */
+/** Makes the library's replay check remember each proof until its last use (`lastUseOf`). */
 export const rememberUntilLastUse =
   (isFirstUse: IsFirstUse): IsFirstUse =>
   (issuer, jti, expiresAt) =>
     isFirstUse(issuer, jti, Math.max(expiresAt, lastUseOf(currentProof() ?? {})));
 
-/** The proof of the current request. It may be invalid. */
+/** The payload of the current request's DPoP proof, which may not have been verified. */
 const currentProof = () => payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');
 
-/** Undefined for a text that is not a JWT. The library verifies the proof later. */
+/** Reads the payload of a proof without verifying it. Returns undefined for text that is not a JWT. */
 function payloadOf(proof: string): JWTPayload | undefined {
   try {
     return proof === '' ? undefined : decodeJwt(proof);
@@ -109,7 +120,10 @@ export interface ProofError {
   readonly nonce?: string;
 }
 
-/** Verifies the proof of a userinfo request. The returned function resolves to undefined for a valid proof. */
+/**
+ * Returns a function that verifies the proof of a userinfo request. The function resolves to undefined if the proof is
+ * valid.
+ */
 export function createProofVerifier({ keys, isFirstUse }: { keys: readonly JWK[]; isFirstUse: IsFirstUse }) {
   const nonces = new ServerChallenge(nonceSecretOf(keys), 'DPoP');
   const invalid = (description: string): ProofError => ({ error: 'invalid_dpop_proof', description });

@@ -1,5 +1,5 @@
-// Completes successful responses and records protocol events in the audit trail, with the events that oidc-provider
-// emits.
+// Listens to the events of oidc-provider. Adds missing fields to successful responses, and records protocol events in
+// the audit trail.
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -13,17 +13,20 @@ export function registerEventListeners(
   provider: Provider,
   { audience, audit }: { audience: string; audit: Audit },
 ): void {
-  // Listeners run in the order of their registration, so the audit trail gets the completed responses.
+  // Listeners run in the order of their registration. The audit trail therefore gets the completed responses.
   completeResponses(provider, audience);
   recordEvents(provider, audit);
 }
 
-/** The events are emitted just before a response is written, so a listener can still change the response's fields. */
+/**
+ * Adds `scope` and `iss` to responses. The library emits these events just before it writes a response, so a listener
+ * can still change its fields.
+ */
 function completeResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
     if (!response) return;
     response.scope = grantedScope(ctx, ctx.oidc.params?.scope as string | undefined, audience);
-    // RFC 9207 section 2 requires `iss` in every response. The library leaves it out next to an id_token.
+    // RFC 9207 section 2 requires `iss` in every response. The library leaves it out if the response has an id_token.
     response.iss = ctx.oidc.provider.issuer;
     removeCode(ctx, response);
   });
@@ -82,7 +85,8 @@ function recordEvents(provider: Provider, audit: Audit): void {
   });
   provider.on('grant.error', (ctx, error) => {
     logErrorCode(ctx, error);
-    // A device polls every few seconds until the user has decided. These responses are in the metrics only.
+    // A device polls every few seconds until the user has decided. The metrics count these polls, and the audit trail
+    // does not record them.
     if (error.message === 'authorization_pending' || error.message === 'slow_down') return;
     const grantType = String(ctx.oidc.params?.grant_type ?? '');
     record('token.refused', ctx, { detail: { grantType, ...detailOf(error) } });

@@ -5,13 +5,16 @@ import { requestState } from './request-state.ts';
 import { type ScopeTable, splitScope } from './scopes.ts';
 import { orUnavailable } from './unavailable.ts';
 
-/** More ids would make the token too long for a header. */
+/** The maximum number of ids in one token. With more ids, the token would be too long for an HTTP header. */
 export const maxFacilities = 200;
 
-/** Returns the ids for the claim. @throws {errors.InvalidRequest} */
+/**
+ * Returns the ids for the claim.
+ * @throws {errors.InvalidRequest} if the ids are too many, or the account has no role at a requested facility
+ */
 export type FacilitiesClaim = (ctx: KoaContextWithOIDC, accountId: string) => Promise<readonly string[]>;
 
-/** The facilities are selected once for each request, because several steps of a request need them. */
+/** Several steps of a request need the facilities. They are selected once and remembered until the request ends. */
 export const createFacilitiesClaim =
   (facilities: FacilityStore): FacilitiesClaim =>
   (ctx, accountId) => {
@@ -27,13 +30,16 @@ export const createFacilitiesClaim =
     return state.facilitiesClaim;
   };
 
-/** The values of the token parameter `facility`, which may be repeated. */
+/** The values of the parameter `facility` of the token request. A request may repeat this parameter. */
 export function requestedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
   const requested = (ctx.oidc.body as { facility?: string | string[] } | undefined)?.facility;
   return [...new Set(requested === undefined ? [] : Array.isArray(requested) ? requested : [requested])];
 }
 
-/** `ids` are all facilities of the subject. Without requested facilities all of them are selected. */
+/**
+ * Returns the requested facilities, or all facilities of the subject (`ids`) if none are requested.
+ * @throws {errors.InvalidRequest} if more than `maxFacilities` are selected, or if `ids` lacks a requested facility
+ */
 export function selectFacilities(ids: readonly string[], requested: readonly string[]): readonly string[] {
   const selected = requested.length === 0 ? ids : requested;
   if (selected.length > maxFacilities) {
@@ -48,8 +54,8 @@ export function selectFacilities(ids: readonly string[], requested: readonly str
 }
 
 /**
- * Selects the facilities before the library consumes a code, or the code of a device, so that an error leaves the code
- * usable.
+ * Makes the library select the facilities before it consumes an authorization code or a device code. After an error in
+ * the parameter `facility`, the client can therefore use the code again.
  */
 export function selectFacilitiesBeforeConsume(
   provider: Provider,

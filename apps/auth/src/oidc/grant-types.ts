@@ -1,10 +1,10 @@
-// Lists the grant types that the token endpoint accepts. To add one, write its handler in grants/ and register it in
-// provider.ts.
+// Lists the grant types that the token endpoint accepts. To add a grant type, write its handler in grants/ and register
+// the handler in provider.ts.
 
-/** Grant types that our own code handles. Our handler of `client_credentials` replaces the library's. */
+/** The grant types with a handler of our own. The library's own handler of `client_credentials` is replaced. */
 export const customGrantTypes = ['client_credentials', 'password', 'social_access_token'] as const;
 
-/** RFC 8628 section 3.4. */
+/** Exchanges a device code for tokens (RFC 8628 section 3.4). */
 export const deviceCodeGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
 export const grantTypes = ['authorization_code', 'refresh_token', deviceCodeGrantType, ...customGrantTypes] as const;

@@ -1,14 +1,14 @@
-// Limits and reports the scopes that were granted.
+// Removes scopes that a client has lost from its codes and refresh tokens, and determines the `scope` of a response.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { allowedScopes } from './registered-client.ts';
 import { checkRequestedScopes } from './requested-scope.ts';
 import { isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 
 /**
- * Removes the scopes from a code or refresh token that its client may not have any more. If a refresh request has the
- * parameter `scope`, that parameter must follow the scope rules too.
- * @throws {errors.InvalidGrant} if no scope is left that a token can have
- * @throws {errors.InvalidScope} if the parameter `scope` of a refresh request breaks a rule
+ * Removes scopes from a code or refresh token if its client is no longer allowed to have them. If a refresh request has
+ * the parameter `scope`, this function checks the parameter with the scope rules.
+ * @throws {errors.InvalidGrant} if no scope for an access token remains, or a refresh token has lost offline_access
+ * @throws {errors.InvalidScope} if the parameter `scope` of a refresh request breaks a scope rule
  */
 export function limitToAllowedScopes(
   ctx: KoaContextWithOIDC,
@@ -29,8 +29,7 @@ export function limitToAllowedScopes(
 }
 
 /**
- * Returns the requested scopes that the grant of this request contains, for the response (specification, "Scopes"
- * rule 3).
+ * Returns the `scope` of the response: the requested scopes that the user granted (specification, "Scopes" rule 3).
  */
 export function grantedScope(ctx: KoaContextWithOIDC, requested: string | undefined, audience: string) {
   const { grant } = ctx.oidc;

@@ -9,10 +9,10 @@ import type { AuthorizationQuery, Next } from './middleware-types.ts';
 
 const standIn = 'code token';
 
-/** Whether a response type, after rewriting, is that of the implicit flow without an id_token. */
+/** Whether the (rewritten) response type is that of the implicit flow without an id_token. */
 export const isImplicitToken = (responseType: unknown): boolean => responseType === standIn;
 
-/** Replaces `token` by `code token`, and returns every other query unchanged. */
+/** Replaces the response type `token` by `code token`. Returns a query with another response type unchanged. */
 export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQuery {
   const { response_type: responseType, response_mode: responseMode, ...others } = query;
   const types = typeof responseType === 'string' ? responseType.trim().split(/\s+/).sort().join(' ') : '';
@@ -20,8 +20,8 @@ export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQue
   return {
     ...others,
     response_type: standIn,
-    // Without `response_mode=query` the library puts the response into the fragment. A token in a query would end up
-    // in logs.
+    // Removes `response_mode=query`, because logs would then contain the token. Without this parameter, the library
+    // puts the response into the fragment of the redirect URI.
     ...(responseMode !== 'query' && responseMode !== undefined && { response_mode: responseMode }),
   };
 }
@@ -31,7 +31,7 @@ export function removeCode(ctx: KoaContextWithOIDC, response: Record<string, unk
   if (isImplicitToken(ctx.oidc.params?.response_type)) delete response.code;
 }
 
-/** Deletes the code from the database before the response is sent. */
+/** Deletes the code of an implicit flow from the database before the response is sent. */
 export function deleteImplicitCodes(provider: Provider): void {
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     await next();

@@ -1,5 +1,5 @@
-// Decides when an authorization request must show the sign-in page or the consent page: the checks of oidc-provider and
-// four of our own.
+// Decides when an authorization request must show the sign-in page or the consent page. The checks of oidc-provider
+// apply, and four checks of our own.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';
@@ -8,7 +8,7 @@ import { offlineAccess, splitScope } from './scopes.ts';
 
 const { base, Check } = interactionPolicy;
 
-/** `audience` is the audience of the custom scopes. */
+/** `audience` is the audience of access tokens with our own scopes. */
 export function createInteractionPolicy(audience: string): interactionPolicy.DefaultPolicy {
   const policy = base();
   const login = policy.get('login');
@@ -18,16 +18,16 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     ),
   );
   login?.checks.add(
-    // Without this check, a browser that is already signed in would silently keep its user.
+    // Without this check, a user who is already signed in would not get to the requested social provider.
     new Check('idp_requested', 'a sign-in at a social provider was requested', 'login_required', ({ oidc }) => {
       const idp = oidc.params?.[idpParameter];
       return Boolean(idp && !oidc.result?.login && oidc.session?.acr !== `idp:${idp}`);
     }),
   );
   login?.checks.add(
-    // OpenID Connect Core section 3.1.2.1: the user that the request names must be the one who signs in. The library
-    // verifies the signature of the hint and compares the user when the request arrives, but does not compare again
-    // after a sign-in.
+    // OpenID Connect Core section 3.1.2.1: only the user of `id_token_hint` may sign in. The library verifies the
+    // signature of the hint, and compares its user with the session when the request arrives. It does not compare them
+    // again after a sign-in.
     new Check('hinted_user', 'another user than the hinted one signed in', 'login_required', ({ oidc }) => {
       const hint = oidc.params?.id_token_hint;
       const signedIn = oidc.result?.login?.accountId;
@@ -38,9 +38,9 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     }),
   );
   policy.get('consent')?.checks.add(
-    // The library does not ask again for declined scopes. If it would grant nothing else, the request would fail with
-    // access_denied before the user sees a page (docs/behaviour.md, "Scopes"). A refresh token without any other scope
-    // would be of no use, so offline_access does not count.
+    // The library does not ask again for declined scopes. If the user has declined all requested scopes before, the
+    // request would fail with access_denied, and the user would see no page (docs/behaviour.md, "Scopes").
+    // `offline_access` does not count as granted, because a refresh token without any other scope has no use.
     new Check('nothing_granted', 'the user has declined the requested scopes before', 'consent_required', (ctx) => {
       const { grant, params, result } = ctx.oidc;
       const granted = splitScope(grant && grantedScope(ctx, params?.scope as string | undefined, audience));

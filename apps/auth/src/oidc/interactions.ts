@@ -1,13 +1,13 @@
-// Reads and completes interactions: the part of an authorization request that a user spends on our sign-in and
-// consent pages. oidc-provider stores the interaction and gives the browser a cookie for it. When a page has a
-// result, the browser returns to the authorization endpoint, which reads that result.
+// Reads and completes interactions. An interaction is the part of an authorization request in which the user is on our
+// sign-in and consent pages. oidc-provider stores the interaction and gives the browser a cookie for it. A page stores
+// its result in the interaction. The browser then returns to the authorization endpoint, which reads the result.
 import type { Request, Response } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';
 import { ownMetadataOf } from './registered-client.ts';
 import { splitScope } from './scopes.ts';
 
-/** The interaction is over, or belongs to another browser. Pages show it as an expired sign-in. */
+/** The interaction has ended, or belongs to another browser. Pages show this error as an expired sign-in. */
 export class InteractionExpired extends Error {
   override readonly name = 'InteractionExpired';
   readonly status = 400;
@@ -34,17 +34,17 @@ export interface Interaction {
   readonly prompt: string;
   readonly requestedScopes: readonly string[];
   readonly redirectUri: string | undefined;
-  /** A device waits for the result (RFC 8628). The browser ends on a page of ours, not at the client. */
+  /** Whether a device waits for the result (RFC 8628). The browser then ends on our own page, not at the client. */
   readonly isForDevice: boolean;
   readonly loginHint: string | undefined;
   /** The social provider that the request chose with `acr_values=idp:NAME`. */
   readonly socialProvider: string | undefined;
-  /** The account that is signed in. */
+  /** The account that is signed in. Undefined if nobody is signed in. */
   readonly accountId: string | undefined;
   readonly grantId: string | undefined;
   /** Returns undefined when the client was removed or disabled since the request began. */
   readonly findClient: () => Promise<InteractionClient | undefined>;
-  // Each of the following stores a result and redirects the browser back to the authorization endpoint.
+  // Each of the following functions stores a result and redirects the browser to the authorization endpoint.
   readonly signIn: (response: Response, result: SignInResult) => Promise<void>;
   readonly consent: (response: Response, grantId: string) => Promise<void>;
   readonly deny: (response: Response, description: string) => Promise<void>;
@@ -56,7 +56,7 @@ export function createInteractions(provider: () => Provider) {
   return {
     /**
      * Finds the interaction named by the route parameter `uid`.
-     * @throws {InteractionExpired} also when the browser does not have the cookie of this interaction
+     * @throws {InteractionExpired} if the interaction has ended, or the browser does not have its cookie
      */
     async find(request: Request, response: Response): Promise<Interaction> {
       const found = await provider()
@@ -69,9 +69,9 @@ export function createInteractions(provider: () => Provider) {
     },
 
     /**
-     * Finds an interaction without its cookie, which browsers send only to the path of the interaction. The caller
-     * must know by other means that the interaction belongs to this browser.
-     * @throws {InteractionExpired}
+     * Finds an interaction without its cookie. It is for requests to other paths, because browsers send the cookie only
+     * to the path of the interaction. The caller must know by other means that the interaction belongs to this browser.
+     * @throws {InteractionExpired} if the interaction has ended
      */
     async findByUid(uid: string): Promise<Interaction> {
       const found = await provider().Interaction.find(uid);

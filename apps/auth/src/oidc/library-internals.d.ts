@@ -1,4 +1,4 @@
-// Types of the three internal modules of oidc-provider that dpop.ts uses. The library's types do not cover them.
+// Declares types for the three internal modules of oidc-provider that dpop.ts uses. The library has none for them.
 declare module 'oidc-provider/lib/helpers/grants.js' {
   import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 
@@ -6,9 +6,11 @@ declare module 'oidc-provider/lib/helpers/grants.js' {
     readonly thumbprint: string;
     readonly jti: string;
   }
-  /** Undefined if the request has no proof. Throws InvalidDpopProof or UseDpopNonce. */
+  /** Verifies the proof of a request. Undefined if the request has none. Throws InvalidDpopProof or UseDpopNonce. */
   export function validateDpop(provider: Provider, ctx: KoaContextWithOIDC): Promise<Proof | undefined>;
+  /** Throws InvalidGrant if the client must send a proof and `proof` is undefined. */
   export function checkDpopRequired(provider: Provider, ctx: KoaContextWithOIDC, proof: Proof | undefined): void;
+  /** Throws InvalidGrant if the proof was used before. */
   export function checkDpopReplay(
     provider: Provider,
     ctx: KoaContextWithOIDC,
@@ -18,6 +20,7 @@ declare module 'oidc-provider/lib/helpers/grants.js' {
 }
 
 declare module 'oidc-provider/lib/helpers/challenge.js' {
+  /** Creates the nonces for DPoP proofs, and checks whether a nonce is one of them and still valid. */
   export default class ServerChallenge {
     constructor(secret: Buffer, info: string);
     nextChallenge(): string;

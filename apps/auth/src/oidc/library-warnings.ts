@@ -1,7 +1,6 @@
-// Silences two warnings of oidc-provider, each of which the library prints once per process. They would only confuse
-// operators:
-// - The body of a request was read already. plain-client-credentials.ts does that on purpose.
-// - The library cannot protect outgoing requests. Our own client for such requests does (outbound-fetch.ts).
+// Silences two warnings of oidc-provider, which the library prints once per process. They would only confuse operators:
+// - The library warns that the body of a request was already read. Our own endpoints (endpoints/) read it on purpose.
+// - The library warns that it cannot protect its outgoing requests. Our own client protects them (outbound-fetch.ts).
 const silenced = ['oidc-provider WARNING: already parsed request body', 'failed to setup SSRF protection for fetch'];
 const { warn } = console;
 console.warn = (...values: unknown[]): void => {

@@ -1,5 +1,5 @@
 // Sends a logout token to a client (OpenID Connect Back-Channel Logout 1.0 section 2.5). The library signs and sends
-// the token; we decide when.
+// the token. backchannel-logout/sender.ts decides when.
 import { AddressNotAllowed } from '@bay-booking/service/outbound/client';
 import type { Provider } from 'oidc-provider';
 import type { LogoutResult, SendLogoutToken } from '../backchannel-logout/sender.ts';
@@ -14,16 +14,19 @@ interface LogoutClient {
 }
 
 /**
- * Stops the library from sending logout tokens by itself. It would send them while the user waits, only for a sign-out
- * that a client requests, once for each of several simultaneous requests, and also to the requesting client of a user
- * who declines to sign out.
+ * Stops the library from sending logout tokens by itself, for these reasons:
+ * - The library sends them while the user waits.
+ * - The library sends them only if a client requests the sign-out, and not if the user signs out on our pages.
+ * - If several requests end a session at the same time, the library sends the tokens several times.
+ * - If the user declines to sign out, the library still sends a token to the client that requested it.
  */
-export function takeOverLogoutTokens(provider: Provider): void {
+export function disableAutomaticLogoutTokens(provider: Provider): void {
   const client = provider.Client.prototype as unknown as LogoutClient;
   client.sendLogoutToken = client.backchannelLogout;
   client.backchannelLogout = async () => {};
 }
 
+/** Returns a function that sends one logout token with the library's own method. */
 export const createSendLogoutToken =
   (provider: () => Provider): SendLogoutToken =>
   async ({ clientId, accountId, sid }) => {
@@ -38,7 +41,7 @@ export const createSendLogoutToken =
     }
   };
 
-/** The message of an error may contain the address, and the address a secret. So only codes are returned. */
+/** Returns only codes: the message of an error may contain the address of the client, and the address a secret. */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {
   if (error.response) return { outcome: 'rejected', status: error.response.status };
   if (error instanceof AddressNotAllowed) return { outcome: 'address_not_allowed' };

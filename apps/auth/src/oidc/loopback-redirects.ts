@@ -1,7 +1,7 @@
-// Allows clients of the implicit flow to have redirect URIs on `http://localhost`, in development only. The library
-// rejects such URIs when it validates a client. It reports each error through `invalidate`, which is a method of the
-// client schema, so that method is replaced by one that ignores these two errors.
-
+// Allows clients of the implicit flow to have redirect URIs on `http://localhost`, in development only.
+//
+// When the library validates a client, it reports such URIs as errors through `invalidate`, a method of the client
+// schema. This file replaces the method by one that ignores the two errors.
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { Provider } from 'oidc-provider';
 

@@ -1,7 +1,9 @@
-// Adjusts the responses of the endpoints that authenticate clients: pushed requests, device authorization, token,
-// introspection and revocation. Their errors are always JSON, a failed client authentication is always a 401 with a
-// challenge, and web pages of the client may read the response (docs/behaviour.md, "Errors of the token endpoint" and
-// "Cross-origin requests").
+// Adjusts the responses of the endpoints that authenticate clients: pushed authorization requests, device
+// authorization, token, introspection and revocation (docs/behaviour.md, "Errors of the token endpoint" and
+// "Cross-origin requests"):
+// - Their errors are always JSON.
+// - A failed client authentication always gives a 401 with a `WWW-Authenticate` header.
+// - Web pages of the client may read the response. Introspection is the exception.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';
@@ -25,9 +27,10 @@ export const isMachineEndpoint = (path: string): boolean => endpoints.has(path);
 /** Runs before the library. */
 export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   ctx.set('Cache-Control', 'no-store');
-  // The library would return an HTML page if the client prefers HTML.
+  // If the client prefers HTML, the library would return an error as an HTML page.
   ctx.req.headers.accept = 'application/json';
-  // The library rejects requests of origins that are not allowed. If a CORS header is present, it leaves CORS to us.
+  // The library rejects requests from origins that it does not allow. If the response already has a CORS header, the
+  // library does nothing about CORS, and `finishMachineResponse` decides.
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
@@ -53,7 +56,7 @@ const authenticationErrors: ReadonlySet<unknown> = new Set([
   'client_secret must be provided in the Authorization header',
 ]);
 
-/** RFC 6749 section 5.2: `invalid_client` also covers "no client authentication included". */
+/** Turns these errors into a 401 `invalid_client`, as RFC 6749 section 5.2 requires. */
 function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
   const { error_description } = (ctx.body ?? {}) as { error_description?: string };
   if (ctx.status !== 400 || !authenticationErrors.has(error_description)) return;
@@ -62,8 +65,8 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
 }
 
 /**
- * The reference of the Bookings API gets tokens with client credentials, in the browser of a reader who enters them.
- * Other requests are allowed from the origins of the client.
+ * Lets web pages read the response, if they come from an origin of the client. The interactive API reference of the
+ * Bookings API may also read the response to a client_credentials request: its reader enters the credentials there.
  */
 function allowOrigin(ctx: KoaContextWithOIDC, referenceOrigin: string): void {
   const origin = ctx.get('Origin');

@@ -1,15 +1,20 @@
-// Lets oidc-provider send requests to addresses of clients, such as `jwks_uri`, through our client for outbound
-// requests. The library's own protection allows every network if its set-up fails.
+// Makes oidc-provider send its requests, such as those to the `jwks_uri` of a client, with our client for outbound
+// requests. Our client refuses addresses in private networks. If the library fails to set up its own protection, it
+// allows every network.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import './library-warnings.ts';
 
-/** Milliseconds for the whole request. */
+/** The time limit of the whole request, in milliseconds. */
 const timeout = 2_500;
-/** The library ignores the response to a logout token, which is its only POST request. */
+/**
+ * The maximum size of a response. The only POST request of the library sends a logout token, and the library does not
+ * read the body of the response.
+ */
 const maxBytes = { GET: 100_000, POST: 0 };
+/** The constructor of `Response` throws if a response with one of these statuses has a body. */
 const statusesWithoutBody = [204, 205, 304];
 
-/** `fetch` of the configuration. */
+/** Returns the setting `fetch` of the configuration. */
 export const createOutboundFetch =
   (client: OutboundClient) =>
   async (input: string | URL | Request, { method, headers, body }: RequestInit = {}): Promise<Response> => {

@@ -1,5 +1,5 @@
-// Shows the pages that the protocol itself needs: errors that cannot be sent to the client, signing out, and the end of
-// the sign-in of a device. interaction/provider-pages.ts renders them.
+// Sends the pages that oidc-provider asks for: errors that cannot be sent to the client, signing out, and the end of
+// the sign-in for a device. interaction/provider-pages.ts renders them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { pageHeaders } from '../html/response-headers.ts';
@@ -8,15 +8,17 @@ export interface ErrorPage {
   readonly status: number;
   readonly error: string;
   readonly description: string;
-  /** Name of the client that made the request, or the `client_id` that it sent if that client is not registered. */
+  /**
+   * The name of the client that made the request, or the `client_id` of the request if no such client is registered.
+   */
   readonly client?: string | undefined;
   /** The address to which the client wants the browser to return. It may not be registered: show it only as text. */
   readonly redirectUri?: string | undefined;
 }
 
-/** Reads from the request who made it. Parameters that were sent twice are not read. */
+/** Returns the client of a request and its redirect URI. A parameter that was sent more than once is ignored. */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
-  // `oidc` is missing for a path that is not an endpoint, and `params` until the endpoint has read them.
+  // `oidc` is undefined if the path is not an endpoint. `params` is undefined until the endpoint has read the request.
   const { client, params = {} } = ctx.oidc ?? {};
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value.slice(0, 500) : undefined);
   return {
@@ -29,8 +31,8 @@ export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' |
 export interface ProviderPages {
   readonly error: (page: ErrorPage, request: IncomingMessage, response: ServerResponse) => Promise<string>;
   /**
-   * `form` is the library's form with the id `op.logoutForm` and without buttons. The page adds them; the button with
-   * `name=logout value=yes` signs out.
+   * `form` is the library's form with the id `op.logoutForm`. The form has no buttons, so the page adds them. The
+   * button with `name=logout` and `value=yes` signs out.
    */
   readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: (
@@ -43,7 +45,7 @@ export interface ProviderPages {
     request: IncomingMessage,
     response: ServerResponse,
   ) => Promise<string>;
-  /** The sign-in of a device has failed, or the user did not allow it. */
+  /** The sign-in for a device has failed, or the user has denied it. */
   readonly deviceNotConnected: (
     page: { reason: 'denied' | 'expired' | 'failed' },
     request: IncomingMessage,
@@ -51,7 +53,7 @@ export interface ProviderPages {
   ) => Promise<string>;
 }
 
-/** Sends a page. `allowExternalFormTargets` lets its form end at an address of the client. */
+/** Sends a page. With `allowExternalFormTargets`, a form of the page may redirect to an address of the client. */
 export function showPage(
   ctx: KoaContextWithOIDC,
   html: string,
@@ -64,9 +66,9 @@ export function showPage(
 }
 
 /**
- * Headers of the documents that the library writes itself. They contain a form that an inline script submits; the
- * library adds the hash of that script to `script-src`. There is no `form-action`, because the form is submitted to
- * the client.
+ * The headers of the HTML documents that the library writes itself. Such a document contains a form that an inline
+ * script submits to the client. The library adds the hash of the script to `script-src`. The policy has no
+ * `form-action`, because that would have to list the addresses of all clients.
  */
 export const libraryDocumentHeaders = {
   'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",

@@ -1,5 +1,4 @@
-// Lists the paths of the protocol endpoints, and what depends on the path alone: allowed methods and the label of the
-// metrics.
+// Lists the paths of the protocol endpoints, and for each path its allowed methods and its label in the metrics.
 
 export const routes = {
   authorization: '/connect/authorize',
@@ -11,7 +10,7 @@ export const routes = {
   introspection: '/connect/introspect',
   revocation: '/connect/revocation',
   end_session: '/connect/endsession',
-  // interaction/device-pages.ts serves this path, and the library the paths below it.
+  // interaction/device-pages.ts serves this path. The library serves the paths below it.
   code_verification: '/device',
 } as const;
 
@@ -22,7 +21,7 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
 
 export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
-/** Paths that programs request often. app.ts serves them before the routers of the pages. */
+/** The paths that are requested by programs, not by browsers. app.ts serves them first, before all pages. */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
   routes.device_authorization,
@@ -58,7 +57,7 @@ export const methodsOf: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The route label of the metrics. It is never the raw path, because clients could then create unlimited time series.
+ * The label `route` of the metrics. It is never the raw path, because clients could then create any number of series.
  */
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;

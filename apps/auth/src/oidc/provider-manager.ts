@@ -1,6 +1,6 @@
-// Keeps the current oidc-provider instance, and replaces it when the signing keys change. The library reads its keys
-// only once. Everything else is in the database, so a new provider with the new keys can take over between two
-// requests. signing-keys/schedule.ts explains the rotation.
+// Creates the oidc-provider instance, and replaces it when the signing keys change. The library reads its keys only
+// once. All other data of a provider is in the database, so a new provider can replace the old one between two
+// requests. signing-keys/schedule.ts explains the rotation of keys.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
 import type { JWK, Provider } from 'oidc-provider';
@@ -23,12 +23,16 @@ export interface ProviderManagerOptions {
 }
 
 export interface ProviderManager {
-  /** Throws an error with status 503 until the keys have been loaded. */
+  /** Returns the current provider. Throws an error with status 503 until the keys have been loaded. */
   readonly provider: () => Provider;
-  /** The private JWKs of the current provider, the signing ones first. Throws like `provider`. */
+  /**
+   * Returns the private JWKs of the current provider. The keys that sign now come first. Throws an error with status
+   * 503 until the keys have been loaded.
+   */
   readonly signingKeys: () => readonly JWK[];
-  /** The keys without their secrets; empty until they have been loaded. */
+  /** Returns the keys without their secrets. The list is empty until the keys have been loaded. */
   readonly keys: () => readonly SigningKey[];
+  /** Handles a request with the current provider. Responds with a 503 until the keys have been loaded. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   /** Checks the key table now. This also happens every 2 s. */
   readonly refresh: () => Promise<void>;
@@ -37,18 +41,18 @@ export interface ProviderManager {
   readonly close: () => void;
 }
 
-interface Running {
+interface CurrentProvider {
   readonly provider: Provider;
   readonly handle: ProviderManager['handle'];
   readonly jwks: readonly JWK[];
   readonly keys: readonly SigningKey[];
 }
 
-/** @throws {WrongEncryptionKey} */
+/** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored keys */
 export async function createProviderManager(options: ProviderManagerOptions): Promise<ProviderManager> {
   const { keys: store, createProvider, tokenLifetime, logger } = options;
   const schedule = createKeySchedule(store);
-  let running: Running | undefined;
+  let running: CurrentProvider | undefined;
   let fingerprint = '';
 
   const refresh = async (): Promise<void> => {
@@ -65,21 +69,21 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     logger.info({ keys: keys.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
   };
 
-  // If the database is unavailable or not migrated yet, the instance runs but is not ready. A wrong
-  // KEY_ENCRYPTION_KEY stays wrong.
-  let failing = false;
+  // If the database is unavailable or not migrated yet, the instance starts and tries again, but is not ready. Trying
+  // again cannot help against a wrong KEY_ENCRYPTION_KEY, so that error stops the start.
+  let hasFailed = false;
   await refresh().catch((err: unknown) => {
     if (err instanceof WrongEncryptionKey) throw err;
-    failing = true;
+    hasFailed = true;
     logger.warn({ err }, 'signing keys cannot be loaded yet');
   });
   const stopPolling = poll(refresh, (err) => {
-    // The provider goes on signing with the keys that it has, so one line for a series of failures is enough.
-    if (err && !failing) logger.warn({ err }, 'key table cannot be read');
-    failing = err !== undefined;
+    // The provider continues to sign with the keys that it has. One log line for a series of failures is enough.
+    if (err && !hasFailed) logger.warn({ err }, 'key table cannot be read');
+    hasFailed = err !== undefined;
   });
 
-  const current = (): Running => {
+  const current = (): CurrentProvider => {
     if (!running) throw unavailable(new Error('no signing keys are loaded yet'));
     return running;
   };
@@ -98,7 +102,10 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
   };
 }
 
-/** Calls `work` again and again, `pollInterval` after the previous call has ended. Returns a function that stops it. */
+/**
+ * Calls `work` repeatedly. Each call starts `pollInterval` after the previous call has ended. Returns a function that
+ * stops the calls.
+ */
 function poll(work: () => Promise<void>, onResult: (error: unknown) => void): () => void {
   let timer: NodeJS.Timeout;
   const schedule = (): void => {

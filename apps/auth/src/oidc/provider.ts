@@ -1,7 +1,7 @@
-// Configures oidc-provider. This is the only place: every feature of the library is either switched on here, with its
-// rules, or off. README.md in this folder lists where we change the library's behaviour, and why.
+// Configures oidc-provider. Every feature of the library is configured here or in client-schema.ts, and nowhere else.
+// README.md in this folder lists all places where we change the library's behaviour, and the reasons.
 //
-// A provider has a fixed set of signing keys. provider-manager.ts replaces the provider when the keys change.
+// A provider has a fixed set of signing keys. When the keys change, provider-manager.ts creates a new provider.
 import type { Logger } from '@bay-booking/service/logging';
 import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
@@ -26,7 +26,7 @@ import { type PasswordGrantOptions, registerPasswordGrant } from './grants/passw
 import { registerSocialGrant, type SocialGrantOptions } from './grants/social-access-token.ts';
 import { deleteImplicitCodes, isImplicitToken } from './implicit-flow.ts';
 import { createInteractionPolicy } from './interaction-policy.ts';
-import { takeOverLogoutTokens } from './logout-tokens.ts';
+import { disableAutomaticLogoutTokens } from './logout-tokens.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
@@ -72,12 +72,12 @@ export interface ProviderDependencies {
   readonly logger: Logger;
 }
 
-/** `keys` are private JWKs. The library signs with the first key of the algorithm. */
+/** `keys` are private JWKs. For each algorithm, the library signs with the first key. */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
   const { settings, scopes, resource, findAccount, revokeGrant, audit } = dependencies;
   const facilitiesClaim = createFacilitiesClaim(dependencies.facilities);
   const provider = new Provider(settings.issuer, createConfiguration(dependencies, { keys, facilitiesClaim }));
-  // Tells Koa to read the X-Forwarded-* headers. http/trusted-host.ts has set them to our own values.
+  // Makes Koa read the X-Forwarded-* headers. They can be trusted, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
   registerMiddleware(provider, dependencies);
@@ -89,10 +89,10 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   selectFacilitiesBeforeConsume(provider, { scopes, facilitiesClaim });
   applyClientPolicy(provider, { limit: dependencies.limit, scopes });
   registerReplayDetection(provider, rememberUntilLastUse(dependencies.isFirstUse));
-  takeOverLogoutTokens(provider);
+  disableAutomaticLogoutTokens(provider);
   if (settings.development) allowLoopbackRedirects(provider);
 
-  // Grant types. grant-types.ts lists their names.
+  // Our own grant types. grant-types.ts lists their names.
   dependencies.clientCredentials.register(provider);
   registerPasswordGrant(provider, dependencies);
   registerSocialGrant(provider, dependencies);
@@ -112,16 +112,17 @@ function createConfiguration(
     jwks: { keys: keys.map(signingKeyFor) as never },
     routes,
     ...clientSettings,
-    // Every granted claim is in the id_token as well as in userinfo.
+    // Puts every granted claim into the id_token as well as into userinfo.
     conformIdTokenClaims: false,
     assertJwtClientAuthClaimsAndHeader: checkClientAssertion,
-    // FAPI 2.0 Security Profile section 5.3.2.1: clocks of clients may be 10 s fast.
+    // In seconds. FAPI 2.0 Security Profile section 5.3.2.1: the clock of a client may be 10 s ahead.
     clockTolerance: 10,
-    // RFC 9700 section 2.1: every request must have a redirect URI, and it is compared with the registered ones.
+    // RFC 9700 section 2.1: every request must have a redirect URI, which must be one of the registered URIs.
     allowOmittingSingleRegisteredRedirectUri: false,
     cookies: {
       keys: [...settings.cookieKeys],
-      // The cookies of an interaction have a path of their own, which the prefix does not allow.
+      // Only the session cookie can have the prefix `__Host-`, which requires the path `/`. The cookies of an
+      // interaction have other paths.
       names: { session: hostCookieName(settings.issuer, '_session') },
       long: cookie,
       short: cookie,
@@ -142,8 +143,8 @@ function createConfiguration(
       const account = await orUnavailable(() => dependencies.findAccount(id));
       if (!account || account.disabledAt) return undefined;
       requestState(ctx).account = account;
-      // The library finds the account before it consumes a refresh token. An error that is thrown here leaves the
-      // token usable.
+      // The library finds the account before it consumes a refresh token. After an error here, the client can therefore
+      // use the token again.
       if (ctx.oidc.route === 'token' && token) {
         limitToAllowedScopes(ctx, token, scopes);
         if (splitScope(token.scope).includes(scopes.bookings)) await facilitiesClaim(ctx, id);
@@ -162,7 +163,7 @@ function createConfiguration(
       required: (ctx, client) =>
         ownMetadataOf(client).pkce === 'required' && !isImplicitToken(ctx.oidc.params?.response_type),
     },
-    // A token is valid as long as its grant. It does not end with the session of the browser.
+    // Tokens stay valid when the session of the browser ends. They depend on their grant only.
     expiresWithSession: () => false,
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
@@ -193,7 +194,7 @@ function createConfiguration(
         enabled: true,
         logoutSource: (ctx, form) => {
           const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
-          // After signing out, the browser goes to this address of the client.
+          // After the form is submitted, the browser is redirected to this address of the client.
           const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
           showPage(ctx, page, { allowExternalFormTargets });
         },
@@ -210,15 +211,15 @@ function createConfiguration(
           }
           return resource.info(allowedScopes(client));
         },
-        // Without this, a request for openid and a custom scope would give an opaque token for userinfo instead of a
-        // JWT.
+        // Without this function, the response to a request for openid and a custom scope would contain an opaque token
+        // for userinfo instead of a JWT.
         useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
       },
     },
   };
 }
 
-/** Registers the middleware that runs before and after the library, outermost first. */
+/** Registers the middleware that runs before and after the library. The first one is the outermost. */
 function registerMiddleware(provider: Provider, dependencies: ProviderDependencies): void {
   const { settings, scopes, resource, concurrentUse, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {

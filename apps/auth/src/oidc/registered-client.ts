@@ -1,10 +1,11 @@
-// Reads what is registered for a client from oidc-provider's client object.
+// Reads the registered scopes, redirect URIs and own metadata of a client from oidc-provider's client object.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { OwnMetadata } from './client-metadata.ts';
 import { offlineAccess, splitScope } from './scopes.ts';
 
 export type RegisteredClient = NonNullable<KoaContextWithOIDC['oidc']['client']>;
 
+/** The library's types do not know the members that client-metadata.ts adds. */
 export const ownMetadataOf = (client: RegisteredClient): OwnMetadata => client as unknown as OwnMetadata;
 
 /** Every scope that the client may request. */
@@ -12,9 +13,9 @@ export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 
 /**
- * Returns the requested scopes without an `offline_access` that has no effect: the client may request it, but the
- * client or the flow has no refresh tokens. A scope that the client may not request stays, so that the scope rules
- * reject it.
+ * Returns the requested scopes, without `offline_access` if that scope would have no effect: the client may request it,
+ * but the client or the flow cannot have refresh tokens. A scope that the client may not request is not removed, so
+ * that the scope rules reject it.
  */
 export function effectiveScopes(
   client: RegisteredClient,

@@ -1,17 +1,20 @@
-// Accepts each client assertion (RFC 7523) and each DPoP proof (RFC 9449) once, over all instances.
+// Ensures that each client assertion (RFC 7523) and each DPoP proof (RFC 9449) is accepted only once by all instances
+// together.
 //
-// The library first looks for the identifier and then stores it, so two requests at the same time could both pass. Here
-// one statement does both, and the database decides which request is first.
+// The library first looks up the identifier of an assertion or proof, and then stores it. Two concurrent requests could
+// both pass this check. Here one statement looks up and stores the identifier, so exactly one of the requests passes.
 import { hash } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import type { ArtifactStore } from './storage/artifacts.ts';
 
-/** Seconds that an identifier is stored beyond the time that the library names: a proof may be from the future. */
+/** In seconds. An identifier is stored this much longer than requested, because the clock of a client may be ahead. */
 const margin = 600;
 
+/**
+ * Resolves to false if the assertion or proof with this `jti` was used before. `expiresAt` is in seconds since 1970.
+ */
 export type IsFirstUse = (issuer: string, jti: string, expiresAt: number) => Promise<boolean>;
 
-/** `expiresAt` is in seconds since 1970. */
 export const createReplayDetection =
   (artifacts: Pick<ArtifactStore, 'insertOnce'>): IsFirstUse =>
   (issuer, jti, expiresAt) => {
@@ -19,7 +22,7 @@ export const createReplayDetection =
     return artifacts.insertOnce('ReplayDetection', hash('sha256', JSON.stringify([issuer, jti])), expiresIn);
   };
 
-/** Replaces the library's check, which assertions at every endpoint and proofs at the token endpoint use. */
+/** Replaces the library's check. The library uses it for all assertions, and for the proofs at the token endpoint. */
 export function registerReplayDetection(provider: Provider, isFirstUse: IsFirstUse): void {
   (provider.ReplayDetection as { unique: IsFirstUse }).unique = isFirstUse;
 }

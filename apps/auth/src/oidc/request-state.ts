@@ -1,5 +1,5 @@
-// Holds what our code must remember between the steps of one request to oidc-provider.
-// The state is a property of the library's request context, so it is removed together with the request.
+// Defines the data that our code stores during one request to oidc-provider, to use it in a later step of the request.
+// The data is a property of the library's request context, so it is discarded together with the request.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ProviderAccount } from './claims.ts';
 
@@ -10,9 +10,9 @@ export interface FoundSession {
 }
 
 export interface RequestState {
-  /** When the request arrived, by `performance.now()`. */
+  /** The time at which the request arrived, as a value of `performance.now()`. */
   arrivedAt?: number;
-  /** Is called when the response is complete and about to be written. */
+  /** This function is called when the response is complete, just before it is written. */
   afterResponse?: () => void;
   /** Whether the rate limit has counted this token request. */
   rateLimitCounted?: boolean;
@@ -21,7 +21,10 @@ export interface RequestState {
   /** The facilities that the issued access token will list. */
   facilitiesClaim?: Promise<readonly string[]>;
   session?: FoundSession;
-  /** The hash of the refresh token that this request uses. The statement that stores its successor consumes it. */
+  /**
+   * The hash of the refresh token that this request uses. One statement stores the next refresh token and consumes this
+   * one (storage/refresh-tokens.ts).
+   */
   usedRefreshToken?: string;
 }
 

@@ -1,4 +1,4 @@
-// Applies the scope rules (scopes.ts) to requests of a client, before the library applies its own.
+// Applies our scope rules (scopes.ts) to the requests of clients, before the library applies its own rules.
 import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { isImplicitToken } from './implicit-flow.ts';
@@ -6,7 +6,7 @@ import type { AuthorizationQuery } from './middleware-types.ts';
 import { allowedScopes, effectiveScopes, type RegisteredClient } from './registered-client.ts';
 import { findScopeError, type ScopeTable } from './scopes.ts';
 
-/** @throws {errors.InvalidScope} if the client may not request these scopes, or not together */
+/** @throws {errors.InvalidScope} if the client may not request one of these scopes, or not in this combination */
 export function checkRequestedScopes(
   scopes: ScopeTable,
   client: RegisteredClient,
@@ -17,8 +17,9 @@ export function checkRequestedScopes(
 }
 
 /**
- * Checks the scopes of authorization requests inside `responseTypeAllowed`, which the library calls early. Later, the
- * library itself requires openid for some parameters, and its `invalid_request` would hide our `invalid_scope`.
+ * Checks the scopes of authorization requests inside the method `responseTypeAllowed`, which the library calls early. A
+ * later check would be too late: the library then requires the scope openid for some parameters, so the client would
+ * get `invalid_request` instead of our `invalid_scope`.
  */
 export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: ScopeTable): void {
   const client = provider.Client.prototype as RegisteredClient;
@@ -27,7 +28,7 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
     const allowed = responseTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
     if (ctx === undefined || !isAuthorizationRequest(ctx)) return allowed;
-    // RFC 6749 sections 4.1.2.1 and 4.2.2.1; the library would return invalid_request.
+    // RFC 6749 sections 4.1.2.1 and 4.2.2.1 require this error. The library would return invalid_request.
     if (!allowed) throw new errors.UnauthorizedClient('this client may not use this response type');
     checkRequestedScopes(scopes, this, {
       requested: effectiveScopes(this, ctx.oidc.params?.scope as string | undefined, type === 'code'),
@@ -40,20 +41,26 @@ export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: S
 const isAuthorizationRequest = (ctx: KoaContextWithOIDC): boolean =>
   ['authorization', 'pushed_authorization_request'].includes(ctx.oidc?.route);
 
-/** The parameters as the client sent them: in the query, or in the form of a pushed or device authorization request. */
+/**
+ * The parameters as the client sent them. They are in the query of an authorization request, and in the body of a
+ * pushed request or a device authorization request.
+ */
 export const sentParameters = (ctx: KoaContextWithOIDC): AuthorizationQuery =>
   ctx.oidc.route === 'authorization' ? ctx.query : (ctx.oidc.body as AuthorizationQuery);
 
-/** The requested scope. The library has stored a pushed request as an unsigned JWT. */
+/**
+ * The scope as the client sent it. The library stores a pushed request as an unsigned JWT, so it is read from there.
+ */
 function requestedScope(ctx: KoaContextWithOIDC): unknown {
   const { PushedAuthorizationRequest: pushed } = ctx.oidc.entities;
   return pushed?.request === undefined ? sentParameters(ctx).scope : decodeJwt(pushed.request).scope;
 }
 
 /**
- * Sets the parameter `scope` of an authorization request to the scopes that the rest of the request handling uses.
- * The library removes offline_access unless the request has `prompt=consent`. Here it is a scope like any other: it
- * stays if the flow has a code, or the code of a device, that can be exchanged for a refresh token.
+ * Sets the parameter `scope` of an authorization request to the effective scopes, which all later steps use.
+ *
+ * The library has removed offline_access unless the request has `prompt=consent`. This function restores it for flows
+ * in which the client can get a refresh token: with an authorization code or a device code.
  */
 export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
   const params = ctx.oidc.params as Record<string, string | undefined>;

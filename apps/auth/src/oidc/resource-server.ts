@@ -1,17 +1,22 @@
-// Describes the resource server that access tokens are issued for: its audience and its scopes. There is exactly one,
-// and all custom scopes belong to it. oidc-provider allows one audience per token, and a token may have several of
-// our scopes (docs/decisions/0004-one-audience.md).
+// Describes the resource server for which access tokens are issued, with its audience and its scopes.
+//
+// There is exactly one resource server, and all custom scopes belong to it. The reason is that oidc-provider allows one
+// audience per token, while a token may have several of our scopes (docs/decisions/0004-one-audience.md).
 import type { ScopeTable } from './scopes.ts';
 
 export interface ResourceServer {
   readonly audience: string;
-  /** Returns `getResourceServerInfo` of the configuration. A token has at most the custom scopes among `scopes`. */
+  /**
+   * Returns the description that the library expects from the setting `getResourceServerInfo`. A token can have only
+   * those custom scopes that are among `scopes`.
+   */
   readonly info: (scopes: readonly string[]) => {
     readonly scope: string;
     readonly audience: string;
     readonly accessTokenFormat: 'jwt';
     readonly jwt: { readonly sign: { readonly alg: 'ES256' } };
   };
+  /** Whether a scope is one of our own scopes, and not a scope of OpenID Connect. */
   readonly isCustom: (scope: string) => boolean;
 }
 

@@ -1,5 +1,6 @@
-// Runs around every request to oidc-provider and completes its response.
-// Errors that escape the library become OAuth errors, and paths and methods that it does not serve get a 404 or 405.
+// Completes every response of oidc-provider. The middleware runs before and after the library.
+// It turns errors that the library throws into OAuth errors. If the library does not serve a path or method, the
+// middleware responds with a 404 or 405.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -19,10 +20,10 @@ export interface ResponseMiddlewareOptions {
   readonly showNotFound: (ctx: KoaContextWithOIDC) => Promise<void>;
 }
 
-/** Seconds that caches may keep the public keys. It must be less than KEY_PUBLISH_DELAY. */
+/** The seconds for which HTTP caches may store the public keys. The value must be less than KEY_PUBLISH_DELAY. */
 const jwksMaxAge = 15;
 
-/** Must be the first middleware, so that it runs outside the library's own error handling. */
+/** Must be called first, so that this middleware also gets errors that the library does not handle. */
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
   const { scopes, logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
@@ -55,18 +56,19 @@ export function registerResponseMiddleware(provider: Provider, options: Response
 function respondToError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): void {
   const { status, expose, error_description } = error as Error & {
     status?: number;
-    /** The message may be sent to the client. */
+    /** Whether the message may be sent to the client. */
     expose?: boolean;
     error_description?: string;
   };
   const unavailable = status === 503 || isUnavailable(error);
   if (!unavailable && !expose) logger.error({ err: error, path: ctx.path }, 'request failed');
+  // The response already redirects the browser, and the address contains the error for the client.
   if (ctx.status >= 300 && ctx.status < 400 && ctx.response.get('Location')) return;
   ctx.status = unavailable ? 503 : expose && status ? status : 500;
   ctx.body = unavailable ? temporarilyUnavailable : expose ? { error: error.message, error_description } : serverError;
 }
 
-/** The library returns 404 for a known path with another method. */
+/** Turns the library's 404 into a 405, if the path exists and does not support the method. */
 function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   const methods = methodsOf.get(ctx.path);
   if (methods === undefined || methods.split(', ').includes(ctx.method)) return;
@@ -75,7 +77,7 @@ function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   ctx.body = { error: 'invalid_request', error_description: `only ${methods} are supported here` };
 }
 
-/** The library's own documents do not state their language, which screen readers need. */
+/** Adds the language to the library's own HTML documents. Screen readers need it. */
 function setLanguage(ctx: KoaContextWithOIDC): void {
   const { body } = ctx;
   if (typeof body === 'string' && /^<!DOCTYPE html>\s*<html>/.test(body)) {

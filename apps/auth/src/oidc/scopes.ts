@@ -1,16 +1,16 @@
 // Defines the scopes and decides whether a client may request a combination of them (specification, "Scopes").
 
 export interface ScopeTable {
-  /** Driving-range bays, targets, play sessions and measurements. */
+  /** Access to driving-range bays, targets, play sessions and measurements. */
   readonly play: string;
-  /** Required to manage bookings. */
+  /** Access to the management of bookings. */
   readonly bookings: string;
   /** Our own scopes. They begin with SCOPE_BASE, and only they appear in access tokens for the Bookings API. */
   readonly custom: readonly string[];
   readonly all: readonly string[];
 }
 
-/** Valid only where an id_token is issued along with the access token (rule 2). */
+/** Scopes that a client may request only if it gets an id_token along with the access token (rule 2). */
 export const openidFamily = ['openid', 'profile', 'email', 'roles'] as const;
 export const offlineAccess = 'offline_access';
 
@@ -26,7 +26,7 @@ export const splitScope = (scope: string | undefined): readonly string[] => [
   ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),
 ];
 
-/** The same scopes, each once, with one space between them: the only form that oidc-provider accepts. */
+/** Removes repeated scopes and extra spaces. oidc-provider accepts only this form. */
 export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
 
 export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);
@@ -39,8 +39,8 @@ export interface ScopeError {
 }
 
 /**
- * Returns the first error of a scope request, or undefined if the request is valid.
- * `allowed` are the scopes that the client may request; `issuesIdToken` says whether the flow returns an id_token.
+ * Returns the first error in the scopes of a request, or undefined if they are valid. `allowed` are the scopes that the
+ * client may request. `issuesIdToken` says whether the client gets an id_token.
  */
 export function findScopeError(
   table: ScopeTable,

@@ -1,22 +1,24 @@
-// Finds, starts and ends the sign-in session that oidc-provider keeps for a browser.
-// Our own pages use the same session as the authorization endpoint, so signing in or out in one place applies to both.
+// Finds, starts and ends the sign-in session that oidc-provider stores for a browser.
+// Our own pages and the authorization endpoint use the same session. Signing in or out therefore applies to both.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import type { EndSession } from './storage/ended-sessions.ts';
 
-/** Seconds. A session ends after `unused` without a request, and after `absolute` in any case. */
-const limits = { unused: 14 * 24 * 3600, absolute: 30 * 24 * 3600 };
+/** In seconds. A session ends `idle` seconds after its last use, and at the latest `absolute` seconds after sign-in. */
+const limits = { idle: 14 * 24 * 3600, absolute: 30 * 24 * 3600 };
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
-/** `ttl.Session` of the configuration: every use extends the session, up to the absolute limit. */
+/** The setting `ttl.Session` of the configuration. Every use extends the session, up to the absolute limit. */
 export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number | undefined }): number {
   const age = session.loginTs === undefined ? 0 : now() - session.loginTs;
-  return Math.max(1, Math.min(limits.unused, limits.absolute - age));
+  return Math.max(1, Math.min(limits.idle, limits.absolute - age));
 }
 
 export interface ProviderSession {
-  /** Stays the same for the whole session; the value of the cookie changes at every sign-in. */
+  /**
+   * Identifies the session as long as it exists. The value of the session cookie, however, changes at every sign-in.
+   */
   readonly uid: string;
   readonly accountId: string;
   /** Seconds since 1970. */
@@ -43,7 +45,7 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
   const sessionOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().Session.get(contextOf(request, response) as never);
 
-  /** Revokes the grants that end with the session, as the library does when a user signs out through a client. */
+  /** Revokes the grants of a session, as the library does when a client requests the sign-out. */
   const revokeSessionGrants = async (authorizations: object | undefined): Promise<void> => {
     const entries = Object.values(authorizations ?? {}) as { grantId?: string; persistsLogout?: boolean }[];
     await Promise.all(
@@ -79,12 +81,12 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
         httpOnly: true,
         sameSite: 'lax',
         signed: true,
-        maxAge: limits.unused * 1000,
+        maxAge: limits.idle * 1000,
       });
       return { uid: session.uid, accountId, signedInAt };
     },
 
-    /** Signs out and revokes the grants of the session. */
+    /** Signs the user out and revokes the grants of the session. */
     async end(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }> {
       const session = await sessionOf(request, response);
       await revokeSessionGrants(session.authorizations);

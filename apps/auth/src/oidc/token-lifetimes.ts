@@ -1,4 +1,5 @@
-// Defines how long tokens are valid, and how long the records are kept that belong to them. All values are seconds.
+// Defines the lifetimes of tokens and codes, and of the grants and interactions to which they belong. All values are in
+// seconds.
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 
 const year = 365 * 24 * 3600;
@@ -15,12 +16,13 @@ export function createTokenLifetimes({
 }) {
   return {
     /**
-     * The lifetime of an access token of this client: its own `access_token_ttl`, or ACCESS_TOKEN_TTL. Every grant type
-     * uses this function.
+     * The lifetime of an access token of this client. It is the `access_token_ttl` of the client, or else
+     * ACCESS_TOKEN_TTL. Every grant type uses this function.
      */
     accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
-    /** The lifetime of an access token of a client without a lifetime of its own. */
+    /** The lifetime of an access token of a client without `access_token_ttl`. */
     defaultAccessToken: accessTokenTtl,
+    /** The lifetime of an authorization code. */
     code: 60,
     /** The time that a user has to enter the code of a device (RFC 8628). */
     deviceCode: 600,
@@ -32,8 +34,8 @@ export function createTokenLifetimes({
     /** The lifetime of a grant. Refreshing does not extend it. */
     grant: Math.max(year, refreshTokenTtl),
     /**
-     * The longest lifetime of signed tokens, apart from clients with a longer lifetime of their own. Their signing key
-     * must stay published for as long (signing-keys/store.ts).
+     * The longest lifetime of signed tokens of clients without `access_token_ttl`. A public key must be published until
+     * all tokens that were signed with it have expired (signing-keys/store.ts).
      */
     longestSigned: Math.max(accessTokenTtl, idToken),
   };

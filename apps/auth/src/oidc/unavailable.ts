@@ -1,9 +1,10 @@
-// Turns "the database is unavailable" into the error that makes oidc-provider return 503 temporarily_unavailable.
+// Turns the errors of an unavailable database into an error for which oidc-provider returns a 503
+// `temporarily_unavailable`.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { errors } from 'oidc-provider';
 import { temporarilyUnavailable } from '../http/unavailable.ts';
 
-/** The client should send the same request again later. */
+/** Creates the error. Its response tells the client to send the same request again later. */
 export function unavailable(cause: unknown): Error {
   const error = new errors.TemporarilyUnavailable(temporarilyUnavailable.error_description, {
     cause,
@@ -12,6 +13,7 @@ export function unavailable(cause: unknown): Error {
   return Object.assign(error, { status: 503, statusCode: 503 });
 }
 
+/** Runs `work`. If `work` fails because the database is unavailable, the error is replaced by `unavailable`. */
 export async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
