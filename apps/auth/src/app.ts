@@ -65,7 +65,7 @@ export interface AuthApp {
   /** Checks the key table now. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
   /** Resolves when all work is done that responses do not wait for: audit events, e-mails and logout tokens. */
-  readonly settle: () => Promise<void>;
+  readonly waitUntilIdle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -246,9 +246,9 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   return {
     app,
     refreshKeys: providerManager.refresh,
-    settle: async () => {
-      await accountServices.emails.settled();
-      await logoutSender.settled();
+    waitUntilIdle: async () => {
+      await accountServices.emails.waitUntilIdle();
+      await logoutSender.waitUntilIdle();
       await audit.flush();
     },
     close: async () => {

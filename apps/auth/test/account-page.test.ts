@@ -211,7 +211,7 @@ test('the audit trail has every sign-in, refusal, registration and change, and n
   await signInUser(server, username, { secret: 'not the password' });
   await browser.send(account, { password, newPassword });
   await browser.send(await openAccount(browser), {}, 'Sign out');
-  await server.auth.settle();
+  await server.auth.waitUntilIdle();
   const { rows } = await server.db.raw<{ rows: { kind: string; detail: unknown }[] }>(
     `select e.kind, e.detail from audit_event e join account a on a.id = e.account_id
       where a.username = ? order by e.id`,

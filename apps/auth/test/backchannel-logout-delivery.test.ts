@@ -63,7 +63,7 @@ describe('the delivery', () => {
     const { server, receiver } = fixture;
     const user = await signInTo(logoutClient('recorded', `${receiver.url}/recorded?key=in-the-address`));
     await signOut(user);
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     // One token for the client `recorded`, without a session id.
     expect(receiver.sessionsOf(user.sub)).toEqual(['recorded -']);
     const sent = { kind: 'logout-token.sent', detail: { outcome: 'sent' } };
@@ -83,7 +83,7 @@ describe('the delivery', () => {
     const user = await signInTo(logoutClient('several', `${receiver.url}/several`));
     await server.load({ accounts: [{ id: user.sub, username: user.username, disabled: true }] });
     await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
-    for (const { auth } of [server, ...others]) await auth.settle();
+    for (const { auth } of [server, ...others]) await auth.waitUntilIdle();
     expect(receiver.sessionsOf(user.sub)).toEqual(['several -']);
     expect(await server.db('backchannel_logout').select()).toEqual([]);
     for (const other of others) await other.close();
@@ -116,7 +116,7 @@ describe('the delivery', () => {
     expect(performance.now() - begin).toBeLessThan(1_500);
     await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
     expect(performance.now() - begin).toBeLessThan(2_000);
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(performance.now() - begin).toBeGreaterThan(2_400);
     expect(performance.now() - begin).toBeLessThan(4_000);
     expect(silent.sessionsOf(user.sub)).toEqual(['silent -']);
@@ -132,7 +132,7 @@ describe('the delivery', () => {
     const user = await signInTo(logoutClient('talkative', `${talkative.url}/logout`));
     const begin = performance.now();
     await signOut(user);
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(performance.now() - begin).toBeLessThan(2_000);
     expect(await eventsOf('talkative')).toMatchObject([{ kind: 'logout-token.sent' }]);
     await talkative.close();
@@ -142,7 +142,7 @@ describe('the delivery', () => {
     const app = await startLogoutReceiver((response) => response.writeHead(status).end());
     const user = await signInTo(logoutClient(`status-${status}`, app.url));
     await signOut(user);
-    await fixture.server.auth.settle();
+    await fixture.server.auth.waitUntilIdle();
     expect(await eventsOf(`status-${status}`)).toMatchObject([{ detail: { outcome: 'sent' } }]);
     await app.close();
   });
@@ -151,7 +151,7 @@ describe('the delivery', () => {
     const app = await startLogoutReceiver((response) => response.writeHead(status).end());
     const user = await signInTo(logoutClient(`status-${status}`, app.url));
     await signOut(user);
-    await fixture.server.auth.settle();
+    await fixture.server.auth.waitUntilIdle();
     const failed = { kind: 'logout-token.failed', detail: { outcome: 'rejected', status } };
     expect(await eventsOf(`status-${status}`)).toMatchObject([failed]);
     expect(app.received).toHaveLength(1);
@@ -163,7 +163,7 @@ describe('the delivery', () => {
     await closed.close();
     const user = await signInTo(logoutClient('nobody', closed.url));
     expect((await signOut(user)).url.pathname).toBe('/signed-out');
-    await fixture.server.auth.settle();
+    await fixture.server.auth.waitUntilIdle();
     expect(await eventsOf('nobody')).toMatchObject([{ detail: { outcome: 'failed', reason: 'ECONNREFUSED' } }]);
   });
 
@@ -177,7 +177,7 @@ describe('the delivery', () => {
     await server.db('client').where({ id: 'deleted' }).delete();
     await server.db('client').where({ id: 'disabled' }).update({ disabled_at: new Date() });
     expect((await signOut(user)).url.pathname).toBe('/signed-out');
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(receiver.sessionsOf(user.sub)).toEqual(['remaining -']);
     expect(await eventsOf('disabled')).toMatchObject([{ detail: { outcome: 'not_registered' } }]);
   });
@@ -188,7 +188,7 @@ describe('the delivery', () => {
     const created_at = new Date(Date.now() - 3_700_000);
     await server.db('backchannel_logout').insert({ client_id: 'late', account_id: user.sub, created_at });
     const events = await eventually(async () => {
-      await server.auth.settle();
+      await server.auth.waitUntilIdle();
       const found = await eventsOf('late');
       return found.length > 0 && found;
     });
@@ -225,7 +225,7 @@ describe('addresses', () => {
       logoutClient('name', `https://localhost:${receiver.port}/`),
     );
     await signOutAt(strict.origin, user);
-    await strict.auth.settle();
+    await strict.auth.waitUntilIdle();
     for (const clientId of ['literal', 'literal-https', 'name']) {
       expect(await eventsOf(clientId)).toMatchObject([{ detail: { outcome: 'address_not_allowed' } }]);
     }
@@ -241,7 +241,7 @@ describe('addresses', () => {
     );
     const user = await signInTo(logoutClient('redirects', app.url));
     await signOut(user);
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(await eventsOf('redirects')).toMatchObject([{ detail: { outcome: 'rejected', status: 307 } }]);
     expect(receiver.connections()).toBe(connections);
     await app.close();

@@ -54,7 +54,7 @@ async function signedInUser() {
 
 /** The logout tokens that a user's applications have got, as `client sid`. */
 async function tokensFor(sub: string): Promise<readonly string[]> {
-  await fixture.server.auth.settle();
+  await fixture.server.auth.waitUntilIdle();
   return fixture.receiver.sessionsOf(sub);
 }
 
@@ -159,7 +159,7 @@ describe('the logout token', () => {
     const url = authorizeUrl(server, { client_id: 'app-fapi', request_uri: String(request_uri) });
     expect(redirectParameters(await signInAndConsent(browser, await browser.open(url))).code).toBeDefined();
     await browser.send(account, {}, 'Sign out');
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     const validation = { issuer: server.origin, clientId: 'app-fapi', alg: 'ES256' };
     const claims = await validateLogoutToken(receiver.received.at(-1) as never, validation);
     expect(claims.sid).toEqual(expect.any(String));

@@ -17,10 +17,10 @@ interface Event {
 
 /** Returns the events of a test, except those of the sign-in. */
 async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]> {
-  await server.auth.settle();
+  await server.auth.waitUntilIdle();
   const { rows } = await server.db.raw('select coalesce(max(id), 0) as last from audit_event');
   await work();
-  await server.auth.settle();
+  await server.auth.waitUntilIdle();
   const found = await server.db.raw(
     `select kind, account_id as account, client_id as client, detail from audit_event
       where id > ? and kind not like 'sign-in.%' order by id`,

@@ -265,7 +265,7 @@ test('after a few failures, a sign-in takes longer', async () => {
 
 test('an unknown user name is not stored, because people type passwords into that field', async () => {
   await signInByGrant('hunter2-typed-in-the-wrong-field', 'wrong', '192.0.2.77');
-  await server.auth.settle();
+  await server.auth.waitUntilIdle();
   const { rows } = await server.db.raw(
     'select (select json_agg(g) from guard_count g) as counts, (select json_agg(a) from audit_event a) as events',
   );

@@ -262,7 +262,7 @@ describe('pushed authorization requests', () => {
   test('pushed and refused requests are audited and counted', async () => {
     await push();
     await push({ ...requestParameters, redirect_uri: 'https://other.example/callback' });
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     const { rows } = await server.db.raw(
       `select kind, client_id, detail ->> 'error' as error from audit_event
         where kind in ('authorization.pushed', 'authorization.refused') order by id desc limit 2`,

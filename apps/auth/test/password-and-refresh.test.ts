@@ -199,7 +199,7 @@ test('every grant, refusal and revocation is in the audit trail, without a secre
   await refresh(first.refresh_token);
   await refresh(first.refresh_token);
   await requestToken({ ...player, password: 'wrong-and-secret', scope: scopes.play });
-  await server.auth.settle();
+  await server.auth.waitUntilIdle();
   const { rows } = await server.db.raw('select kind, account_id, client_id, address, detail from audit_event');
   const kinds = new Set(rows.map(({ kind }: { kind: string }) => kind));
   expect([...kinds]).toEqual(

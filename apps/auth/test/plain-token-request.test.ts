@@ -37,11 +37,11 @@ describe('a plain request and a request with an unknown parameter', () => {
   });
 
   test('write the same event to the audit trail', async () => {
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     await server.db('audit_event').delete();
     await requestToken(form);
     await requestToken(withUnknownParameter);
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     const columns = ['kind', 'account_id', 'client_id', 'address', 'detail'];
     const [one, other, ...more] = await server.db('audit_event').select(columns);
     expect(one).toMatchObject({ kind: 'token.issued', account_id: 'acc-bot-north', client_id: id });
@@ -50,7 +50,7 @@ describe('a plain request and a request with an unknown parameter', () => {
   });
 
   test('are refused alike if the secret is wrong, with one audit event each', async () => {
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     await server.db('audit_event').delete();
     const [one, other] = [
       await requestToken({ ...form, client_secret: 'wrong' }),
@@ -58,7 +58,7 @@ describe('a plain request and a request with an unknown parameter', () => {
     ];
     expect(stableHeaders(one)).toEqual(stableHeaders(other));
     expect(await statusAndBody(one)).toEqual({ ...(await statusAndBody(other)), status: 401 });
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(await server.db('audit_event').select('kind')).toEqual([
       { kind: 'token.refused' },
       { kind: 'token.refused' },

@@ -228,7 +228,7 @@ describe('a password reset', () => {
     const token = new URL(await requestReset(username)).searchParams.get('token') ?? 'none';
     const { rows } = await server.db.raw('select json_agg(l)::text as links from one_time_link l');
     expect(rows[0].links).not.toContain(token);
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(server.log.join('\n')).not.toContain(token);
   });
 
@@ -238,7 +238,7 @@ describe('a password reset', () => {
       const visitor = browser();
       await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
     }
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     // Five, and one that repeats the live link.
     expect(smtp.mails().filter(({ to }) => to.includes(username)).length).toBeLessThanOrEqual(6);
   });
@@ -248,7 +248,7 @@ describe('a password reset', () => {
     const request = async () => {
       const visitor = browser();
       await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
-      await server.auth.settle();
+      await server.auth.waitUntilIdle();
     };
     const links = () =>
       smtp

@@ -41,7 +41,7 @@ const statusOf = async (socket: Socket): Promise<string> => {
   return chunk.toString().slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
 };
 const issuedTokens = async (): Promise<number> => {
-  await server.auth.settle();
+  await server.auth.waitUntilIdle();
   return (await server.db('audit_event').where({ kind: 'token.issued' })).length;
 };
 

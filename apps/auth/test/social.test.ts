@@ -388,7 +388,7 @@ describe('social_access_token', () => {
   test('the token never appears in the log', async () => {
     const token = social.nativeToken('google', ada, { clientId: 'somebody-elses-app' });
     await exchange({ token });
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(server.log.join('\n')).not.toContain(token);
   });
 });

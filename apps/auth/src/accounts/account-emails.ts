@@ -101,7 +101,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
     },
 
     /** Resolves when no e-mail is being written in the background. */
-    settled: async (): Promise<void> => {
+    waitUntilIdle: async (): Promise<void> => {
       await Promise.all(pendingResets);
     },
   };

@@ -73,7 +73,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
 
     /** Waits for the e-mails that are still being written, and stops the delivery of e-mails. */
     close: async (): Promise<void> => {
-      await emails.settled();
+      await emails.waitUntilIdle();
       await mailer.close();
     },
   };

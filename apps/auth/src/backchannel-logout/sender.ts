@@ -47,7 +47,7 @@ export interface LogoutSender {
   /** Sends the tokens that are in the queue now. Does not wait for them. */
   readonly sendQueued: () => void;
   /** Resolves when no token is being sent. */
-  readonly settled: () => Promise<void>;
+  readonly waitUntilIdle: () => Promise<void>;
   /** Stops, and waits for the tokens that are being sent. */
   readonly close: () => Promise<void>;
 }
@@ -124,16 +124,16 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
   const timer = setInterval(sendQueued, checkInterval);
   timer.unref();
 
-  const settled = async (): Promise<void> => {
+  const waitUntilIdle = async (): Promise<void> => {
     while (checking || inProgress.size > 0) await Promise.all([checking, ...inProgress]);
   };
   return {
     sendQueued,
-    settled,
+    waitUntilIdle,
     close: async () => {
       closed = true;
       clearInterval(timer);
-      await settled();
+      await waitUntilIdle();
     },
   };
 }

@@ -53,7 +53,7 @@ describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => 
     const confirmation = await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
     const back = await browser.send(confirmation, {}, 'Sign out');
     expect(back.url.href).toBe(`${postLogoutRedirectUri}?state=the-state`);
-    await server.auth.settle();
+    await server.auth.waitUntilIdle();
     expect(receiver.received).toHaveLength(1);
     const validation = { issuer: server.origin, clientId: codeClient.id };
     const token = await validateLogoutToken(receiver.received[0] as never, validation);
