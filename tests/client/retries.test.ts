@@ -32,11 +32,12 @@ const methods = () => proxy.requests.map(({ method }) => method);
 const unavailable = { status: 503, headers: { 'Retry-After': '0' } };
 
 describe('GET', () => {
-  test('is repeated after 503, 429, 502 and a lost response', async () => {
+  test('is repeated after 503, 429, 502, 500 and a lost response', async () => {
     for (const action of [
       unavailable,
       { status: 429, headers: { 'Retry-After': '0' } },
       { status: 502 },
+      { status: 500 },
       'lose',
     ] as const) {
       proxy.next(action);

@@ -3,7 +3,7 @@ import type { AuthorizedFetch } from './authorized-fetch.ts';
 import { BookingsApiError, BookingsConnectionError, BookingsError, type Problem } from './errors.ts';
 import { type ApiResponse, operationsById, type RequestOptions, type Send } from './operations.ts';
 import type { RetryOptions } from './options.ts';
-import { type Attempt, retry } from './retry.ts';
+import { retry } from './retry.ts';
 import { withTimeout } from './timeout.ts';
 
 export interface SendOptions {
@@ -39,7 +39,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
       method === 'DELETE' ||
       (method === 'POST' ? acceptsIdempotencyKey === true : !headers.has('If-Match'));
 
-    const attempt = async ({ mayHaveSucceeded }: Attempt): Promise<ApiResponse<unknown>> => {
+    const attempt = async (mayHaveSucceeded: boolean): Promise<ApiResponse<unknown>> => {
       try {
         return await withTimeout(request.timeoutMs ?? timeoutMs, request.signal, async (signal) => {
           const response = await authorizedFetch(url, { method, headers, body, signal });

@@ -4,24 +4,18 @@ import type { RetryOptions } from './options.ts';
 import { sleep } from './timeout.ts';
 
 /** Statuses that may be different next time. The service refused the request, or its result is unknown. */
-const transientStatuses = [408, 429, 502, 503, 504];
+const transientStatuses = [408, 429, 500, 502, 503, 504];
 
 const firstDelayMs = 250;
 const maxDelayMs = 8_000;
 
-export interface Attempt {
-  /** 1 for the first attempt. */
-  readonly number: number;
-  /** Whether an earlier attempt may have had its effect although its response was lost. */
-  readonly mayHaveSucceeded: boolean;
-}
-
 /**
  * Runs `attempt` until it succeeds, fails for good, or the limits are reached. Then throws its last error.
+ * `mayHaveSucceeded` says whether an earlier attempt may have had its effect although its response was lost.
  * @param isRepeatable whether the request has the same effect when it is sent twice
  */
 export async function retry<T>(
-  attempt: (attempt: Attempt) => Promise<T>,
+  attempt: (mayHaveSucceeded: boolean) => Promise<T>,
   isRepeatable: boolean,
   { maxAttempts = 4, maxTotalMs = 60_000 }: RetryOptions,
   signal: AbortSignal | undefined,
@@ -30,7 +24,7 @@ export async function retry<T>(
   let mayHaveSucceeded = false;
   for (let number = 1; ; number++) {
     try {
-      return await attempt({ number, mayHaveSucceeded });
+      return await attempt(mayHaveSucceeded);
     } catch (error) {
       if (number >= maxAttempts || !(isRepeatable ? isTransient(error) : wasNotProcessed(error))) throw error;
       const delay = delayBefore(number, error);
