@@ -30,6 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
+const now = () => Math.floor(Date.now() / 1000);
 const tokenUrl = () => `${server.origin}/connect/token`;
 
 const requestParameters = {
@@ -164,6 +165,28 @@ describe('private_key_jwt', () => {
     const dpop = `${btoa('{"alg":"none"}')}.${btoa('{"iat":"tomorrow"}')}.`;
     const form = { token: 'unknown', ...(await client.authenticate()) };
     expect((await server.post('/connect/introspect', form, { DPoP: dpop })).status).toBe(200);
+  });
+
+  test.each<[string, () => Record<string, unknown>]>([
+    ['has no exp', () => ({ exp: undefined })],
+    ['has expired', () => ({ exp: now() - 60 })],
+    ['expires in more than a day', () => ({ exp: now() + 25 * 3600 })],
+    ['has no jti', () => ({ jti: undefined })],
+    ['names another client', () => ({ iss: 'other' })],
+    ['has an iat more than 60 s in the future', () => ({ iat: now() + 70 })],
+    ['has an nbf more than 60 s in the future', () => ({ nbf: now() + 70 })],
+  ])('an assertion that %s is refused', async (_title, claims) => {
+    expect(await authenticate(claims())).toMatchObject({ status: 401, error: 'invalid_client' });
+  });
+
+  test('an assertion that is not a JWT, or has no type, is refused', async () => {
+    const { client_assertion_type, ...withoutType } = await client.authenticate();
+    const notAJwt = { client_id: 'fapi', client_assertion_type, client_assertion: 'garbage' };
+    for (const credentials of [withoutType, notAJwt]) {
+      const body = Object.fromEntries(Object.entries({ ...form, ...credentials }).map(([k, v]) => [k, String(v)]));
+      const response = await server.post('/connect/token', body);
+      expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
+    }
   });
 
   test('an assertion that was used at one endpoint is refused at another', async () => {

@@ -3,6 +3,8 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
 /** In seconds. The limit exists because the database must store each assertion until it expires, to detect replays. */
 const maxLifetime = 24 * 3600;
+/** Seconds. FAPI 2.0 Security Profile section 5.3.2.1: assertions of a clock that is faster must be refused. */
+const maxClockSkew = 60;
 
 /**
  * The setting `assertJwtClientAuthClaimsAndHeader` of the configuration.
@@ -14,10 +16,12 @@ const maxLifetime = 24 * 3600;
  */
 export async function checkClientAssertion(
   ctx: KoaContextWithOIDC,
-  { aud, exp }: { readonly aud?: unknown; readonly exp?: unknown },
+  { aud, exp, iat }: { readonly aud?: unknown; readonly exp?: unknown; readonly iat?: unknown },
 ): Promise<void> {
+  const now = Date.now() / 1000;
   if (aud !== ctx.oidc.issuer) throw new errors.InvalidClientAuth('audience (aud) must equal the issuer');
-  if (Number(exp) > Date.now() / 1000 + maxLifetime) {
+  if (Number(iat) > now + maxClockSkew) throw new errors.InvalidClientAuth('iat is in the future');
+  if (Number(exp) > now + maxLifetime) {
     throw new errors.InvalidClientAuth('the client_assertion JWT must expire within a day');
   }
 }

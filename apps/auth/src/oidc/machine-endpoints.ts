@@ -54,6 +54,8 @@ const authenticationErrors: ReadonlySet<unknown> = new Set([
   'invalid authorization header value format',
   'client_id and client_secret in the authorization header are not properly encoded',
   'client_secret must be provided in the Authorization header',
+  'invalid client_assertion format',
+  'client_assertion_type must be provided',
 ]);
 
 /** Turns these errors into a 401 `invalid_client`, as RFC 6749 section 5.2 requires. */
