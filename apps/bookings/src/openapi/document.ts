@@ -26,8 +26,9 @@ export interface OpenApiOptions {
 
 const summary = 'Create, update, delete, fetch and search bookings of bays, and list locations and bays.';
 
-const description = `Every request needs an access token with the scope of this API. The token names the facilities that the client can see
-and change. On this page, **Authorize** gets a token with the id and the secret of a personal access token.
+const description = `Every request needs an access token with the scope of this API. The token names the facilities
+that the client can see and change. In the reference at \`/docs\`, **Authorize** gets a token with the id and the secret
+of a personal access token.
 
 ## Parameters with several values
 
@@ -48,7 +49,7 @@ ${Object.entries(errorCatalogue).map(errorRow).join('\n')}
 
 function errorRow([code, error]: readonly [string, DocumentedError]): string {
   const { status, description: text, appliesTo = 'the endpoints that list it' } = error;
-  return `| \`${code}\` | ${status} | ${text.replaceAll('{', '\\{')} | ${appliesTo} |`;
+  return `| \`${code}\` | ${status} | ${text} | ${appliesTo} |`;
 }
 
 export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApiOptions): Record<string, unknown> {

@@ -1,5 +1,7 @@
-// Runs in the browser: starts Swagger UI with the OpenAPI document of this service. This file must be a classic script
-// without imports, because browsers run it as it is.
+// Starts Swagger UI in the browser, with the OpenAPI document of this service and with plugins that complete it.
+//
+// Browsers load this file as it is, as a classic script after the script of Swagger UI, which defines SwaggerUIBundle.
+// A plugin replaces a component of Swagger UI by its name; `create` makes React elements without JSX.
 (() => {
   const page = document.getElementById('reference');
   const { document: documentPath, scope } = page.dataset;
@@ -73,7 +75,7 @@
     return { wrapComponents: { responses } };
   }
 
-  /** The description of the document contains the table of all errors, which is folded at first. */
+  /** Opens the table of all errors, which is part of the description of the document. */
   function showErrors(event) {
     const errors = page.querySelector('.info details');
     if (!errors) return;
@@ -88,9 +90,9 @@
     const create = React.createElement;
     return {
       wrapComponents: {
-        // A link within the button that opens an operation.
+        // The path of an operation was a link inside a button.
         DeepLink: () => (props) => create('span', null, props.text),
-        // A button without a name.
+        // The button that closes the dialog had no name.
         CloseIcon: (CloseIcon) => (props) =>
           create(
             React.Fragment,
@@ -98,16 +100,16 @@
             create(CloseIcon, props),
             create('span', { className: 'visually-hidden' }, 'Close'),
           ),
-        // Names that differ from the visible text.
+        // The names of buttons differed from their visible text.
         Button: (Button) => (props) => create(Button, { ...props, 'aria-label': undefined }),
-        // Text that scrolls, but that only a mouse can scroll.
+        // A keyboard could not scroll long examples.
         SyntaxHighlighter: (SyntaxHighlighter) => (props) =>
           create(
             'div',
             { className: 'code-region', tabIndex: 0, role: 'group', 'aria-label': 'Code' },
             create(SyntaxHighlighter, props),
           ),
-        // The form for client credentials is the first, but the second took the focus.
+        // The dialog moved the focus to its second form. The first form is the one for client credentials.
         Input: (Input) => (props) => create(Input, { ...props, autoFocus: false }),
         InitializedInput: (InitializedInput) => (props) =>
           create(InitializedInput, { ...props, autoFocus: props.id?.startsWith('client_id') }),
@@ -115,11 +117,12 @@
     };
   }
 
+  /** Hides parts of Swagger UI that are of no use for this API. */
   function hideWhatDoesNotApply({ React, specSelectors }) {
     const create = React.createElement;
     return {
       wrapComponents: {
-        // There is one server, so there is nothing to choose.
+        // A list of servers had only one entry.
         ServersContainer: () => () =>
           create(
             'p',
@@ -127,12 +130,12 @@
             'Server: ',
             create('code', null, specSelectors.servers().first().get('url')),
           ),
-        // Its link would lead to a page of spdx.org that does not exist.
+        // The license linked to a page of spdx.org that does not exist.
         License: () => () => null,
         // Swagger UI cannot create the proofs of DPoP.
         auths: (Auths) => (props) =>
           create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
-        // The pattern of ordinary text is long, and it only excludes control characters.
+        // The pattern of text is long, and it only excludes control characters.
         ParameterExt: (ParameterExt) => (props) => (isPatternOfText(props.xVal) ? null : create(ParameterExt, props)),
         JSONSchema202012KeywordConstraint: (Constraint) => (props) =>
           isPatternOfText(props.constraint.value) ? null : create(Constraint, props),
