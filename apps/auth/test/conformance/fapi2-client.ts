@@ -156,8 +156,26 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   };
 
   return {
-    ...{ ...system, own, isOpenid, tokenUrl, userinfoUrl, requestOf, post, push, newBrowser, open, openPushed, finish },
-    ...{ authorize, token, codeForm, redeem, refresh, accept, obtainTokens, userinfo },
+    ...system,
+    own,
+    isOpenid,
+    tokenUrl,
+    userinfoUrl,
+    requestOf,
+    post,
+    push,
+    newBrowser,
+    open,
+    openPushed,
+    finish,
+    authorize,
+    token,
+    codeForm,
+    redeem,
+    refresh,
+    accept,
+    obtainTokens,
+    userinfo,
   };
 }
 
