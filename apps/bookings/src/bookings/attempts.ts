@@ -4,9 +4,9 @@ import { unavailable } from '../errors.ts';
 const maxAttempts = 20;
 
 /**
- * Calls `attempt` until it returns a result. The argument tells the first attempt from the others. It returns
- * undefined if the database refused a write, but no reason was
- * found afterwards, because another request removed the reason in between.
+ * Calls `attempt` until it returns a result. `attempt` returns undefined if the database did not accept a write, and no
+ * reason was found afterwards, because another request has removed the reason in the meantime. `isFirst` is true for
+ * the first call.
  *
  * @throws {ApiError} 503 after 20 attempts
  */

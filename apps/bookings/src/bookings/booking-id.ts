@@ -1,9 +1,9 @@
 // Creates booking ids, and finds the facilities that an id probably belongs to.
 //
 // A booking id is a UUID of version 7 (RFC 9562). Its last 16 bits are a tag, which is derived from the id of the
-// facility where the booking was created. A client sends the booking id alone, and the tag shows which of its
-// facilities to search first. The tag grants no access. A booking that moved to another facility keeps its id, so the
-// tag can be wrong.
+// facility where the booking was created. A request for a booking contains only the booking id. The tag shows which
+// facilities of the client to search first. The tag grants no access, and it can be wrong: a booking that has moved to
+// another facility keeps its id.
 import { createHash, randomBytes } from 'node:crypto';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -28,8 +28,8 @@ export function newBookingId(facilityId: string, now: Date): string {
 export type FindLikelyFacilities = (facilities: readonly string[], bookingId: string) => readonly string[];
 
 /**
- * The returned function finds those of `facilities` whose tag is the tag of the booking id. It calculates the tags once
- * for each array, because the array of a token stays the same while the token is cached.
+ * Returns the function that finds the facilities with the same tag as the booking id. The function caches the tags of
+ * each array of facilities, because a cached token always returns the same array.
  */
 export function createFacilityLookup(): FindLikelyFacilities {
   const tagged = new WeakMap<readonly string[], ReadonlyMap<string, readonly string[]>>();

@@ -9,7 +9,7 @@ export type PublicBooking = Pick<Booking, PublicField>;
 /** All the fields that an update sets. */
 export type BookingChange = Pick<Booking, UpdateField>;
 
-/** The ETags of the condition If-Match, without quotes. Undefined allows every version. */
+/** The ETags of the header If-Match, without quotes. Undefined allows every version of a resource. */
 export type AllowedEtags = readonly string[] | undefined;
 
 /** The ETag of a booking, without quotes. The database calculates the same value when it checks `If-Match`. */

@@ -1,4 +1,5 @@
-// POST /api/bookings: validates the request, inserts the booking, and reports why the database refused it.
+// Handles POST /api/bookings: validates the request and inserts the booking. If the database does not accept the
+// booking, the response reports the reasons.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -71,7 +72,8 @@ export function createBookingCreator({
         : keyedRequest(idempotencyKey, caller, validBody);
     const findStored = async () => keyed && findStoredResponse(keyed, idempotency, { caller, context, now });
 
-    // This comes before the validation, because the date of a repeated request can be in the past by now.
+    // A stored response is looked up before the validation, because the dates of a repeated request can be in the past
+    // by now.
     const stored = await findStored();
     if (stored) return stored;
 
@@ -132,15 +134,19 @@ export function createBookingCreator({
     { externalBookingId }: ErrorContext,
     { holdId, isExternalIdUsed = false }: { readonly holdId: string | undefined; readonly isExternalIdUsed?: boolean },
   ): Promise<readonly Conflict[]> {
-    // External ids are unique over all facilities. A token that names none of them must not learn which ids exist.
-    const mayKnow = requested.bay !== undefined && externalBookingId !== '';
-    const isUsed = isExternalIdUsed || (mayKnow && (await store.isExternalIdUsed(externalBookingId)));
+    // External ids are unique over all facilities. A client that names no bay of its facilities must not learn which
+    // external ids exist.
+    const mayLookUpId = requested.bay !== undefined && externalBookingId !== '';
+    const isUsed = isExternalIdUsed || (mayLookUpId && (await store.isExternalIdUsed(externalBookingId)));
     const conflicts = await findConflicts(requested, { store, rules }, { holdId });
     return isUsed ? [{ code: 'BOOK00001', moreInfo: '' }, ...conflicts] : conflicts;
   }
 }
 
-/** A hold that has ended or belongs to another client was not found, and is no error: the bay may still be free. */
+/**
+ * Finds the validation errors of `holdId`. A hold that has expired or belongs to another client was not found earlier,
+ * which is no error, because the bay may still be free.
+ */
 function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: RequestBody<CreateField>): ValidationError[] {
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
   if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');

@@ -1,4 +1,4 @@
-// Tests the parser of date-times and the rules for the dates of a booking, for all kinds of input.
+// Tests the parser of date-times and the rules for the dates of a booking with generated input.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { findDateErrors, parseDateTime } from './date-times.ts';
@@ -17,7 +17,7 @@ const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12
 const twoDigits = (value: number) => String(value).padStart(2, '0');
 
 describe('parseDateTime', () => {
-  test('reads every date-time that a response can contain', () => {
+  test('parses every date-time that a response can contain', () => {
     fc.assert(
       fc.property(instants, (instant) => parseDateTime(instant.toISOString())?.getTime() === instant.getTime()),
     );

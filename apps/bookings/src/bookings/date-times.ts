@@ -1,10 +1,11 @@
 // Reads the date-times of requests, and checks the dates of a booking (docs/behaviour.md, "Date-times").
 //
-// Requests have RFC 3339 date-times. The zone may be left out, because the specification says that date-times are in
-// UTC. Seconds may be left out as well. Digits beyond milliseconds are cut off, not rounded, so that the order of two
-// date-times never changes.
+// Requests contain date-times of RFC 3339. A request may leave out the zone, because the specification says that
+// date-times are in UTC. It may also leave out the seconds. Digits beyond milliseconds are cut off, not rounded, so
+// that the order of two date-times never changes.
 import type { ValidationError } from '@bay-booking/common/validation';
 
+/** Matches year, month, day, hour, minute, second, fraction, and the sign, hours and minutes of the offset. */
 const dateTimePattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
 
@@ -12,7 +13,7 @@ export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000
 
 const maxLength = 256;
 
-/** Undefined if the text is not a date-time, names a day that does not exist, or is outside the years 1 to 9999. */
+/** Returns undefined if the text is not a date-time, if the day does not exist, or outside the years 1 to 9999. */
 export function parseDateTime(text: string): Date | undefined {
   const match = text.length <= maxLength ? dateTimePattern.exec(text) : null;
   if (!match) return undefined;
@@ -21,7 +22,7 @@ export function parseDateTime(text: string): Date | undefined {
   if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
   const milliseconds = fraction.slice(0, 3).padEnd(3, '0');
   const local = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${milliseconds}Z`);
-  // Date turns 30 February into a day in March.
+  // Date turns 30 February into a day in March, which the comparison of the days detects.
   if (Number.isNaN(local.getTime()) || local.getUTCDate() !== Number(day)) return undefined;
   const offset = (Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)) * (sign === '-' ? -60_000 : 60_000);
   const instant = new Date(local.getTime() - offset);
@@ -33,7 +34,7 @@ export function isDateTime(text: string): boolean {
   return parseDateTime(text) !== undefined;
 }
 
-/** The dates of a search must be in order. One date alone leaves the interval open. */
+/** Returns an error if the end of a search is before its start. A search may have only one of both dates. */
 export function findReversedInterval(start: Date | undefined, end: Date | undefined): readonly ValidationError[] {
   if (!start || !end || end >= start) return [];
   return [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }];
@@ -41,7 +42,7 @@ export function findReversedInterval(start: Date | undefined, end: Date | undefi
 
 export type DateErrorCode = 'ERR00010' | 'ERR00011';
 
-/** The end may equal the start. Both errors can apply. */
+/** Checks the dates of a booking. The end may equal the start. Both errors can apply to the same booking. */
 export function findDateErrors(start: Date | undefined, end: Date | undefined, now: Date): readonly DateErrorCode[] {
   const codes: DateErrorCode[] = [];
   if (start && end && end < start) codes.push('ERR00010');

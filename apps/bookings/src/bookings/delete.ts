@@ -1,4 +1,4 @@
-// DELETE /api/bookings/{id}.
+// Handles DELETE /api/bookings/{id}.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { tagsToMatch } from '../http/etag.ts';

@@ -1,4 +1,4 @@
-// Examples of requests and responses for the OpenAPI document. They use the places of the demo.
+// Creates the examples of bookings for the OpenAPI document. They use the locations and bays of the demo.
 
 import { defaultPageSizes } from '../http/pagination.ts';
 
@@ -37,7 +37,7 @@ export const bookingListExample = (baseUrl: string) =>
 export const upcomingListExample = (baseUrl: string) =>
   listExample(baseUrl, '/api/bays/bay-n1-01/upcoming-bookings?', defaultPageSizes.upcomingBookings);
 
-/** `path` ends with `?` or `&`. */
+/** `path` ends with `?` or `&`, because the parameters of the page are appended to it. */
 function listExample(baseUrl: string, path: string, pageSize: number) {
   const booking = bookingExample(baseUrl);
   const page = { method: 'GET', href: `${baseUrl}${path}page=1&pageSize=${pageSize}` };

@@ -12,14 +12,15 @@ export interface FinderServices {
 
 export type FindBooking = (id: string, caller: Caller) => Promise<Booking>;
 
-/** @throws {ApiError} 404, also if the booking belongs to a facility that the token does not name */
+/** @throws {ApiError} 404 if no facility that the token names has this booking */
 export function createBookingFinder({ store, findLikelyFacilities }: FinderServices): FindBooking {
   return async (id, { facilities }) => {
     if (isBookingId(id)) {
       const likely = findLikelyFacilities(facilities, id);
       const found = likely.length > 0 ? await store.find(likely, id) : undefined;
       if (found) return found;
-      // The second query includes the likely facilities, because the booking can have moved to one of them by now.
+      // The second query includes the likely facilities again, because the booking can have moved to one of them since
+      // the first query.
       const moved = likely.length < facilities.length ? await store.find(facilities, id) : undefined;
       if (moved) return moved;
     }

@@ -14,8 +14,8 @@ export function findKeyErrors(key: string | undefined): readonly ValidationError
 }
 
 /**
- * `body` is undefined if the request is invalid. Responses to invalid requests are not stored, so the hash of such a
- * request must differ from every stored one.
+ * `body` is undefined if the request is invalid. Responses to invalid requests are not stored, so the hash of an
+ * invalid request must differ from every stored hash.
  */
 export function keyedRequest(key: string, caller: Caller, body: object | undefined): KeyedRequest {
   return {
@@ -25,10 +25,11 @@ export function keyedRequest(key: string, caller: Caller, body: object | undefin
 }
 
 /**
- * The stored response to an earlier request with the same key. It is repeated unchanged, even if the booking was
- * changed or deleted since.
+ * Returns the stored response to an earlier request with the same key, or undefined if there is none. The response is
+ * repeated unchanged, even if the booking was changed or deleted since then.
  *
- * @throws {ApiError} 422 if the earlier request had another body
+ * @throws {ApiError} 422 if the earlier request had another body; 400 if the caller no longer has access to the
+ * facility
  */
 export async function findStoredResponse(
   { id, requestHash }: KeyedRequest,
@@ -42,12 +43,13 @@ export async function findStoredResponse(
   const stored = await store.find(id, now);
   if (!stored) return undefined;
   if (stored.requestHash !== requestHash) throw apiError('ERR00422', { context });
-  // The client may have lost access to the facility since then. The response must not reveal the booking.
+  // The client may have lost access to the facility since the earlier request. The response must not reveal the
+  // booking.
   if (!caller.facilities.includes(stored.facilityId)) throw badRequest([problemOf('ERR00012', context)]);
   return markReplayed(JSON.parse(stored.response) as EndpointResponse);
 }
 
-/** Lets the client tell a repeated response from the first one. */
+/** Adds a header that distinguishes a repeated response from the first one. */
 export function markReplayed(response: EndpointResponse): EndpointResponse {
   return { ...response, headers: { ...response.headers, 'Idempotency-Replayed': 'true' } };
 }
@@ -70,8 +72,11 @@ export interface KeyedCreation {
 }
 
 /**
- * Creates a closure or a hold, or returns the stored response to the same request. `create` gets the validation errors,
- * with those of the key, and returns its response or the reason why the key prevents it.
+ * Creates a closure or a hold, or returns the stored response to an earlier request with the same key. `create` gets
+ * the validation errors of the request and of the key. It returns the response, or why the key does not allow the
+ * creation.
+ *
+ * @throws {ApiError} 409 if an earlier request with the same key is in progress, and the errors of `findStoredResponse`
  */
 export async function createOnce(
   { idempotencyKey, caller, body, validationErrors, now }: KeyedCreation,

@@ -1,4 +1,4 @@
-// Checks the condition If-Match of a request against a booking.
+// Checks whether the header If-Match of a request allows the current version of a booking.
 import { apiError } from '../errors.ts';
 import { type AllowedEtags, type Booking, etagOf } from './booking.ts';
 

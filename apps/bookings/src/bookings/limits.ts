@@ -1,5 +1,6 @@
-// Limits how long a booking lasts and how late it ends (MAX_BOOKING_HOURS and MAX_DAYS_AHEAD; docs/behaviour.md,
-// "Validation"). Without limits, one mistaken year in an endDate would block a bay for ever.
+// Limits how long a booking can last and how far in the future it can end (MAX_BOOKING_HOURS and MAX_DAYS_AHEAD;
+// docs/behaviour.md, "Validation"). Without limits, a typing error in the year of an endDate could block a bay for
+// hundreds of years.
 import type { ValidationError } from '@bay-booking/common/validation';
 
 /** 0 switches a limit off. */
@@ -14,7 +15,7 @@ export const noLimits: BookingLimits = { maxHours: 0, maxDaysAhead: 0 };
 
 const hour = 3_600_000;
 
-/** Both errors can apply. */
+/** Returns the violated limits of a booking. Both limits can be violated. */
 export function findLimitErrors(
   { start, end }: { readonly start: Date | undefined; readonly end: Date | undefined },
   { maxHours, maxDaysAhead }: BookingLimits,

@@ -1,4 +1,4 @@
-// GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page of them.
+// Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page of them.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
@@ -50,7 +50,7 @@ export function createBookingLister({ searches, catalogue, link, now }: ListServ
     return pageOf(result, `/api/bays/${encodeURIComponent(bayId)}/upcoming-bookings`, query, page);
   };
 
-  /** Limits the search to the facilities that can have matching bookings. Undefined if none can. */
+  /** Limits the search to the facilities that can have matching bookings. Undefined if no facility can. */
   async function findCriteria(filter: BookingFilter, { facilities }: Caller): Promise<Criteria | undefined> {
     if (facilities.length === 0 || filter.ids?.length === 0) return undefined;
     const { locationIds, bayIds } = filter;

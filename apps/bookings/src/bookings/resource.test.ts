@@ -1,4 +1,4 @@
-// Tests the JSON of bookings against the schemas of responses, for all kinds of values.
+// Tests the JSON of bookings with generated values, and compares the column table with the JSON Schemas.
 import { linksBelow } from '@bay-booking/common/links';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -17,7 +17,7 @@ const date = fc
   .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
   .map((value) => value.toISOString());
 
-/** Bookings with any text, or with text that the schemas allow. */
+/** Generates bookings. `anyText` generates their texts. */
 function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
   const arbitraryOf = (field: PublicField): fc.Arbitrary<string | null> => {
     if (field === 'id') return fc.uuid();
@@ -31,7 +31,7 @@ function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
 const withoutNulls = (booking: object) => Object.fromEntries(Object.entries(booking).filter(([, v]) => v !== null));
 
 describe('the JSON of a booking', () => {
-  test('has every field with a value, and the link self in a list', () => {
+  test('in a list has every field that is not null, and the link self', () => {
     fc.assert(
       fc.property(bookings(text), (booking) => {
         const json = JSON.parse(JSON.stringify(bookingItem(booking, link)));
@@ -41,7 +41,7 @@ describe('the JSON of a booking', () => {
     );
   });
 
-  test('has no internal field, and more links as a single booking', () => {
+  test('of a single booking has no internal field, and also the links edit and delete', () => {
     fc.assert(
       fc.property(bookings(text), (booking) => {
         const resource = bookingResource({ ...booking, facilityId: 'fac-north', version: 3 }, link);
@@ -54,7 +54,7 @@ describe('the JSON of a booking', () => {
     );
   });
 
-  test('is valid by its schema', () => {
+  test('conforms to its JSON Schema', () => {
     const [validateItem, validateResource] = [ajv.compile(bookingItemSchema), ajv.compile(bookingSchema)];
     fc.assert(
       fc.property(bookings(plainText), (booking) => {

@@ -11,7 +11,7 @@ export function bookingPath({ id }: Pick<Booking, 'id'>): string {
   return `/api/bookings/${id}`;
 }
 
-/** A booking as an item of a list. It has the link `self` only. */
+/** Returns a booking as an item of a list, which has only the link `self`. */
 export function bookingItem(booking: PublicBooking, link: MakeLink) {
   return toJson(booking, { self: link('GET', bookingPath(booking)) });
 }
@@ -25,14 +25,14 @@ export function bookingResource(booking: Booking, link: MakeLink) {
   });
 }
 
-/** A response with a single booking and its ETag. */
+/** Creates a response with a single booking and its ETag. */
 export function bookingResponse(status: number, booking: Booking, link: MakeLink): EndpointResponse {
   return { status, body: bookingResource(booking, link), headers: { ETag: `"${etagOf(booking)}"` } };
 }
 
 function toJson<Links>(booking: PublicBooking, _links: Links) {
   const json: Record<string, unknown> = { ...booking, _links };
-  // JSON.stringify leaves out undefined, but not null.
+  // JSON.stringify leaves out fields that are undefined, but not fields that are null.
   for (const field of optionalFields) json[field] ??= undefined;
   return json;
 }

@@ -11,7 +11,8 @@ const externalBookingId = { ...textSchema, description: 'Reference owned by the 
 const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
 
 const updateFields = {
-  // A string that cannot be an id gets ERR00012, like any other id that does not exist.
+  // The schema allows every string, so that a string which cannot be an id gets ERR00012, like any other id that does
+  // not exist.
   bayId: { type: 'string', description: 'Bay to book.' },
   userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, in UTC unless it has a zone; digits beyond milliseconds are cut.' },
@@ -102,7 +103,7 @@ export const searchQuerySchema = {
   },
 } as const;
 
-/** The specification lists endDate as a field of the body of a search. */
+/** The body of a search. The specification says that a search can have endDate in its body. */
 export const searchBodySchema = {
   type: 'object',
   properties: { endDate: { ...dateTime, description: 'Read if the query has no endDate.' } },
@@ -119,7 +120,7 @@ export const upcomingQuerySchema = {
   },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const bookingComponents = {
   Booking: bookingSchema,
   BookingItem: bookingItemSchema,

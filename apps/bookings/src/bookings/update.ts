@@ -1,6 +1,7 @@
-// PUT /api/bookings/{id}: validates the request, updates the booking, and reports why the database refused it.
+// Handles PUT /api/bookings/{id}: validates the request and updates the booking. If the database does not accept the
+// update, the response reports the reasons.
 //
-// The statement that locks the booking also checks If-Match. Of several concurrent updates with the same ETag, exactly
+// The statement that locks the booking also checks If-Match. If several concurrent updates have the same ETag, exactly
 // one succeeds, and the others get 412.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
@@ -57,7 +58,8 @@ export function createBookingUpdater(services: UpdateServices) {
     const requested = await validateBooking(updateFields, body, validationErrors, options);
     const { bay, fields } = requested;
 
-    // In the common case one statement is enough: the id shows the facility, and the new bay belongs to it too.
+    // In the common case, the new bay belongs to the facility that the tag of the booking id shows. One statement is
+    // then enough.
     if (bay && fields && isBookingId(id) && findLikelyFacilities(facilities, id).includes(bay.facilityId)) {
       const rulesVersion = await findRulesVersion(requested, rules);
       const key = { facilityId: bay.facilityId, id };

@@ -1,8 +1,8 @@
-// Validates a requested booking, and explains why the database refused it.
+// Validates a requested booking, and finds the reasons if the database does not accept the booking.
 //
-// A response reports all errors that can be found (docs/behaviour.md, "Validation"). Most of them are found here. Only
-// the statement that writes the booking checks other bookings and the state of the bay. If it writes nothing, a query
-// finds the reasons.
+// A response reports all errors that can be found (docs/behaviour.md, "Validation"). The validation finds most of them.
+// The statement that writes the booking checks other bookings and the state of the bay. If this statement writes
+// nothing, a query finds the reasons.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { findRefusal } from '../availability/rule.ts';
@@ -19,9 +19,9 @@ import type { BookingStore, ExceptedIds } from './storage/store.ts';
 /** The valid fields of a request body, which can be incomplete. */
 export type RequestBody<F extends CreateField> = { readonly [K in F]?: string };
 
-/** `contextData` of an error. Only errors of bookings have one. */
+/** The `contextData` of an error. Errors of resources other than bookings have an empty one. */
 type ContextData = Readonly<Record<string, unknown>>;
-/** `contextData` of the errors of a booking. The id is "" if the booking has none. */
+/** The `contextData` of the errors of a booking. The id is "" if the booking has no external id. */
 export type ErrorContext = { readonly externalBookingId: string };
 
 export interface RequestedBooking<F extends CreateField> {
@@ -29,7 +29,7 @@ export interface RequestedBooking<F extends CreateField> {
   readonly interval: { readonly start: Date; readonly end: Date } | undefined;
   /** The fields as they are stored; undefined if there is a problem. */
   readonly fields: Pick<Booking, F> | undefined;
-  /** The problems that were found without looking at other bookings. */
+  /** Returns the problems of the request that were found without looking at other bookings. */
   readonly problems: (context: ContextData) => readonly Problem[];
 }
 
@@ -40,7 +40,7 @@ export interface ValidationOptions {
   readonly now: Date;
 }
 
-/** `requestErrors` are those that the router found. `fields` are the fields that the request sets. */
+/** `requestErrors` are the validation errors that were found before. `fields` are the fields that the request sets. */
 export async function validateBooking<F extends CreateField>(
   fields: readonly F[],
   body: RequestBody<F>,
@@ -67,13 +67,13 @@ export async function validateBooking<F extends CreateField>(
   };
 }
 
-/** An error code of a bay, or of a booking that exists, with its `moreInfo`. */
+/** A reason why the database does not accept a booking: an error code with its `moreInfo`. */
 export interface Conflict {
   readonly code: ErrorCode;
   readonly moreInfo: string;
 }
 
-/** The 400 response with the problems of the request and with `conflicts`. */
+/** Creates a 400 error with the problems of the request and with `conflicts`. */
 export function bookingError(
   requested: Pick<RequestedBooking<CreateField>, 'problems'>,
   context: ContextData,
@@ -87,7 +87,7 @@ export function bookingError(
 
 type BayAndInterval = Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>;
 
-/** The version of the cached rules of the bay, or -1 if they refuse the interval. */
+/** Returns the version of the cached rules of the bay, or -1 if they do not permit the interval. */
 export async function findRulesVersion({ bay, interval }: BayAndInterval, rules: RulesStore): Promise<number> {
   const times = interval && { start: interval.start.getTime(), end: interval.end.getTime() };
   const found = bay && times && (await rules.find(bay, times));
@@ -104,7 +104,7 @@ export interface ConflictOptions extends ExceptedIds {
   readonly ignoresHoursAndClosures?: boolean;
 }
 
-/** Why the bay cannot be booked, according to the database. */
+/** Finds out in the database why the bay cannot be booked. */
 export async function findConflicts(
   { bay, interval }: BayAndInterval,
   { store, rules }: ConflictSources,

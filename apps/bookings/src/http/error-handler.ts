@@ -6,7 +6,7 @@ import type { Express, NextFunction, Request, Response } from 'express';
 import { apiError, unavailable } from '../errors.ts';
 import { sendError } from './response.ts';
 
-/** Must be mounted after all routes, because it responds with 404 to every request that reaches it without an error. */
+/** Must be mounted after all routes, because a request that reaches this handler without an error gets 404. */
 export function mountErrorHandler(app: Express): void {
   app.use(() => {
     throw apiError('ERR00404');

@@ -1,15 +1,20 @@
-// Maintains booking_count and booking_feed: compaction adds the log to the bins (see reader.ts) and numbers its changes
-// (see ../feed/store.ts), and a recount corrects both.
+// Maintains the counts of bookings and the change feed, in the tables booking_count and booking_feed.
 //
-// Both lock the row of the facility, so that only one of them changes the bins and the feed of a facility at a time.
-// Requests that write bookings do not lock this row and never wait.
+// Compaction moves rows from the log to the bins (see reader.ts), and gives the changes in these rows their numbers
+// (see ../feed/store.ts). A recount corrects the bins and the feed.
+//
+// Compaction and recount lock the row of the facility, so that only one of them changes the bins and the feed of a
+// facility at a time. Requests that write bookings do not lock this row, so they do not wait.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import { feedWrites, numberChanges } from '../feed/statements.ts';
 import { hourOf } from './log-statements.ts';
 import { binOf } from './statements.ts';
 
-/** A booking is counted in one bin of each kind: of three lengths for its facility, and of two for its location. */
+/**
+ * The kinds of bins: three lengths for facilities, and two lengths for locations. A booking is counted in one bin of
+ * each kind. `span` is the length in hours.
+ */
 const binKinds =
   '(values (false, 1), (false, 24), (false, 768), (true, 24), (true, 768)) bin_kind (is_of_location, span)';
 const locationOfBin = "case when is_of_location then location_id else '' end";
@@ -26,8 +31,9 @@ group by facility_id order by count(*) desc, facility_id limit $1`,
 
 export const compactionWrites = {
   /**
-   * Must follow the lock of the facility as a statement of its own. Its snapshot is then taken after the wait for the
-   * lock, and so includes the numbers that the previous owner of the lock has given.
+   * The facility must be locked by an earlier statement of the transaction. The snapshot of this statement is then
+   * taken after the wait for the lock, so it includes the change numbers that the previous owner of the lock has
+   * assigned.
    */
   compact: `with removed as (
   delete from booking_change where facility_id = $1 returning booking_id, version, location_id, hour, n, last_state
@@ -38,8 +44,9 @@ group by 2, 3, 4 having sum(n) <> 0 order by 2, 3, 4
 ${addToBin}`,
 
   /**
-   * Compares the bookings with the bins and the log in one snapshot, and adds the differences. Concurrent writers
-   * append their own changes to the log, so it needs no lock against them. Returns a row for each bin that was wrong.
+   * Compares the bookings with the bins and the log in one snapshot, and adds the differences to the bins. Concurrent
+   * requests append their own changes to the log, so this statement needs no lock against them. Returns a row for each
+   * bin that was wrong.
    */
   recount: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, location_id, span, begins, sum(n) from (
@@ -65,7 +72,7 @@ const maxFacilities = 1_000;
 
 export function createCountCompaction(db: Database) {
   return {
-    /** Compacts the log of up to 1000 facilities, one at a time. Returns the number of facilities that had a log. */
+    /** Compacts the log of up to 1000 facilities, one at a time. Returns how many facilities had rows in the log. */
     compact: async (): Promise<number> => {
       const facilities = await query<{ id: string }>(db, compactionReads.facilitiesWithLog, [maxFacilities]);
       for (const { id } of facilities) {
@@ -78,8 +85,8 @@ export function createCountCompaction(db: Database) {
     },
 
     /**
-     * Corrects the bins and the feed of every facility. Can run under any load. Returns the number of bins that were
-     * wrong.
+     * Corrects the bins and the feed of every facility. Can run while requests write bookings. Returns the number of
+     * bins that were wrong.
      */
     recount: async (): Promise<number> => {
       let wrongBins = 0;

@@ -1,5 +1,5 @@
-// SQL that appends to booking_change, the log of the counts (see reader.ts) and of the change feed (see
-// ../feed/store.ts). The statements that write bookings include it.
+// Builds the SQL that appends rows to the log booking_change. The statements that write bookings include this SQL. The
+// counts (see reader.ts) and the change feed (see ../feed/store.ts) are derived from the log.
 
 const columns = '(facility_id, booking_id, version, n, location_id, hour)';
 const deletionColumns = '(facility_id, booking_id, version, n, location_id, hour, last_state)';
@@ -7,13 +7,13 @@ const deletionColumns = '(facility_id, booking_id, version, n, location_id, hour
 /** The hour in which a booking starts, as the log and the bins store it. */
 export const hourOf = (column: string): string => `date_bin('1 hour', ${column}, timestamptz '1970-01-01 00:00Z')`;
 
-/** Counts the bookings of `source`, a table or CTE, at their location and hour. */
+/** Logs that bookings were inserted. `source` is a table or CTE with their rows. */
 export const countInserted = (source: string): string => `insert into booking_change ${columns}
 select facility_id, id, version, 1, location_id, ${hourOf('start_date')} from ${source}`;
 
 /**
- * Counts deleted bookings. `deleted` is a CTE that includes `location_id` and `hour`. `lastState` is an expression for
- * its row as JSON.
+ * Logs that bookings were deleted. `deleted` is a CTE with their rows, which include `location_id` and `hour`.
+ * `lastState` is an SQL expression that converts such a row to JSON.
  */
 export const countDeleted = (
   deleted: string,
@@ -22,7 +22,8 @@ export const countDeleted = (
   select facility_id, id, version + 1, -1, location_id, hour, ${lastState} from ${deleted}`;
 
 /**
- * Logs an update: as 0 if the booking still starts in the same location and hour, else as -1 for the old ones and 1 for
+ * Logs that a booking was updated. If its location and the hour of its start are unchanged, the log gets a single row
+ * with `n` = 0. Otherwise the log gets a row with `n` = -1 for the old location and hour, and a row with `n` = 1 for
  * the new ones. `old` and `updated` are CTEs with one row each.
  */
 export const countUpdated = (old: string, updated: string): string => `insert into booking_change ${columns}
@@ -32,6 +33,6 @@ export const countUpdated = (old: string, updated: string): string => `insert in
   from ${updated} cross join ${old} cross join (values (-1), (0), (1)) change (n)
   where (change.n = 0) = (${old}.location_id = ${updated}.location_id and ${old}.hour = ${updated}.hour)`;
 
-/** Appends one row. */
+/** Appends a row to the log. */
 export const appendChange = `insert into booking_change ${deletionColumns}
 values ($1, $2::uuid, $3, $4, $5, $6::timestamptz, $7::jsonb)`;

@@ -1,4 +1,5 @@
-// Counts the bookings of long lists, and finds pages deep inside them, without reading all of their bookings.
+// Counts the bookings of long lists, and finds pages far from the beginning of a list, without reading all bookings
+// before the page.
 //
 // Every list reports its exact total, and clients may request any page. Counting a million index entries takes 100 ms,
 // and skipping them takes longer. The service therefore maintains counts of bookings by location and by start.
@@ -6,8 +7,8 @@
 // ## Tables
 //
 // `booking_change` is a log. Every transaction that writes a booking also appends to the log: `1` for the location and
-// the hour in which the booking starts now, and `-1` for those in which it no longer starts. Appending takes no lock,
-// so the counts never make two requests wait for each other.
+// the hour in which the booking now starts, and `-1` for the location and the hour in which the booking started before.
+// Appending takes no lock, so the counts never make two requests wait for each other.
 //
 // `booking_count` contains bins. A bin is the number of bookings that start within 768, 24 or 1 hours. It begins at a
 // multiple of its length since 1970 in UTC, so it does not depend on a calendar or a time zone. Each facility has bins
@@ -27,11 +28,11 @@
 // 4. the bookings in the rest of that hour, which an index counts.
 //
 // The number of bookings that start after an instant is calculated the same way. Bookings in progress are counted
-// directly, because there is at most one of them per bay. Active bookings are those that start after now plus those in
-// progress. Ended bookings are those that have started minus those in progress.
+// directly, because each bay has at most one. The number of active bookings is the number that start after now plus the
+// number in progress. The number of ended bookings is the number that have started minus the number in progress.
 //
-// Other searches cannot be counted. They name bookings, bays or an alias, or combine dates, and an index finds their
-// few rows.
+// The bins cannot count the results of other searches: those that name bookings, bays or an alias, or that combine
+// dates. Such searches find few rows, and an index finds these rows.
 //
 // ## seek
 //
@@ -63,7 +64,7 @@ interface Bin {
   readonly n: number;
 }
 
-/** A range of bins. `before` is the number of bookings that start before it. */
+/** A range of bins. `before` is the number of bookings that start before the range. */
 interface BinRange {
   readonly from: Date;
   readonly to: Date | undefined;
@@ -79,14 +80,17 @@ export function createCompleteFlag(db: Queryable): CachedFlag {
 
 export function createCountReader(db: Queryable, isComplete = createCompleteFlag(db)) {
   return {
-    /** The exact number of bookings of a list; undefined if the list cannot be counted. */
+    /** Returns the exact number of bookings of a list. Undefined if the bins cannot count the list. */
     count: async (criteria: Criteria): Promise<number | undefined> => {
       const kind = kindOf(criteria);
       if (!kind || !(await isComplete())) return undefined;
       return sum(countStatement(criteria, kind));
     },
 
-    /** The segment of the page after `offset` bookings; undefined if it must be searched from the beginning. */
+    /**
+     * Returns the segment that contains the page after `offset` bookings. Undefined if the page must be read from the
+     * beginning of the list.
+     */
     seek: async (criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> => {
       const kind = kindOf(criteria);
       if (!kind || !(await isComplete())) return undefined;
@@ -101,7 +105,7 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     return (await query<{ total: number }>(db, sql, values))[0]?.total ?? 0;
   }
 
-  /** The list begins with the bookings in progress at an instant. Those that start later follow. */
+  /** Finds a page of a list that begins with the bookings in progress at an instant and continues with later ones. */
   async function seekFrom(criteria: Criteria, offset: number, pageSize: number): Promise<Segment | undefined> {
     if (offset === 0) return undefined;
     const instant = criteria.time?.start ?? criteria.now;
@@ -111,11 +115,11 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
     const rank = started + offset - inProgress;
     const range = await findBins(criteria, rank, pageSize);
     if (!range) return emptySegment;
-    // If the first bin contains the instant, the list has only its bookings from the instant on.
+    // If the first bin contains the instant, the list has only those bookings of the bin that start after the instant.
     return { from: range.from, to: range.to, offset: range.from > instant ? rank - range.before : offset - inProgress };
   }
 
-  /** The bins include the bookings in progress, which are not in the list. */
+  /** Finds a page of the ended bookings. The bins also count the bookings in progress, which are not in the list. */
   async function seekEnded(criteria: Criteria, offset: number, pageSize: number): Promise<Segment> {
     const inProgress = await sum(inProgressStatement(criteria, criteria.now, undefined));
     const range = await findBins(criteria, offset, pageSize + inProgress);
@@ -125,8 +129,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
   }
 
   /**
-   * Finds the shortest bin that contains booking number `rank`, counted from 0 among all bookings, and the end of a bin
-   * that contains the last of the `size` bookings from there on. Undefined if there are fewer bookings.
+   * Finds the shortest bin that contains booking number `rank`, and the end of a bin that contains booking number
+   * `rank + size - 1`. Bookings are numbered by their start, from 0. Undefined if there are fewer bookings.
    */
   async function findBins(criteria: Criteria, rank: number, size: number): Promise<BinRange | undefined> {
     let [from, to, before] = [minDate, maxDate, 0];
@@ -137,7 +141,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
       const bins = await query<Bin>(db, sql, values);
       const position = positionOf(bins, rank - before);
       const first = bins[position.index];
-      // The longer bin was read earlier. Bookings may have been deleted since, so the shorter bins can have fewer.
+      // The longer bin was read earlier. Bookings may have been deleted since then, so the shorter bins inside it can
+      // have fewer bookings in total.
       if (!first) return from === minDate ? undefined : { from, to: end, before };
       before += position.before;
       const rest = bins.slice(position.index);
@@ -150,7 +155,8 @@ export function createCountReader(db: Queryable, isComplete = createCompleteFlag
 }
 
 /**
- * The index of the bin that contains booking number `rank` of these bins, and the number of bookings before that bin.
+ * Returns the index of the bin that contains booking number `rank` of these bins, and the number of bookings in the
+ * bins before. The index is -1 if the bins have fewer bookings.
  */
 function positionOf(bins: readonly Bin[], rank: number): { readonly index: number; readonly before: number } {
   let before = 0;

@@ -10,18 +10,22 @@ const locationSpans = [768, 24] as const;
 export const spansOf = ({ locationIds }: Criteria): readonly number[] => (locationIds ? locationSpans : facilitySpans);
 export const spanLength = (span: number): number => span * hour;
 
-/** The beginning of the bin that contains a timestamp. */
+/** The SQL expression for the beginning of the bin that contains the timestamp of a column. */
 export const binOf = (column: string, span: number | string): string =>
   `date_bin(make_interval(hours => ${span}), ${column}, timestamptz '1970-01-01 00:00Z')`;
 
 export const isCountComplete = 'select complete as flag from booking_count_state where id = 1';
 
 /**
- * The lists that can be counted: all bookings, those that start before the end of an interval (`until`), those that
- * are in progress or start later (`from`), and those that have ended (`ended`).
+ * The lists that the bins can count:
+ * - `all`: all bookings
+ * - `until`: bookings that start before the end of an interval
+ * - `from`: bookings that are in progress at an instant or start later
+ * - `ended`: bookings that have ended
  */
 export type ListKind = 'all' | 'until' | 'from' | 'ended';
 
+/** Undefined if the bins cannot count the list. */
 export function kindOf(criteria: Criteria): ListKind | undefined {
   const { isActive, time, upcoming } = criteria;
   if (isSelective(criteria) || upcoming) return undefined;
@@ -60,12 +64,12 @@ export function countStatement(criteria: Criteria, kind: ListKind): CountStateme
   });
 }
 
-/** Counts the bookings that start at an instant or before. */
+/** Counts the bookings that start at or before an instant. */
 export function startedStatement(criteria: Criteria, instant: Date): CountStatement {
   return build((bind) => sumOf(startsBeforeOrFrom('before', justAfter(instant), scopeOf(criteria, bind), bind)));
 }
 
-/** Counts the bookings in progress at an instant; with `before`, only those that start before it. */
+/** Counts the bookings in progress at `instant`. With `before`, counts only those that start before that time. */
 export function inProgressStatement(criteria: Criteria, instant: Date, before: Date | undefined): CountStatement {
   return build((bind) => {
     const scope = scopeOf(criteria, bind);
@@ -75,7 +79,7 @@ export function inProgressStatement(criteria: Criteria, instant: Date, before: D
   });
 }
 
-/** The bins of one length between two instants, in order, each with the number of bookings that start in it. */
+/** Reads the bins of one length between two instants, in order. Each has the number of bookings that start in it. */
 export function binsStatement(criteria: Criteria, span: number, from: Date, to: Date): CountStatement {
   return build((bind) => {
     const { bins, bookings } = scopeOf(criteria, bind);
@@ -105,12 +109,15 @@ function scopeOf(criteria: Criteria, bind: Bind): Scope {
 }
 
 /**
- * Statements whose rows add up to the number of bookings that start before an instant, or from it on. Long bins cover
- * most of the time, shorter ones the rest up to the shortest bin, and bookings the rest of that bin.
+ * Returns statements whose rows add up to the number of bookings that start before an instant (`before`), or at the
+ * instant and later (`from`). Long bins cover most of the time. Shorter bins cover the time up to the shortest bin that
+ * contains the instant. In this last bin, the bookings themselves are counted.
  */
 function startsBeforeOrFrom(side: 'before' | 'from', instant: Date, scope: Scope, bind: Bind): string[] {
   const [inside, outside] = side === 'before' ? ['<', '>='] : ['>=', '<'];
-  /** For `before`, the last boundary between bins up to the instant. For `from`, the first one after it. */
+  /**
+   * For `before`, the last boundary between bins up to the instant. For `from`, the first boundary after the instant.
+   */
   const boundaryOf = (span: number): string => {
     const length = spanLength(span);
     const bin = Math.floor(instant.getTime() / length) + (side === 'before' ? 0 : 1);
@@ -137,7 +144,7 @@ function inProgressRows(instant: Date, isActive: boolean, n: 1 | -1, { bookings 
   );
 }
 
-/** Dates have a precision of one millisecond. */
+/** Returns the next instant. Dates have a precision of one millisecond. */
 function justAfter(instant: Date): Date {
   return new Date(instant.getTime() + 1);
 }

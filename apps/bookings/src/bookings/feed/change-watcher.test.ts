@@ -1,10 +1,10 @@
-// Tests how many requests may wait for changes of the feed.
+// Tests how many requests of a client can wait for changes of the feed at the same time.
 import { expect, test } from '@jest/globals';
 import { createChangeWatcher } from './change-watcher.ts';
 
 const store = { heads: async () => [], number: async () => ({ changeNumber: 0, removedNumber: 0 }) };
 
-test('a client has at most 1200 waiting requests, which take no place of other clients', async () => {
+test('at most 1200 requests of a client wait, and requests of other clients can still wait', async () => {
   const stopping = new AbortController();
   const watcher = createChangeWatcher({ store: store as never, stopping: stopping.signal });
   const wait = (clientId: string) => watcher.waitForChange({ facilityId: 'fac', changeNumber: 0, clientId }, 60_000);

@@ -1,12 +1,13 @@
-// Lets requests wait until a facility changes, without a database connection and without a query for each request.
+// Lets requests wait until the bookings of a facility change. A waiting request uses no database connection and causes
+// no query of its own.
 //
-// All requests that wait in this instance share one query every half second. The query names every facility that
-// somebody waits for. A notification (LISTEN) would need a connection that PgBouncer cannot pool.
+// All waiting requests of this instance share one query every half second, for all facilities that they wait for.
+// Notifications of PostgreSQL (LISTEN) would need a connection that PgBouncer cannot pool.
 import type { FeedStore } from './store.ts';
 
 export interface WaitingRequest {
   readonly facilityId: string;
-  /** The change number that the request has seen. */
+  /** The highest change number that the request has seen. */
   readonly changeNumber: number;
   readonly clientId: string;
 }
@@ -17,14 +18,17 @@ interface Waiter extends WaitingRequest {
 
 export interface ChangeWatcherOptions {
   readonly store: Pick<FeedStore, 'heads' | 'number'>;
-  /** Ends every wait, because the process stops. */
+  /** Aborted when the process begins to stop, which ends every wait. */
   readonly stopping?: AbortSignal | undefined;
 }
 
 export type ChangeWatcher = ReturnType<typeof createChangeWatcher>;
 
 const pollMilliseconds = 500;
-/** A request above these limits does not wait. Every waiting request keeps a connection open (MAX_CONNECTIONS). */
+/**
+ * The maximum number of waiting requests. Further requests do not wait. The limits exist because every waiting request
+ * keeps a connection open (MAX_CONNECTIONS).
+ */
 const maxWaiters = 2_500;
 const maxWaitersPerClient = 1_200;
 
@@ -41,7 +45,7 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
     const facilityIds = [...new Set([...waiters].map(({ facilityId }) => facilityId))];
     const changeNumbers = new Map<string, number>();
     for (const { facilityId, changeNumber, hasUnnumberedChanges } of await store.heads(facilityIds)) {
-      // The changes are numbered here once, and not by each of the requests that wake up.
+      // The changes are numbered here once, so that not every request that wakes up must number them.
       const head = hasUnnumberedChanges ? await store.number(facilityId) : { changeNumber };
       changeNumbers.set(facilityId, head.changeNumber);
     }
@@ -51,7 +55,8 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
   }
 
   async function poll(): Promise<void> {
-    // While the database is unavailable, nothing wakes. The query of each request reports the error after its wait.
+    // While the database is unavailable, no request wakes up early. Each request reports the error after its wait, when
+    // it queries the database itself.
     await wakeChanged().catch(() => {});
     schedule();
   }
@@ -72,8 +77,8 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
 
   return {
     /**
-     * Waits until the facility has got a number above `changeNumber`, or for `milliseconds`. Returns false without
-     * waiting if too many requests wait already.
+     * Waits until the change number of the facility is above `changeNumber`, or for `milliseconds` at most. Returns
+     * false without waiting if too many requests wait already.
      */
     waitForChange: async (request: WaitingRequest, milliseconds: number): Promise<boolean> => {
       if (!clientMayWait(request.clientId)) return false;

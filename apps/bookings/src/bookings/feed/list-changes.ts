@@ -1,5 +1,5 @@
-// GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data Exchange 1.0), and waits
-// for a change if the page is empty and the client prefers to wait.
+// Handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data Exchange 1.0). If
+// the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
@@ -59,7 +59,8 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
   async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
     const head = await feed.number(facilityId);
     const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
-    // A client that begins has seen none of the bookings that were removed before.
+    // A client that starts from the beginning has seen none of the bookings whose deletion was removed from the feed.
+    // It therefore misses nothing.
     const begins = afterChangeNumber === 0 && removed === undefined;
     const knownRemoved = removed ?? (begins ? removedNumber : 0);
     if (removedNumber > Math.max(knownRemoved, afterChangeNumber)) throw apiError('ERR00410');

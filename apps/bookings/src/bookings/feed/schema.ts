@@ -54,5 +54,5 @@ export const changeListSchema = {
   },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const feedComponents = { BookingChangeList: changeListSchema } as const;

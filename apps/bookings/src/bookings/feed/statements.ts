@@ -1,13 +1,15 @@
-// SQL of the change feed. Every statement that writes runs in a transaction that has locked the facility before.
+// Builds the SQL of the change feed. Statements that write run in a transaction that has already locked the facility.
 import { publicFields, selectList } from '../storage/columns.ts';
 
 const insertFeed = `insert into booking_feed
   (facility_id, booking_id, number, first_number, version, deleted, last_state, changed_at)`;
 
 /**
- * Numbers the changes in the CTE `removed`, which are rows of booking_change of facility $1: the latest change of each
- * booking gets the next number. A booking is deleted if its latest change counts -1 and nothing else. A booking that
- * returns to the facility after it was deleted begins again.
+ * Assigns change numbers. The CTE `removed` has rows of booking_change of facility $1. For each booking in these rows,
+ * the latest version gets the next number.
+ *
+ * A booking was deleted if its latest version has a row with -1 and no row with 1. `first_number` starts anew for a
+ * booking that returns to the facility after it was deleted there.
  */
 export const numberChanges = `latest as (
   select booking_id, version, n, last_state, rank() over (partition by booking_id order by version desc) as age
@@ -34,7 +36,7 @@ export const feedReads = {
   exists (select from booking_change where facility_id = $1) as "hasUnnumberedChanges"
 from facility where id = $1`,
 
-  /** One row for each of the facilities $1 that exists. */
+  /** Returns a row for each of the facilities $1 that exists. */
   heads: `select id as "facilityId", change_number::float8 as "changeNumber",
   exists (select from booking_change where booking_change.facility_id = facility.id) as "hasUnnumberedChanges"
 from facility where id = any($1)`,
@@ -64,7 +66,7 @@ group by facility_id order by facility_id limit $2`,
 } as const;
 
 export const feedWrites = {
-  /** Enters the next $2 bookings that existed before the feed did. */
+  /** Adds to the feed the next $2 bookings that are older than the feed itself. */
   fill: `with next as materialized (
   select id, version, row_number() over (order by id) as position from booking
   where facility_id = $1 and id > (select feed_filled_to from facility where id = $1) order by id limit $2::int
@@ -78,7 +80,10 @@ update facility set change_number = change_number + (select count(*) from next),
   feed_filled_to = (select id from next where position = $2::int)
 where id = $1 and feed_filled_to is not null`,
 
-  /** Numbers the bookings whose entry is missing or out of date, such as those that an older release has changed. */
+  /**
+   * Numbers the bookings whose entry in the feed is missing or out of date. Such entries exist, for example, after an
+   * older release has changed bookings.
+   */
   reconcile: `with stale as (
   select id as booking_id, version, false as deleted from booking where facility_id = $1 and not exists (
     select from booking_feed where facility_id = $1 and booking_id = booking.id
@@ -93,7 +98,7 @@ where id = $1 and feed_filled_to is not null`,
 ), ${numberChanges}
 select booking_id from changed`,
 
-  /** Removes the bookings that were deleted before $2. */
+  /** Removes the bookings that were deleted before $2 from the feed. */
   removeExpired: `with expired as (
   delete from booking_feed where facility_id = $1 and deleted and changed_at < $2 returning number
 )

@@ -1,10 +1,13 @@
 // Reads the change feed, and removes deleted bookings from it after the retention period.
 //
-// A sequence cannot number the changes: transactions commit in another order than they draw numbers, and a reader that
-// continues after the highest number it has seen would miss the changes that commit later. Writers therefore only
-// append to booking_change, which takes no lock. Compaction (../counts/compaction.ts) locks the facility and numbers
-// the committed changes. It commits before the next compaction of the facility begins, so numbers become visible in
-// their order (docs/decisions/0014-numbers-of-the-change-feed.md).
+// A sequence of PostgreSQL cannot number the changes, because transactions do not commit in the order in which they
+// take numbers from the sequence. A client that continues after the highest number it has seen would miss a lower
+// number that is committed later.
+//
+// Requests that write bookings therefore only append to booking_change, which takes no lock. Compaction
+// (../counts/compaction.ts) locks the facility and numbers the committed changes. It commits before the next compaction
+// of the facility begins, so numbers become visible in their order
+// (docs/decisions/0014-numbers-of-the-change-feed.md).
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { PublicBooking } from '../booking.ts';
@@ -15,14 +18,14 @@ import { feedReads, feedWrites } from './statements.ts';
 
 export interface Change {
   readonly number: number;
-  /** The number at which the booking came to this facility. */
+  /** The number of the change with which the booking came to this facility. */
   readonly firstNumber: number;
   readonly bookingId: string;
   /** Undefined if the booking is deleted. */
   readonly booking: PublicBooking | undefined;
   /**
-   * A deleted booking as it was before. Undefined if the booking exists, or if its deletion has no number yet; it then
-   * appears again at a higher number.
+   * The last state of a deleted booking. Undefined if the booking exists. Also undefined if its deletion has no number
+   * yet. The deletion then appears in the feed later, with a higher number.
    */
   readonly lastState: PublicBooking | undefined;
 }
@@ -62,7 +65,10 @@ export interface FacilityHead {
 export type FeedStore = ReturnType<typeof createFeedStore>;
 
 const emptyState: State = { changeNumber: 0, removedNumber: 0, isFilled: true, hasUnnumberedChanges: false };
-/** A facility may have millions of bookings at the upgrade, so each statement enters only this many. */
+/**
+ * How many bookings one statement adds to the feed. When a release without the feed is upgraded, a facility may have
+ * millions of bookings.
+ */
 const fillSize = 20_000;
 const maxFacilities = 1_000;
 
@@ -83,7 +89,7 @@ export function createFeedStore(db: Database) {
         ),
       );
       state = await readState(facilityId);
-      // What is logged after the first compaction was acknowledged after the call.
+      // Changes that are logged after the first compaction were acknowledged after the call, so they need no number.
       if (state.isFilled) break;
     }
     return state;
@@ -92,7 +98,7 @@ export function createFeedStore(db: Database) {
   return {
     number,
 
-    /** The changes after `number`, in order. They include what `number` has numbered before. */
+    /** Returns the changes after `number`, in order. The caller calls the method `number` first. */
     changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
       const rows = await query<PageRow>(db, feedReads.page, [facilityId, number, limit]);
       // A booking that is deleted before this statement runs appears as deleted, and again at a higher number.
@@ -112,15 +118,15 @@ export function createFeedStore(db: Database) {
       query<FacilityHead>(db, feedReads.heads, [facilityIds]),
 
     /**
-     * Enters the bookings that existed before the feed did, in up to 1000 facilities. The first reader of a large
-     * facility then does not have to wait for that.
+     * Adds to the feed the bookings that are older than the feed itself, in up to 1000 facilities. The first client
+     * that reads the feed of a large facility then does not have to wait for this.
      */
     fill: async (): Promise<void> => {
       const facilities = await query<{ id: string }>(db, feedReads.facilitiesToFill, [maxFacilities]);
       for (const { id } of facilities) await number(id);
     },
 
-    /** Removes the bookings that were deleted before `before`, in up to 1000 facilities. */
+    /** Removes from the feed the bookings that were deleted before `before`, in up to 1000 facilities. */
     removeExpired: async (before: Date): Promise<void> => {
       const facilities = await query<{ id: string }>(db, feedReads.facilitiesWithExpired, [before, maxFacilities]);
       for (const { id } of facilities) {

@@ -1,7 +1,8 @@
 // Merges the two parameter sets of GET /api/bookings into one filter (docs/behaviour.md, "Searching bookings").
 //
-// The specification describes a list by location and a search. With `locationIds` the dates select bookings that start
-// and end within the interval; without, they select bookings that overlap it.
+// The specification describes two uses of this endpoint: a list by location, and a search. With `locationIds`, the
+// dates select bookings that start and end within the interval. Without `locationIds`, they select bookings that
+// overlap the interval.
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -13,7 +14,7 @@ import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
 export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
 
-/** An interval that overlaps can be open at one end. */
+/** For `overlapping`, one end of the interval can be open. */
 export type TimeFilter =
   | { readonly kind: 'within'; readonly start: Date; readonly end: Date }
   | { readonly kind: 'overlapping'; readonly start: Date | undefined; readonly end: Date | undefined };
@@ -32,12 +33,12 @@ export interface BookingFilter {
 export interface Search {
   readonly filter: BookingFilter;
   readonly page: PageRequest;
-  /** The query of the links between pages. An `endDate` of the body becomes a parameter. */
+  /** The query of the links between pages. It includes an `endDate` that the request has in its body. */
   readonly linkQuery: Readonly<Record<string, unknown>>;
   readonly validationErrors: readonly ValidationError[];
 }
 
-/** `routerErrors` are the validation errors that the router found. The result includes them. */
+/** `routerErrors` are the validation errors that the router has found. They are included in the result. */
 export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
   const { startDate, endDate: endDateOfQuery, ...filters } = query;
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = filters;
@@ -60,7 +61,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
 
   return {
     filter: {
-      // Other ids match no booking, and PostgreSQL cannot compare them with a uuid.
+      // An id that is not a UUID belongs to no booking, and PostgreSQL would reject the query.
       ids: ids?.filter(isBookingId),
       externalBookingIds,
       correlationIds,

@@ -1,7 +1,7 @@
 // Builds the SQL that reads a page of bookings and counts the bookings of a search.
 //
-// A page is read in the order of an index, and its time conditions are bounded by an index too. The cost of a page
-// therefore depends on the page and its offset, not on the number of bookings.
+// A page is read in the order of an index, and an index also limits the rows that its time conditions read. The cost of
+// a page therefore depends on its size and offset, not on the number of bookings.
 import { publicFields, selectList } from '../storage/columns.ts';
 import {
   type Bind,
@@ -18,15 +18,18 @@ const keys = 'facility_id, id, start_date';
 const allFields = selectList(publicFields);
 
 export interface SearchStatements {
-  /** For offset 0. Both statements take two more parameters: the page size and the offset. */
+  /** Reads the page at offset 0. Both statements take two more parameters: the page size and the offset. */
   readonly firstPage: string;
-  /** Skips the rows before the page in the index, without reading the table. */
+  /** Reads a page at any offset. Skips the rows before the page in the index, without reading the table. */
   readonly laterPage: string;
   readonly count: string;
   readonly values: readonly unknown[];
 }
 
-/** A part of a list: the bookings that start from `from` and before `to`. The page begins after `offset` of them. */
+/**
+ * A part of a list: the bookings that start at `from` or later, and before `to`. The page begins after the first
+ * `offset` bookings of this part.
+ */
 export interface Segment {
   readonly from: Date;
   readonly to: Date | undefined;
@@ -49,8 +52,8 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
   const rowsOf = (columns: string, owner: string, part: Part): string =>
     `select ${columns} from booking where ${[owner, ...conditions, ...part.conditions].join(' and ')}`;
 
-  // Each part returns only its first rows, which limits what PostgreSQL must sort. A part with few rows has no order,
-  // because an order would make PostgreSQL scan all starts instead of the index of the ends.
+  // Each part returns only its first rows, which limits how many rows PostgreSQL must sort. A part with few rows has no
+  // `order by`, which would make PostgreSQL scan an index of all starts instead of the index booking_long.
   const firstRowsOfParts = (owner: string): string =>
     parts
       .map((part) => {
@@ -59,8 +62,8 @@ export function searchStatements(criteria: Criteria, segment?: Segment): SearchS
       })
       .join('\nunion all ');
 
-  // For several facilities or bays, each one returns its first rows. Sorting all their rows took hundreds of times as
-  // long.
+  // For several facilities or bays, the first rows of each are read and then sorted. Sorting all their rows took
+  // hundreds of times as long.
   const pageOfEach = (owners: string, owner: string, where: string): string =>
     `select page.* from ${owners} cross join lateral (
 ${firstRowsOfParts(owner)}
@@ -118,14 +121,17 @@ function partsOf(criteria: Criteria, segment: Segment | undefined, bind: Bind): 
   return [{ conditions: short }, { conditions: long, hasFewRows: true }, { conditions: startsLater }];
 }
 
-/** Whether the index booking_by_bay has every column of the conditions, so that each bay's rows are read in order. */
+/**
+ * Whether the index booking_by_bay has every column of the conditions. The rows of each bay are then read from this
+ * index in their order.
+ */
 function isReadByBay(criteria: Criteria): boolean {
   const { bayIds, time, isActive, upcoming, ...others } = criteria;
   if (!bayIds || bayIds.length < 2 || isSelective(others) || criteria.locationIds) return false;
   return isActive !== true && !upcoming && (!time || (time.kind === 'overlapping' && !time.start));
 }
 
-/** Reads the complete bookings of a page of keys. */
+/** Reads all fields of the bookings whose keys `pageOfKeys` returns. */
 function withAllFields(pageOfKeys: string): string {
   return `select ${allFields} from (${pageOfKeys}) page
 join booking on booking.facility_id = page.facility_id and booking.id = page.id

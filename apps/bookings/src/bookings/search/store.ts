@@ -1,4 +1,5 @@
-// Searches bookings: reads one page, and counts all the bookings of the search unless the page shows their number.
+// Searches bookings: reads one page, and counts all bookings of the search. The last page needs no count, because it
+// shows the total.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { PublicBooking } from '../booking.ts';
@@ -16,7 +17,7 @@ export type SearchStore = ReturnType<typeof createSearchStore>;
 
 export interface SearchOptions {
   readonly counts?: CountReader;
-  /** If more index entries than this come before the end of a page, the counts find the page. */
+  /** If more index entries than this come before the end of a page, the page is found with the counts. */
   readonly maxSkippedRows?: number;
 }
 
@@ -31,7 +32,7 @@ export function createSearchStore(db: Queryable, options: SearchOptions = {}) {
   }
 
   async function findPage(criteria: Criteria, pageSize: number, offset: number) {
-    // Every facility returns the rows up to the page.
+    // Each facility returns its rows up to the end of the page.
     const skippedRows = (offset + pageSize) * criteria.facilities.length;
     const segment = skippedRows > maxSkippedRows ? await counts.seek(criteria, offset, pageSize) : undefined;
     const bookings = await readPage(criteria, pageSize, offset, segment);

@@ -1,7 +1,7 @@
 // Translates a filter to SQL conditions.
 //
-// An array is a single parameter. The number of different statement texts therefore stays small, and each connection
-// prepares a text once.
+// An array is passed as a single parameter, so the text of a statement does not depend on the length of the array. The
+// number of different texts stays small, and each connection prepares each text only once.
 import { bookedRange } from '../storage/statements.ts';
 import type { BookingFilter, TimeFilter } from './filter.ts';
 
@@ -10,7 +10,8 @@ export interface Criteria extends BookingFilter {
   readonly facilities: readonly string[];
   readonly now: Date;
   /**
-   * Bookings of one facility that are in progress or in the future. `todayOnly`: of the current day in its time zone.
+   * Selects bookings that are in progress or in the future. The search then has exactly one facility. `todayOnly`
+   * selects only bookings that start on the current day in the time zone of the facility.
    */
   readonly upcoming?: { readonly todayOnly: boolean } | undefined;
 }
@@ -24,16 +25,16 @@ export function isSelective({ ids, externalBookingIds, correlationIds, bayIds, u
 }
 
 /**
- * The right side of a condition: `= $1::text` or `= any($1)`. With a single value, PostgreSQL can return rows in the
- * order of an index. With an array it must sort them.
+ * Builds the right side of a condition: `= $1::text` for a single value, or else `= any($1)`. With a single value,
+ * PostgreSQL can return rows in the order of an index. With an array, it must sort them.
  */
 export function oneOf(values: readonly string[], bind: Bind): string {
   return values.length === 1 ? `= ${bind(values[0])}::text` : `= any(${bind(values)})`;
 }
 
 /**
- * Dates of bookings have the years 1 to 9999 (date-times.ts). PostgreSQL reads other years differently from ISO 8601,
- * so they become an infinity.
+ * Adds an instant to the parameters of a statement. Dates of bookings are in the years 1 to 9999 (date-times.ts).
+ * PostgreSQL does not read other years as ISO 8601 defines them, so they are replaced by -infinity or infinity.
  */
 export function bindInstant(instant: Date, bind: Bind): string {
   const year = instant.getUTCFullYear();
@@ -42,8 +43,9 @@ export function bindInstant(instant: Date, bind: Bind): string {
 }
 
 /**
- * The instant that splits a search in two: bookings in progress at this instant, and bookings that start later. A
- * single condition for both would make PostgreSQL sort every future booking. Undefined if the search does not split.
+ * Returns the instant that splits a search in two parts: bookings in progress at this instant, and bookings that start
+ * later. A single condition for both would make PostgreSQL sort every future booking. Undefined if the search is not
+ * split.
  */
 export function splitInstant({ time, isActive, upcoming, ...criteria }: Criteria): Date | undefined {
   if (upcoming) return criteria.now;
@@ -57,9 +59,9 @@ const hour = 3_600_000;
 const isLong = "end_date - start_date > interval '4 hours'";
 
 /**
- * Conditions for the bookings in progress at an instant, in two parts that are each bounded by an index: bookings of up
- * to four hours, and longer ones. There is at most one such booking per bay. A booking whose start and end both equal
- * the instant is in progress, but it is not active, so `isActive` excludes it.
+ * Returns the conditions for the bookings in progress at an instant, for bookings of up to four hours and for longer
+ * ones. An index limits the rows of each part. Each bay has at most one booking in progress. A booking whose start and
+ * end both equal the instant is in progress but not active, so `isActive` excludes it.
  */
 export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): readonly [short: string[], long: string[]] {
   const at = bindInstant(instant, bind);
@@ -73,12 +75,15 @@ export function inProgressAt(instant: Date, isActive: boolean, bind: Bind): read
   ];
 }
 
-/** $1 is the only facility of the search. An import can change its time zone at any moment, so it is not cached. */
+/**
+ * The time zone of the facility, whose id is $1. The time zone is not cached, because an import can change it at any
+ * moment.
+ */
 const timeZone = '(select time_zone from facility where id = $1)';
 
 /**
- * The end of the day bounds the range of the index. If the clocks go back at midnight, midnight occurs twice. The
- * comparison of the dates decides then.
+ * Two conditions select the bookings that start today. The comparison with midnight limits the range of the index. The
+ * comparison of the dates is needed when the clocks go back at midnight, because midnight then occurs twice.
  */
 function startsToday(criteria: Criteria, bind: Bind): string {
   const localNow = `${bindInstant(criteria.now, bind)} at time zone ${timeZone}`;
@@ -87,8 +92,8 @@ function startsToday(criteria: Criteria, bind: Bind): string {
 }
 
 /**
- * All conditions of the search apart from the facilities and those that follow from `splitInstant`. `inBays` is the
- * result of `oneOf` for the bays.
+ * Returns all conditions of the search except the condition for its facilities and the conditions of the two parts that
+ * `splitInstant` separates. `inBays` is the result of `oneOf` for the bays.
  */
 export function conditionsOf(criteria: Criteria, inBays: string | undefined, bind: Bind): string[] {
   const { ids, externalBookingIds, correlationIds, locationIds, userAlias, time, upcoming } = criteria;
@@ -107,17 +112,17 @@ export function conditionsOf(criteria: Criteria, inBays: string | undefined, bin
 
 function timeConditions({ kind, start, end }: TimeFilter, split: Date | undefined, bind: Bind): string[] {
   const to = end ? bindInstant(end, bind) : 'null';
-  // `start_date <= to` follows from `end_date <= to`. It bounds the range of the index.
+  // `start_date <= to` is redundant because of `end_date <= to`, but it limits the range of the index.
   if (kind === 'within')
     return [`start_date >= ${bindInstant(start, bind)} and start_date <= ${to} and end_date <= ${to}`];
   if (!start) return [`start_date < ${to}`];
   if (split) {
     if (!end) return [];
-    // If the interval is an instant, only the bookings in progress overlap it.
+    // If the interval is an instant, it overlaps only bookings that start at or before the instant.
     return [start.getTime() === end.getTime() ? `start_date <= ${to}` : `start_date < ${to}`];
   }
   const from = bindInstant(start, bind);
-  // The range '[)' of an instant would be empty and overlap nothing.
+  // The half-open range '[)' of an instant would be empty, so it would overlap no booking.
   const bounds = end ? `, case when ${from} = ${to} then '[]' else '[)' end` : '';
   return [`${bookedRange} && tstzrange(${from}, ${to}${bounds})`];
 }

@@ -1,4 +1,5 @@
-// Defines every field of a booking in one table: its column, its SQL type, who sets it, and whether clients see it.
+// Defines every field of a booking in one table: the column in the database, its SQL type, whether clients set the
+// field, and whether clients see it.
 //
 // The types of bookings, the SQL statements and the JSON of responses are derived from this table. To add an optional
 // field, add it to this table, to a migration and to `../schema.ts`, and run `npm run generate`.
@@ -6,15 +7,15 @@
 interface Column {
   readonly column: string;
   readonly type: 'integer' | 'text' | 'timestamptz' | 'uuid';
-  /** The value can be null. In JSON the field is then left out. */
+  /** Whether the value can be null. JSON does not contain fields that are null. */
   readonly optional?: true;
   /** The requests in which clients set the field. The service sets all other fields. */
   readonly setBy?: 'create' | 'create and update';
-  /** Clients do not see the field. */
+  /** Whether the field is hidden from clients. */
   readonly internal?: true;
 }
 
-/** The order of the fields is their order in JSON. */
+/** JSON has the fields in the order of this table. */
 const table = {
   facilityId: { column: 'facility_id', type: 'text', internal: true },
   id: { column: 'id', type: 'uuid' },
@@ -40,7 +41,7 @@ export type UpdateField = FieldsWith<{ setBy: 'create and update' }>;
 /** The fields that clients see. */
 export type PublicField = Exclude<Field, FieldsWith<{ internal: true }>>;
 
-/** A booking. Its times are UTC with milliseconds, in the format of responses, so they can be compared as strings. */
+/** A booking. Its times are strings in UTC with milliseconds, the format of responses. They can be compared as text. */
 export type Booking = {
   readonly [F in Field]:
     | (Table[F]['type'] extends 'integer' ? number : string)
@@ -57,45 +58,50 @@ function fieldsThat(condition: (column: Column) => boolean): Field[] {
   return fields.filter((field) => condition(table[field]));
 }
 
-/** `id, external_booking_id, …`, each with `prefix`. */
+/** Builds a list of columns such as `id, external_booking_id, …`. Each name is preceded by `prefix`. */
 export function columnList(names: readonly Field[], prefix = ''): string {
   return names.map((field) => `${prefix}${table[field].column}`).join(', ');
 }
 
-/** `booking.id as "id", …`: the rows of a statement with this list are bookings. `from` is a table or CTE. */
+/** Builds a select list such as `booking.id as "id", …`. Its rows have the type `Booking`. `from` is a table or CTE. */
 export function selectList(names: readonly Field[], from = 'booking'): string {
   return names.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
 }
 
-/** The parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
+/** Returns the parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
 export function parameters<F extends Field>(names: readonly F[], first: number): Readonly<Record<F, string>> {
   const entries = names.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
   return Object.fromEntries(entries) as Record<F, string>;
 }
 
-/** `bay_id = $5::text, …`: sets each field to its parameter. */
+/** Builds assignments such as `bay_id = $5::text, …`, which set each field to its parameter. */
 export function assignments<F extends Field>(names: readonly F[], parameter: Readonly<Record<F, string>>): string {
   return names.map((field) => `${table[field].column} = ${parameter[field]}`).join(', ');
 }
 
-/** The values of the parameters of these fields. */
+/** Returns the values for the parameters of these fields. */
 export function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {
   return names.map((field) => source[field]);
 }
 
-/** These fields of `source`; null where it has no value. */
+/** Returns these fields of `source`. A field without a value is null. */
 export function pick<F extends Field>(names: readonly F[], source: Readonly<Partial<Record<F, unknown>>>) {
   const picked: Partial<Record<F, unknown>> = {};
   for (const field of names) picked[field] = source[field] ?? null;
   return picked as Pick<Booking, F>;
 }
 
-/** `jsonb_build_object('id', booking.id, …)`: a booking as JSON, with the names of the fields as keys. */
+/**
+ * Builds `jsonb_build_object('id', booking.id, …)`, which is a booking as JSON with the names of the fields as keys.
+ */
 export function jsonObject(names: readonly Field[], from: string): string {
   return `jsonb_build_object(${names.map((field) => `'${field}', ${from}.${table[field].column}`).join(', ')})`;
 }
 
-/** Reads what `jsonObject` has built. PostgreSQL writes times in JSON with the offset of its session. */
+/**
+ * Reads JSON that `jsonObject` has built. PostgreSQL writes times in JSON with the offset of the session's time zone,
+ * so they are converted to UTC.
+ */
 export function publicFieldsFromJson(json: Readonly<Record<string, unknown>>): Pick<Booking, PublicField> {
   const entries = publicFields.map((field) => {
     const value = json[field] ?? null;

@@ -1,15 +1,15 @@
-// Writes bookings on a distributed database. One statement writes the booking, and others in the same transaction write
-// its counts.
+// Writes bookings on a distributed database. One statement writes the booking. Further statements in the same
+// transaction write its counts.
 //
-// Citus splits a statement that writes two tables and sends the rows between its parts through the coordinator, which
-// is slower than a second statement (docs/operations/scale.md).
+// A single statement for both tables would be slower: Citus splits such a statement, and sends the rows of the first
+// part through the coordinator to the second part (docs/operations/scale.md).
 import type { Statement } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
 import { deleteValues, insertValues, separateWrites, updateValues } from './statements.ts';
 import { isoTimestamps } from './timestamps.ts';
 import type { BookingWriter } from './writer.ts';
 
-/** Where a booking is counted. */
+/** The location and the hour at which a booking is counted. */
 interface Bin {
   readonly locationId: string;
   readonly hour: string;

@@ -1,4 +1,4 @@
-// Owns the table idempotency_key: the first response to each request that had an Idempotency-Key.
+// Reads and writes the table idempotency_key, which has the first response to each request with an Idempotency-Key.
 import { type Database, errorCode, query } from '@bay-booking/service/database/database';
 import type { Run } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
@@ -8,7 +8,7 @@ const lifetime = 24 * 3_600_000;
 const deleteBatch = 1_000;
 const lockTimeout = '55P03';
 
-/** Identifies a request. `id` stands for the client and its key, `requestHash` for the body. */
+/** Identifies a request. `id` is a hash of the client and its key, and `requestHash` is a hash of the body. */
 export interface KeyedRequest {
   readonly id: string;
   readonly requestHash: string;
@@ -28,7 +28,7 @@ export const idempotencyStatements = {
   find: `select request_hash as "requestHash", facility_id as "facilityId", answer as response from idempotency_key
 where id = $1 and created_at > $2::timestamptz`,
 
-  /** Returns no row if the table has a response for this key. A response from before $6 has expired and is replaced. */
+  /** Returns no row if the table has a response for this key. A response that is older than $6 is replaced. */
   insert: `insert into idempotency_key (id, request_hash, facility_id, answer, created_at)
 values ($1, $2, $3, $4, $5::timestamptz)
 on conflict (id) do update set request_hash = excluded.request_hash, facility_id = excluded.facility_id,
@@ -66,8 +66,8 @@ export type StoreResponseOutcome = 'stored' | 'key used' | 'key in progress';
 
 /**
  * Stores the response in the transaction that inserts the booking, so that either both exist or neither. If another
- * transaction has stored a response for the same key and has not ended, this one waits for a second. With the outcome
- * 'key in progress', PostgreSQL has aborted the transaction.
+ * transaction has stored a response for the same key and has not ended, this transaction waits for a second. If the
+ * outcome is 'key in progress', PostgreSQL has aborted this transaction.
  */
 export async function storeResponse(
   run: Run,

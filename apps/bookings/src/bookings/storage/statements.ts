@@ -1,8 +1,8 @@
-// SQL that reads, locks and writes bookings and their external booking ids.
+// Builds the SQL that reads, locks and writes bookings and their external booking ids.
 //
-// Every statement names one facility, or touches only booking_reference by its key. The same text therefore runs on a
-// single PostgreSQL and on a distributed database (docs/decisions/0003-facility-id-in-every-key.md). A test checks
-// this rule.
+// Every statement contains the id of a facility, or uses only the table booking_reference, by its key. The same
+// statements therefore run on a single PostgreSQL and on a distributed database
+// (docs/decisions/0003-facility-id-in-every-key.md). A test checks this rule.
 import type { AllowedEtags, Booking, BookingChange } from '../booking.ts';
 import { appendChange, countDeleted, countInserted, countUpdated, hourOf } from '../counts/log-statements.ts';
 import {
@@ -16,7 +16,7 @@ import {
   valuesOf,
 } from './columns.ts';
 
-/** Must equal the expression of the constraint booking_no_overlap, so that its index serves searches by time. */
+/** Must equal the expression of the constraint booking_no_overlap, so that searches by time can use its index. */
 export const bookedRange = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
 
 // Citus allows only immutable functions in updates, hence the explicit conversion to UTC.
@@ -34,8 +34,8 @@ export const bookingReads = {
   bayOf: 'select bay_id as "bayId" from booking where facility_id = $1 and id = $2::uuid',
 
   /**
-   * Reports why bay $2 cannot be booked from $3 to $4, apart from booking $5 and hold $6. No row if the bay does not
-   * exist.
+   * Reports why bay $2 cannot be booked from $3 to $4. Booking $5 and hold $6 are ignored. Returns no row if the bay
+   * does not exist.
    */
   conflicts: `select bookable, $3::timestamptz is not null and exists (
   select from booking where facility_id = $1 and bay_id = $2 and id is distinct from $5::uuid
@@ -46,17 +46,21 @@ export const bookingReads = {
 ) as "heldUntil" from bay where facility_id = $1 and id = $2`,
 } as const;
 
-/** What a request has checked before its statement locks the bay. */
+/** The checks that a request made before its statement locks the bay. */
 export interface BayCheck {
-  /** The version of the rules that permit the interval, or -1 if they refuse it (availability/rules-store.ts). */
+  /**
+   * The version of the rules that permit the interval, or -1 if the rules do not permit it
+   * (availability/rules-store.ts).
+   */
   readonly rulesVersion: number;
-  /** The transaction has locked the bay, and no live hold is in the way. */
+  /** Whether the transaction has locked the bay and found no live hold that prevents the booking. */
   readonly areHoldsChecked: boolean;
 }
 
 /**
- * When PostgreSQL has waited for the lock of a bay, it compares these columns with the newest row of the bay, but reads
- * other tables as they were before. Therefore closures and holds change a column of the bay.
+ * Whether a bay has no live hold. After PostgreSQL has waited for the lock of a bay, it evaluates conditions on the
+ * newest row of the bay, but reads other tables as they were before the wait. A new closure or hold therefore also
+ * changes a column of the bay: `rules_version` or `held_until`.
  */
 const isNotHeld = (areHoldsChecked: string): string =>
   `(${areHoldsChecked}::boolean or held_until is null or held_until <= now())`;
@@ -73,7 +77,7 @@ const insertSource = { ...insertParameter, facilityId: 'bookable_bay.facility_id
 
 /**
  * Inserts the booking if its bay is bookable, free and not held, and if the rules of the bay have not changed since the
- * request was checked. The lock of the bay makes requests for the same bay wait.
+ * request was checked. The statement locks the bay, so that concurrent requests for the same bay run one at a time.
  */
 const insertBooking = `insert into booking (${columnList(fields)}, location_id)
   select ${fields.map((field) => insertSource[field]).join(', ')}, bookable_bay.location_id
@@ -111,8 +115,8 @@ const keepsBayAndTimes =
   ` and booking.end_date = ${updateParameter.endDate}`;
 
 /**
- * Locks the old and the new bay, in the order of their ids so that concurrent updates cannot deadlock, then the
- * booking, and updates it. The rules are not checked for a booking that keeps its bay and times.
+ * Locks the old and the new bay, then locks the booking and updates it. The bays are locked in the order of their ids,
+ * so that concurrent updates cannot deadlock. The rules are not checked for a booking that keeps its bay and times.
  */
 const updateBooking = `locked as materialized (
   select facility_id, id, location_id, bookable, rules_version, held_until from bay where facility_id = $1
@@ -140,7 +144,7 @@ export const deleteValues = (key: BookingKey, etags: AllowedEtags): unknown[] =>
 const deleteBooking = `delete from booking
   where facility_id = $1 and id = $2::uuid and ($3::text[] is null or ${etag} = any($3))`;
 
-/** Each statement writes a booking and its counts. */
+/** Statements that each write a booking and its counts. */
 export const singleStatementWrites = {
   insert: `with inserted as (
   ${insertBooking}
@@ -162,7 +166,7 @@ select ${selectList(fields, 'updated')} from updated`,
 select ${selectList(fields, 'deleted')} from deleted`,
 } as const;
 
-/** The same writes without the counts, and the statements that count. Citus needs this (see distributed-writer.ts). */
+/** Separate statements for a booking and for its counts, for a distributed database (see distributed-writer.ts). */
 export const separateWrites = {
   insert: insertBooking,
   countInserted: `${countInserted('booking')} where facility_id = $1 and id = $2::uuid and version = $3`,
@@ -183,8 +187,8 @@ export const bayStatements = {
 order by id for no key update`,
 
   /**
-   * The holds of bay $2 that overlap the interval from $3 to $4. The transaction has locked the bay before, so no hold
-   * is added afterwards.
+   * Reads the holds of bay $2 that overlap the interval from $3 to $4. The transaction must have locked the bay, so
+   * that no other transaction adds a hold until it ends.
    */
   liveHolds: `select id from booking_hold where facility_id = $1 and bay_id = $2 and expires_at > clock_timestamp()
   and ${bookedRange} && ${requestedRange}`,

@@ -1,8 +1,9 @@
 // Reads, creates, updates, moves and deletes bookings.
 //
-// Every write is atomic. Concurrent writes cannot deadlock, because each locks in the same order: idempotency key,
-// external booking id, bays by facility and id, booking. Errors of PostgreSQL are recognised by SQLSTATE, because
-// Citus gives constraints other names on the shards of a distributed table.
+// Every write is atomic. Concurrent writes cannot deadlock, because all of them lock rows in the same order: the
+// idempotency key, the external booking id, the bays by facility and id, and the booking. Errors of PostgreSQL are
+// recognised by SQLSTATE and not by the name of a constraint, because Citus renames constraints on the shards of a
+// distributed table.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
 import type { AllowedEtags, Booking } from '../booking.ts';
@@ -13,7 +14,8 @@ import { isoTimestamps } from './timestamps.ts';
 import { createWriterSelection } from './writer-selection.ts';
 
 /**
- * The booking or its bay does not exist, the bay cannot be booked or has other rules, or the booking has another ETag.
+ * The booking or its bay does not exist, the bay cannot be booked, the rules of the bay have changed, or the booking
+ * has another ETag.
  */
 type Conflict = 'conflict';
 export type CreateOutcome = 'created' | 'external id used' | Conflict | Exclude<StoreResponseOutcome, 'stored'>;
@@ -22,10 +24,11 @@ export type UpdateOutcome = Booking | 'overlap' | Conflict;
 export interface BayConflicts {
   readonly bookable: boolean;
   readonly isOverlapping: boolean;
-  /** When the last of the live holds in the way expires. */
+  /** When the last of the live holds that overlap the interval expires. Null if there is none. */
   readonly heldUntil: string | null;
 }
 
+/** A booking and a hold that are not conflicts of a request, because the request changes or uses them. */
 export interface ExceptedIds {
   readonly bookingId?: string | undefined;
   readonly holdId?: string | undefined;
@@ -35,18 +38,19 @@ export interface Creation {
   /** The version of the rules that permit the interval. */
   readonly rulesVersion: number;
   /**
-   * Whether to look up the holds of the bay, in a transaction. Otherwise every live hold of the bay is a conflict,
-   * whatever its interval. Few bays are held, so only bookings with a hold and second attempts look them up.
+   * Whether the transaction looks up the holds of the bay. Otherwise every live hold of the bay is a conflict, even if
+   * it does not overlap the booking. Few bays are held, so holds are looked up only for a booking that uses a hold, and
+   * after a first attempt failed.
    */
   readonly looksUpHolds: boolean;
-  /** The hold that the booking uses up. */
+  /** The hold that is deleted when the booking is created. */
   readonly holdId?: string | undefined;
-  /** Is stored if the request had an Idempotency-Key. */
+  /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response?: NewResponse | undefined;
 }
 
 export interface Update extends Omit<BookingUpdate, 'check'>, Pick<Creation, 'rulesVersion'> {
-  /** If given, the holds of the new bay are looked up. `Creation.looksUpHolds` says why. */
+  /** If given, the holds of the new bay are looked up, see `Creation.looksUpHolds`. */
   readonly oldBayId?: string | undefined;
 }
 
@@ -58,7 +62,7 @@ export type BookingStore = ReturnType<typeof createBookingStore>;
 
 const exclusionViolation = '23P01';
 
-/** Thrown inside a transaction to roll it back. `outcome` becomes the result. */
+/** Thrown inside a transaction to roll it back. `outcome` becomes the result of the write. */
 class Rollback<Outcome> extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
@@ -70,7 +74,7 @@ class Rollback<Outcome> extends Error {
 export function createBookingStore(db: Database) {
   const selectWriter = createWriterSelection(db);
 
-  /** Runs `work` atomically. A single statement needs no transaction for that. */
+  /** Runs `work` atomically. A single statement is atomic without a transaction. */
   async function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
     const runOne = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
     try {
@@ -125,8 +129,8 @@ export function createBookingStore(db: Database) {
               ...lockWithHolds([oldBayId, target.bayId], target),
               [bookingReads.bayOf, [update.key.facilityId, update.key.id]],
             );
-            // Another request may have moved the booking to a third bay. To lock that bay now would break the order of
-            // the locks, so the caller reads the booking again.
+            // Another request may have moved the booking to a third bay. Locking that bay now would violate the order
+            // of the locks. The outcome is therefore a conflict, after which the caller reads the booking again.
             const hasMoved = current !== undefined && current.bayId !== oldBayId && current.bayId !== target.bayId;
             if (hasMoved || areInTheWay(holds)) throw new Rollback<UpdateOutcome>('conflict');
           }
@@ -143,7 +147,8 @@ export function createBookingStore(db: Database) {
     },
 
     /**
-     * Updates a booking whose new bay belongs to another facility: deletes it in the old one, inserts it in the new.
+     * Updates a booking whose new bay belongs to another facility: deletes the booking in the old facility, and inserts
+     * it in the new one.
      */
     move: async (
       { facilityId: oldFacilityId, id, bayId: oldBayId, externalBookingId }: Booking,
@@ -180,7 +185,7 @@ export function createBookingStore(db: Database) {
       });
     },
 
-    /** Returns false if the booking does not exist, or has another ETag. */
+    /** Returns false if the booking does not exist or has another ETag. */
     delete: async ({ facilityId, id, externalBookingId }: Booking, etags: AllowedEtags): Promise<boolean> => {
       const writer = await selectWriter();
       const reference = referenceStatement(externalBookingId, referenceStatements.delete, [id]);
@@ -194,7 +199,7 @@ export function createBookingStore(db: Database) {
       });
     },
 
-    /** Why a bay cannot be booked, apart from its rules. Undefined if the bay does not exist. */
+    /** Finds why a bay cannot be booked, apart from its rules. Returns undefined if the bay does not exist. */
     findConflicts: async (
       { facilityId, bayId }: { readonly facilityId: string; readonly bayId: string },
       interval: { readonly start: Date; readonly end: Date } | undefined,
@@ -232,7 +237,7 @@ function useHold(facilityId: string, id: string): Statement {
   return [bayStatements.useHold, [facilityId, id]];
 }
 
-/** The booking that the last of several statements returned. */
+/** Returns the booking that the last of several statements has returned. */
 function rowOfLast(rows: readonly (readonly object[])[]): Booking | undefined {
   return rows.at(-1)?.[0] as Booking | undefined;
 }

@@ -1,4 +1,4 @@
-// Tests that timestamps of rows become ISO 8601 text.
+// Tests that timestamps of database rows are converted to ISO 8601 text.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { toIso } from './timestamps.ts';

@@ -1,4 +1,5 @@
-// Selects the writer for the database: at the first write, and again within seconds after its tables were distributed.
+// Selects the writer that suits the database: at the first write, and again within seconds after the tables of the
+// database were distributed.
 import type { Database } from '@bay-booking/service/database/database';
 import { createCachedFlag } from '../../database/cached-flag.ts';
 import { distributedWriter } from './distributed-writer.ts';
@@ -8,7 +9,7 @@ import type { BookingWriter } from './writer.ts';
 /** Citus creates this table. Its presence shows that tables can be distributed. */
 const isDistributed = "select to_regclass('pg_dist_partition') is not null as flag";
 
-/** Both writers are correct on every database, so a late change of the writer costs speed only. */
+/** Both writers are correct on every database. Changing the writer late therefore only costs speed. */
 export function createWriterSelection(db: Database): () => Promise<BookingWriter> {
   const flag = createCachedFlag(db, isDistributed);
   return async () => ((await flag()) ? distributedWriter : postgresWriter);

@@ -1,30 +1,33 @@
-// Defines how a booking and its counts are written: by one implementation for a single PostgreSQL, and by another one
+// Defines the interface that writes a booking and its counts. One implementation is for a single PostgreSQL, the other
 // for a distributed database.
 import type { Statement } from '@bay-booking/service/database/transaction';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import type { BayCheck, BookingKey, BookingUpdate } from './statements.ts';
 
 /**
- * The methods return statements, which the caller runs. `countUpdate` and `countDelete` return the statements that must
- * follow an update or a delete in the same transaction.
+ * The methods return statements, which the caller runs. After an update or a delete, the caller runs the statements
+ * that `countUpdate` or `countDelete` returns in the same transaction.
  */
 export interface BookingWriter {
   /** Whether a write takes several statements, and therefore a transaction. */
   readonly needsTransaction: boolean;
 
   /**
-   * The first statement returns a row if the booking was inserted, which requires that its bay is bookable and free,
-   * and that the check still applies.
+   * The first statement inserts the booking if its bay is bookable and free, and if `check` still applies. It returns a
+   * row if it has inserted the booking.
    */
   insert(booking: Booking, check: BayCheck): readonly [Statement, ...Statement[]];
 
   /**
-   * Returns the updated booking; no row if it or its bay does not exist, or the bay, the check or an ETag prevents it.
+   * The statement returns the updated booking. It returns no row if the booking or its bay does not exist, or if the
+   * bay, the check or the ETags do not allow the update.
    */
   update(update: BookingUpdate): Statement;
   countUpdate(updated: Booking): readonly Statement[];
 
-  /** Returns the deleted booking; no row if it does not exist, or an ETag prevents the deletion. */
+  /**
+   * The statement returns the deleted booking, or no row if it does not exist or the ETags do not allow the deletion.
+   */
   delete(key: BookingKey, etags: AllowedEtags): Statement;
   countDelete(deleted: Booking): readonly Statement[];
 }
