@@ -1,4 +1,5 @@
-// Plain JavaScript, so that an older Node.js gets a clear line instead of a syntax error; all else is in src/main.ts.
+// Checks the version of Node.js, and then runs src/main.ts. This file is plain JavaScript, so that an older Node.js
+// prints a clear message instead of a syntax error.
 if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write(
     `Node.js 24 or later is needed here, and this is ${process.version} (${process.execPath}). ` +

@@ -28,7 +28,7 @@ export function createAuthorizedFetch(options: AuthorizedFetchOptions): Authoriz
 }
 
 function withClientCredentials(credentials: ClientCredentials, options: AuthorizedFetchOptions): AuthorizedFetch {
-  /** Is created with the first request, because creating a key takes a promise. */
+  /** Created at the first request, because generating the key for DPoP is asynchronous and this function is not. */
   let authorizedFetch: Promise<AuthorizedFetch> | undefined;
   const create = async (): Promise<AuthorizedFetch> => {
     const keyPair = credentials.dpop === true ? await oauth.generateKeyPair('ES256') : credentials.dpop;
@@ -42,7 +42,7 @@ function withClientCredentials(credentials: ClientCredentials, options: Authoriz
   };
 }
 
-/** Sends a request with this token. */
+/** Sends one request with the given token. */
 type SendWithToken = (token: string, url: URL, request: ApiRequest) => Promise<Response>;
 
 function repeatAfter401(source: TokenSource, send: SendWithToken): AuthorizedFetch {
@@ -62,7 +62,8 @@ const sendBearer =
   (token, url, { method, headers, body, signal }) => {
     const withToken = new Headers(headers);
     withToken.set('Authorization', `Bearer ${token}`);
-    // A redirect could lead to another host, which must not get the token. A redirect is an error (request.ts).
+    // Redirects are not followed, because a redirect could send the token to another host. request.ts treats the
+    // redirect response as an error.
     return fetch(url, { method, headers: withToken, body: body ?? null, signal, redirect: 'manual' });
   };
 
@@ -77,7 +78,7 @@ const sendDpop =
         // createBookingsClient has checked the address.
         [oauth.allowInsecureRequests]: true,
       })
-      // The library throws for a 401 with WWW-Authenticate. For this client, a 401 is a response like others.
+      // oauth4webapi throws for a 401 with WWW-Authenticate. This client handles a 401 as an ordinary response.
       .catch((error) => {
         if (error instanceof oauth.WWWAuthenticateChallengeError) return error.response;
         throw error;

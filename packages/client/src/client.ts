@@ -26,11 +26,13 @@ export interface BookingsClient {
   readonly closures: Closures;
   readonly changes: Changes;
   readonly webhooks: Webhooks;
-  /** Sends a request to any endpoint, by the operationId of the OpenAPI document. Returns status, headers and data. */
+  /**
+   * Sends a request to the endpoint with this operationId of the OpenAPI document. Returns status, headers and data.
+   */
   readonly request: Send;
 }
 
-/** @throws {TypeError} when `baseUrl` or the issuer is not an https address */
+/** @throws {TypeError} when `baseUrl` or the issuer is not an https address, unless `allowInsecureHttp` permits it */
 export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false } = options;
   const baseUrl = new URL(options.baseUrl);

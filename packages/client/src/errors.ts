@@ -38,11 +38,11 @@ export type ErrorCode = (typeof errorCodes)[number];
 export interface Problem {
   /** One of the known codes, or a code that a later version of the service has added. */
   readonly code: ErrorCode | (string & {});
-  /** A text for people. It names the field, for example `'bayId' is mandatory.` */
+  /** A readable text in English that names the field, for example `'bayId' is mandatory.` */
   readonly description: string;
   /** Further details, or an empty string. */
   readonly moreInfo: string;
-  /** For errors of a booking, its `externalBookingId` (`""` if it has none). */
+  /** For errors of a booking: the `externalBookingId` of that booking, or `""` if the booking has none. */
   readonly contextData: Readonly<Record<string, unknown>>;
 }
 
@@ -55,7 +55,7 @@ export class BookingsError extends Error {
 export class BookingsApiError extends BookingsError {
   override readonly name = 'BookingsApiError';
   readonly status: number;
-  /** All errors that the service found; empty if the response has no error envelope, for example from a proxy. */
+  /** All problems that the service reported. Empty if the response has no error envelope, for example from a proxy. */
   readonly problems: readonly Problem[];
   readonly headers: Headers;
 
@@ -83,8 +83,9 @@ export class BookingsConnectionError extends BookingsError {
 }
 
 /**
- * The client got no access token. `cause` is the error of the authorization server or of the function `auth`. If it is
- * a BookingsConnectionError, the client tries again, so the function throws one to report a temporary failure.
+ * The client got no access token. `cause` is the error of the authorization server, or the error that the function
+ * `auth` threw. The client tries again if `cause` is a BookingsConnectionError. The function `auth` can therefore throw
+ * a BookingsConnectionError to report a temporary failure.
  */
 export class BookingsTokenError extends BookingsError {
   override readonly name = 'BookingsTokenError';

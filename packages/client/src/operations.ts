@@ -52,20 +52,20 @@ type SuccessOf<Responses> = JsonOf<Responses[keyof Responses & (200 | 201 | 202 
 export type QueryOf<Id extends OperationId> = NonNullable<Parameters<Id>['query']>;
 export type BodyOf<Id extends OperationId> = JsonOf<NonNullable<operations[Id]['requestBody']>>;
 
-/** The JSON of a successful response; undefined for a response without a body (202, 204, 304). */
+/** The type of the JSON in a successful response. `undefined` stands for a response without a body (202, 204, 304). */
 export type ResultOf<Id extends OperationId> = SuccessOf<operations[Id]['responses']>;
 
-/** What every request accepts. */
+/** The options that every request accepts. */
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds that one attempt may take. By default, the client's `timeoutMs`. */
+  /** The maximum duration of one attempt in milliseconds. Default: `timeoutMs` of the client. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The path, query and body of an endpoint, in the types of the document. */
+/** The path parameters, query and body of an endpoint, with the types of the OpenAPI document. */
 export type RequestOf<Id extends OperationId> = RequestOptions & {
   readonly headers?: Readonly<Record<string, string>>;
-  /** For endpoints that accept one. By default, the client generates a key for every call. */
+  /** Used only for endpoints that accept an Idempotency-Key. Default: a new key for every call. */
   readonly idempotencyKey?: string | undefined;
 } & (Parameters<Id> extends { path: infer Path } ? { readonly path: Path } : unknown) &
   (Parameters<Id> extends { query: infer Query } ? { readonly query: Query } : { readonly query?: QueryOf<Id> }) &
@@ -77,7 +77,7 @@ export interface ApiResponse<Result> {
   readonly data: Result;
 }
 
-/** Sends a request to one endpoint, with a token and with retries. */
+/** Sends a request with an access token to one endpoint, and repeats it after temporary failures. */
 export type Send = <Id extends OperationId>(
   operation: Id,
   request: RequestOf<Id>,

@@ -7,15 +7,20 @@ export interface BookingsClientOptions {
   /** How the client gets access tokens: credentials, or a function that returns a token. */
   readonly auth: ClientCredentials | GetAccessToken | BoundAccessTokens;
   readonly retry?: RetryOptions;
-  /** Milliseconds that one attempt may take, 10 000 by default. */
+  /** The maximum duration of one attempt in milliseconds. Default: 10 000. */
   readonly timeoutMs?: number;
   /** Replaces the global `fetch`, for example to log requests or to use a proxy. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Allows `http:` for hosts other than this machine, for example within a private network. */
+  /**
+   * Allows `http:` addresses of other machines, for example in a private network. `http:` to this machine is allowed.
+   */
   readonly allowInsecureHttp?: boolean;
 }
 
-/** Credentials of a client that gets its own tokens: a personal access token, or a client with a registered key. */
+/**
+ * The client requests its own tokens with these credentials: a personal access token, or a client with a registered
+ * key.
+ */
 export interface ClientCredentials {
   readonly clientId: string;
   /** The secret of `clientId`. Either this or `privateKey` is needed. Never use it in a browser or an app. */
@@ -29,18 +34,18 @@ export interface ClientCredentials {
    * lives as long as the client.
    */
   readonly dpop?: CryptoKeyPair | boolean;
-  /** The facilities of the token. By default all of the account's facilities, of which there may be 200. */
+  /** The ids of the facilities that the token gives access to. Default: all facilities of the account (at most 200). */
   readonly facilities?: readonly string[];
-  /** The authorization server. By default the one that the API names in its metadata (RFC 9728). */
+  /** The issuer of the tokens. Default: the authorization server that the API names in its metadata (RFC 9728). */
   readonly issuer?: string;
-  /** By default the scope that the API names in its metadata. */
+  /** The scope of the tokens. Default: the scope that the API names in its metadata. */
   readonly scope?: string;
 }
 
 /**
- * Returns an access token, for example of a user who signed in through openid-client.
- * The client calls the function before every attempt. It calls the function with `renew: true` once after a 401, which
- * means that the service refused the token that the function returned before.
+ * Returns an access token, for example of a user who signed in through openid-client. The client calls this function
+ * before every attempt. After a 401, the client calls the function once more with `renew: true`. The service has then
+ * refused the token that the function returned before, so the function must return a new one.
  */
 export type GetAccessToken = (options: { readonly renew: boolean }) => string | Promise<string>;
 
@@ -60,8 +65,8 @@ export interface PrivateJwk {
 }
 
 export interface RetryOptions {
-  /** 4 by default, the first attempt included. 1 switches retries off. */
+  /** The maximum number of attempts, including the first. Default: 4. The value 1 switches retries off. */
   readonly maxAttempts?: number;
-  /** Milliseconds after which no further attempt begins, 60 000 by default. */
+  /** The time in milliseconds after which no further attempt begins. Default: 60 000. */
   readonly maxTotalMs?: number;
 }

@@ -1,7 +1,7 @@
 // Iterates over the items or the pages of a list.
 import type { OperationId, RequestOf, ResultOf, Send } from './operations.ts';
 
-/** The fields of every page. */
+/** The fields that every page of a list has. */
 interface Page {
   readonly items: readonly unknown[];
   readonly _links: { readonly next?: { readonly href: string } };
@@ -14,9 +14,9 @@ export type ListOperation = {
 
 type PageOf<Id extends ListOperation> = Extract<ResultOf<Id>, Page>;
 
-/** A list. It requests one page after the other while a `for await` loop consumes it. */
+/** The items of a list. A `for await` loop over the list requests one page after the other. */
 export interface PagedList<List extends Page> extends AsyncIterable<List['items'][number]> {
-  /** The pages with their `total`, `page`, `pageCount` and further fields. */
+  /** Iterates over the pages instead of the items. A page has `total`, `page`, `pageCount` and further fields. */
   pages(): AsyncIterable<List>;
   /** Reads all pages. Use it only for lists that are known to be short. */
   toArray(): Promise<List['items'][number][]>;
@@ -53,8 +53,9 @@ export function pagedList<Id extends ListOperation>(
 }
 
 /**
- * The same request at an address that the service returned. Uses only its query, so that a token is never sent to
- * another host, and a client may reach the service at another address than its public one.
+ * Returns the request for a further page. `address` is the link of that page, which the service returned. Only the
+ * query of the link is used. The token is therefore never sent to another host, and the client also works with a
+ * `baseUrl` that is not the public address of the service.
  */
 export const continuedAt = <Id extends OperationId>(request: RequestOf<Id>, address: string): RequestOf<Id> =>
   ({ ...request, search: new URL(address).search }) as RequestOf<Id>;

@@ -13,11 +13,11 @@ export interface SendOptions {
   readonly timeoutMs: number;
 }
 
-/** The parts of every request, without the types of its endpoint. */
+/** A request whose path, query and body are not checked against the types of an endpoint. */
 interface UntypedRequest extends RequestOptions {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
-  /** Replaces `query`: the query of an address that the service returned. */
+  /** The query string of a link that the service returned. It replaces `query`. */
   readonly search?: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -33,7 +33,8 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     if (acceptsIdempotencyKey && !headers.has('Idempotency-Key'))
       headers.set('Idempotency-Key', request.idempotencyKey ?? crypto.randomUUID());
-    // After a lost response, a repeated PUT with If-Match would meet its own change and return 412.
+    // A PUT with If-Match is not repeated. If the first PUT succeeded and its response was lost, the resource has a new
+    // ETag, and the repeated PUT would return 412.
     const isRepeatable =
       method === 'GET' ||
       method === 'DELETE' ||
@@ -43,7 +44,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
       try {
         return await withTimeout(request.timeoutMs ?? timeoutMs, request.signal, async (signal) => {
           const response = await authorizedFetch(url, { method, headers, body, signal });
-          // An earlier attempt has deleted the resource, and its response was lost.
+          // An earlier attempt probably deleted the resource, and its response was lost. The deletion has succeeded.
           if (method === 'DELETE' && response.status === 404 && mayHaveSucceeded)
             return { status: 204, headers: response.headers, data: undefined };
           return await readResponse(response);
@@ -59,7 +60,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }
   return send as Send;
 }
 
-/** @throws {TypeError} for values that would make a request for something else */
+/** @throws {TypeError} for values that would change the meaning of the request, such as an empty id */
 function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }: UntypedRequest): URL {
   const url = new URL(baseUrl);
   const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(name, path[name]));
@@ -70,7 +71,8 @@ function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }
 }
 
 function pathSegment(name: string, value: string | undefined): string {
-  // URLs drop a segment that is empty or consists of dots, and would then name a list or another resource.
+  // A URL loses path segments that are `.` or `..`, and an empty id is an empty segment. The URL would then be that of
+  // a list or of another resource.
   if (!value || value === '.' || value === '..') throw new TypeError(`${name} is not an id: ${value}`);
   return encodeURIComponent(value);
 }
@@ -80,9 +82,9 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
     if (value !== undefined) parameters.append(name, String(value));
     return;
   }
-  // The service would see no filter, and return everything.
+  // An empty array would add no parameter. The service would apply no filter and return all resources.
   if (value.length === 0) throw new TypeError(`${name} is an empty array`);
-  // In brackets, a comma is part of the value. Without brackets, it separates values.
+  // In a parameter whose name ends with `[]`, a comma is part of the value. In other parameters, it separates values.
   for (const element of value) parameters.append(`${name}[]`, String(element));
 }
 
@@ -94,7 +96,7 @@ async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
   return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
 }
 
-/** Returns no problems for a response that a proxy made. */
+/** Reads the problems of the error envelope. Returns none for a body without an envelope, for example of a proxy. */
 function problemsOf(text: string): readonly Problem[] {
   try {
     const { errors } = JSON.parse(text) as { errors?: unknown };

@@ -3,15 +3,17 @@ import { BookingsApiError, BookingsConnectionError, type BookingsError, Bookings
 import type { RetryOptions } from './options.ts';
 import { sleep } from './timeout.ts';
 
-/** Statuses that may be different next time. The service refused the request, or its result is unknown. */
+/** The same request may succeed later after one of these statuses. */
 const transientStatuses = [408, 429, 500, 502, 503, 504];
 
 const firstDelayMs = 250;
 const maxDelayMs = 8_000;
 
 /**
- * Runs `attempt` until it succeeds, fails for good, or the limits are reached. Then throws its last error.
- * `mayHaveSucceeded` says whether an earlier attempt may have had its effect although its response was lost.
+ * Repeats `attempt` until it succeeds, fails with an error that is not temporary, or the limits are reached. The
+ * parameter `mayHaveSucceeded` of `attempt` is true if an earlier attempt may have changed data although no response
+ * arrived.
+ * @throws the error of the last attempt
  * @param isRepeatable whether the request has the same effect when it is sent twice
  */
 export async function retry<T>(
@@ -46,7 +48,7 @@ export function isTransient(error: unknown): error is BookingsError {
   return error instanceof BookingsApiError && (transientStatuses.includes(error.status) || error.has('ERR00409'));
 }
 
-/** Whether the service has certainly not done what the request asks for, so that even a POST may be repeated. */
+/** Whether the service has certainly not processed the request. Even a POST may then be repeated. */
 function wasNotProcessed(error: unknown): boolean {
   return error instanceof BookingsTokenError ? isTransient(error) : isApiErrorWithStatus(error, 429);
 }

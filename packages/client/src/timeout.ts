@@ -1,8 +1,9 @@
-// Waits, and limits the duration of work, in ways that an AbortSignal can end.
+// Functions that wait or limit the duration of work, and that stop when an AbortSignal is aborted.
 
 /**
- * Runs `work` with a signal that ends when `signal` is aborted or `milliseconds` have passed. Removes its listener
- * afterwards: AbortSignal.any would keep one entry per request on a signal that lives for months.
+ * Runs `work` with a signal that is aborted when `signal` is aborted or `milliseconds` have passed. The listener on
+ * `signal` is removed afterwards. AbortSignal.any would leave one entry for each request on a signal that may live for
+ * months.
  */
 export async function withTimeout<T>(
   milliseconds: number,

@@ -6,8 +6,9 @@ export type Versioned<Resource> = Resource & { readonly etag: string };
 
 export interface CreateOptions extends RequestOptions {
   /**
-   * Makes a repeated call harmless for 24 hours, also after a restart of your program. By default, each call has a key
-   * of its own, which protects the retries of this call.
+   * A second call with the same key does not create a second resource. The service remembers a key for 24 hours, so
+   * this works even after a restart of your program. Default: a new key for each call, which covers only the retries of
+   * that call.
    */
   readonly idempotencyKey?: string | undefined;
 }

@@ -5,7 +5,7 @@ import type { BookingItem } from './schemas.ts';
 export { WebhookVerificationError };
 
 interface Delivery<Type, Data> {
-  /** The `webhook-id`. Deliveries may be repeated: ignore an id that you have processed before. */
+  /** The value of the header `webhook-id`. A delivery may be repeated: ignore an id that you have already processed. */
   readonly id: string;
   readonly type: Type;
   readonly timestamp: string;
@@ -14,9 +14,12 @@ interface Delivery<Type, Data> {
 
 export interface BookingEventData {
   readonly facilityId: string;
-  /** The change number. Deliveries may overtake each other: ignore a number below the last one of this booking. */
+  /**
+   * The change number. Deliveries may arrive in another order: ignore a number that is below the last number of this
+   * booking.
+   */
   readonly modified: number;
-  /** The booking after the change, or before it was deleted. */
+  /** The booking after the change. If the booking was deleted, its state before the deletion. */
   readonly booking: BookingItem;
 }
 
@@ -25,18 +28,18 @@ export type WebhookEvent =
   | Delivery<'webhook.ping', Readonly<Record<string, never>>>;
 
 export interface ReceivedWebhook {
-  /** The secret of the webhook. During a rotation, both secrets. */
+  /** The secret of the webhook. During a rotation, the new and the old secret. */
   readonly secret: string | readonly string[];
   /** Headers of a Fetch API request, or `request.headers` of Node. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The body exactly as it arrived. JSON that was parsed and written again does not match the signature. */
+  /** The request body exactly as received. If JSON is parsed and serialised again, the signature does not match. */
   readonly body: string;
 }
 
 /**
- * Returns the event of a delivery.
- * @throws {WebhookVerificationError} when no secret matches the signature, or when the delivery is more than 5 minutes
- * old. Respond with 400 then.
+ * Verifies a delivery and returns its event.
+ * @throws {WebhookVerificationError} when no secret matches the signature, or when the timestamp of the delivery
+ * differs from the current time by more than 5 minutes. Then respond with 400.
  */
 export function verifyWebhook({ secret, headers, body }: ReceivedWebhook): WebhookEvent {
   const signed = Object.fromEntries(

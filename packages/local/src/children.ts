@@ -1,6 +1,6 @@
-// Runs the commands and services of the apps as child processes, and prefixes each line of their output with the app's
-// name. A service notices through its IPC channel that the launcher has ended. A file lists the services, so that the
-// next launcher can stop those that did not notice.
+// Runs the commands and services of the apps as child processes, and prefixes each line of their output with the name
+// of the app. A service stops when its IPC channel closes because the launcher has ended. The launcher also writes a
+// list of its services to a file, so that the next launcher can stop services that are still running.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { delimiter, dirname } from 'node:path';
@@ -19,7 +19,10 @@ interface ChildOptions {
   print: (line: string) => void;
 }
 
-/** Runs a command to its end. `input` is written to its standard input. */
+/**
+ * Runs a command of an app and waits until it has ended. `input` is written to the standard input of the command.
+ * @throws {Error} if the command fails or the signal aborts
+ */
 export async function runCommand(
   options: ChildOptions & { args: readonly string[]; input?: string; signal: AbortSignal },
 ): Promise<void> {
@@ -45,7 +48,7 @@ export async function runCommand(
 export interface Service {
   app: AppName;
   child: ChildProcess;
-  /** Settles with a message when the service ends. */
+  /** Resolves with a message when the service has ended. */
   ended: Promise<string>;
   stop(): Promise<void>;
   kill(): void;
@@ -54,7 +57,7 @@ export interface Service {
 export function startService(options: ChildOptions & { watch: boolean }): Service {
   const { app, folder, env, watch, print } = options;
   const watchFlags = watch ? ['--watch', '--watch-preserve-output'] : [];
-  // The script replaces its shell with Node, so that signals and the IPC channel reach the service itself.
+  // start.sh runs Node with `exec`. Node replaces the shell, and receives the signals and the IPC channel.
   const child = spawn('sh', ['start.sh', ...watchFlags], {
     cwd: folder,
     env: { ...env, PATH: `${dirname(process.execPath)}${delimiter}${env.PATH ?? ''}` },
@@ -94,12 +97,15 @@ function printLines({ app, env, print }: ChildOptions, streams: readonly Readabl
     });
 }
 
-/** Returns one line per service, in the format that stopOrphanedServices reads. */
+/** Returns one line for each service with its process id and identity. stopOrphanedServices reads these lines. */
 export function describeServices(services: readonly Service[]): string {
   return services.map(({ child: { pid } }) => `${pid} ${pid ? processIdentity(pid) : ''}\n`).join('');
 }
 
-/** A service that was still starting may not notice that its launcher was killed. This function stops such services. */
+/**
+ * Stops the services in the file of a launcher that was killed. A service that was still starting may not have noticed
+ * that its launcher ended.
+ */
 export async function stopOrphanedServices(file: string): Promise<void> {
   let text: string;
   try {

@@ -1,5 +1,5 @@
-// Manages the folder DATA_DIR: creates it, locks it for one launcher at a time, and keeps the secrets that are
-// generated once.
+// Manages the folder DATA_DIR: creates it, locks it for one launcher at a time, and stores the secrets that the first
+// start generates.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -32,8 +32,8 @@ export function lockDataFolder(folder: string): PidFile {
         `${owner === undefined ? '' : `, because it belongs to user ${owner}`} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
-  // If we are root, the server runs as another user and must be able to enter this folder. Every secret file in it
-  // has mode 0600.
+  // If we are root, PostgreSQL runs as another user and must be able to enter this folder. Every file with a secret has
+  // mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
   try {
     return claimPidFile(join(folder, 'launcher.pid'));
@@ -46,8 +46,8 @@ export function lockDataFolder(folder: string): PidFile {
 }
 
 /**
- * Creates the folder and its parents. The option `recursive` of mkdir never ends below /proc, which accepts no new
- * folders.
+ * Creates the folder and its parents. We do not use the option `recursive` of mkdirSync, because that call never
+ * returns for a path below /proc, where no folder can be created.
  */
 function makeFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -60,7 +60,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Writes a file that only its owner may read. A file that root writes gets the owner of the folder. */
+/** Writes a file that only its owner may read. If root writes the file, the owner of the folder becomes its owner. */
 export function writePrivately(folder: string, name: string, text: string): void {
   const path = join(folder, name);
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
@@ -77,15 +77,16 @@ export interface Secrets {
   passwords: Record<string, string>;
 }
 
+/** Reads the secrets. Generates the secrets that do not exist yet, and stores them. */
 export function readSecrets(folder: string, roles: readonly string[]): Secrets {
   const path = join(folder, 'secrets.json');
-  const kept = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Partial<Secrets>) : {};
+  const stored = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Partial<Secrets>) : {};
   const secrets: Secrets = {
-    cookieKeys: kept.cookieKeys ?? randomBytes(32).toString('base64url'),
-    keyEncryptionKey: kept.keyEncryptionKey ?? randomBytes(32).toString('base64'),
-    webhookKey: kept.webhookKey ?? randomBytes(32).toString('base64'),
+    cookieKeys: stored.cookieKeys ?? randomBytes(32).toString('base64url'),
+    keyEncryptionKey: stored.keyEncryptionKey ?? randomBytes(32).toString('base64'),
+    webhookKey: stored.webhookKey ?? randomBytes(32).toString('base64'),
     passwords: Object.fromEntries(
-      roles.map((role) => [role, kept.passwords?.[role] ?? randomBytes(24).toString('base64url')]),
+      roles.map((role) => [role, stored.passwords?.[role] ?? randomBytes(24).toString('base64url')]),
     ),
   };
   writePrivately(folder, 'secrets.json', `${JSON.stringify(secrets, null, 2)}\n`);

@@ -1,5 +1,5 @@
-// Creates two databases that share nothing. Each has an owner for migrations and a service role that may only read and
-// write rows.
+// Creates a separate database for each app. Each database has two roles: the owner runs the migrations, and the service
+// role may only read and write rows.
 import pg from 'pg';
 import type { AppName } from './settings.ts';
 
@@ -16,7 +16,7 @@ export interface DatabaseUrls {
   service: string;
 }
 
-/** Creates or updates the database and its roles, and sets the given passwords. Safe to run again. */
+/** Creates the database and its roles, or updates them if they exist. Sets the given passwords of the roles. */
 export async function ensureDatabase(
   serverUrl: string,
   app: AppName,
@@ -39,7 +39,7 @@ export async function ensureDatabase(
     await client.query(`revoke all on database ${app} from public`);
     await client.query(`grant connect on database ${app} to ${service}`);
     await client.query(`alter database ${app} set timezone to 'UTC'`);
-    // pg parses only ISO dates, and the server may have another default.
+    // The library pg parses dates only in the ISO format, and the server may have another default format.
     await client.query(`alter database ${app} set datestyle to 'ISO, YMD'`);
     await client.query(`alter role ${service} set lock_timeout to '2s'`);
     await client.query(`alter role ${service} set statement_timeout to '5s'`);
@@ -60,8 +60,9 @@ export async function ensureDatabase(
 }
 
 /**
- * Stores the secrets of the first launcher on the server and returns them to every launcher. Several launchers may
- * share a server, and each must decrypt what another has encrypted. Only the administrator can read the table.
+ * Returns the secrets that all launchers on this server share. The first launcher stores its own secrets in a table
+ * that only the administrator can read. Launchers that share a server need the same secrets, because each of them
+ * decrypts values that another has encrypted.
  */
 export async function shareSecrets<T extends object>(serverUrl: string, own: T): Promise<T> {
   let shared = own;

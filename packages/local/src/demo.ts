@@ -1,4 +1,4 @@
-// Reads the data of the demo as import files of the two apps, and explains why the demo is not loaded.
+// Reads the import files of the demo, one for each app, and returns the reason why the demo is not loaded.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback } from '@bay-booking/service/public-address';

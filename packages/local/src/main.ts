@@ -6,7 +6,8 @@ import { type Stops, startSystem } from './system.ts';
 
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
-// Writing fails if the terminal has closed. The launcher must still stop everything.
+// Writing fails after the terminal has closed. The launcher must ignore this error, so that it still stops the
+// services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const stops: Stops = { steps: [], services: [] };

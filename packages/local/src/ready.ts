@@ -6,15 +6,15 @@ import { namedPorts, type Settings } from './settings.ts';
 const READY_LIMIT_MS = 60_000;
 
 /**
- * Waits up to `milliseconds` for services of a killed launcher to end.
- * @throws {Error} with one line per port that is taken
+ * Waits until all ports are free, because services of a killed launcher may still be ending.
+ * @throws {Error} with one line for each port that is still used after `milliseconds`
  */
 export async function requireFreePorts(settings: Settings, milliseconds: number): Promise<void> {
   const deadline = Date.now() + milliseconds;
   for (;;) {
     const taken: string[] = [];
     for (const { name, port } of namedPorts(settings)) {
-      // On macOS, the first check does not notice a program that listens on the loopback address only.
+      // The first check listens on all addresses. On macOS, it succeeds even if another program listens on loopback.
       const free = (await portIsFree(port)) && (await portIsFree(port, '127.0.0.1'));
       if (!free) taken.push(`port ${port} is taken: stop what listens there, or choose another with ${name}`);
     }
@@ -24,7 +24,7 @@ export async function requireFreePorts(settings: Settings, milliseconds: number)
   }
 }
 
-/** Resolves when the service is ready. @throws {Error} after a minute, or if the signal aborts */
+/** Resolves when `/health/ready` of the service returns 200. @throws {Error} after a minute, or if the signal aborts */
 export async function untilReady(host: string, port: number, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
   for (;;) {
@@ -43,7 +43,10 @@ export async function untilReady(host: string, port: number, signal: AbortSignal
   }
 }
 
-/** A service that listens on all addresses is reachable on loopback. IPv6 addresses need brackets in a URL. */
+/**
+ * Returns the host of the URL under which this machine reaches a service that listens on `host`. A service that listens
+ * on all addresses is reachable on loopback. IPv6 addresses need brackets in a URL.
+ */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

@@ -1,7 +1,7 @@
 // Turns the log lines of the services into the output of `npm start`.
 //
-// A newcomer needs the links in mails, and not a line for every request. Services that run by themselves keep the JSON
-// lines.
+// A developer needs the links in mails, but not a log line for every request. Services that are started without
+// `npm start` write their JSON log lines unchanged.
 
 interface LogLine {
   readonly msg?: string;
@@ -10,8 +10,8 @@ interface LogLine {
 }
 
 /**
- * Returns the lines to print for one line of a service. Mail becomes readable text, with the link on a line of its own.
- * Requests and audit events are left out unless `showRequests` is set.
+ * Returns the lines to print for one log line of a service. A mail becomes readable text, with each link on a separate
+ * line. Requests and audit events are left out unless `showRequests` is set.
  */
 export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
   const prefixed = `${app.padEnd(8)} | ${line}`;

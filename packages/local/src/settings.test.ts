@@ -1,4 +1,4 @@
-// Tests which variables `npm start` passes to which service.
+// Tests how `npm start` reads its environment variables, and which variables it passes to each service.
 import { describe, expect, test } from '@jest/globals';
 import { reasonForNoDemo } from './demo.ts';
 import { readSettings, serviceEnvironment } from './settings.ts';
@@ -11,7 +11,7 @@ const both = (env: Record<string, string>) => ({
 });
 
 describe('addresses', () => {
-  test('issuer, base URL and audience follow the two ports', () => {
+  test('issuer, base URL and audience are built from the two ports', () => {
     const { auth, bookings } = both({ AUTH_PORT: '5000', BOOKINGS_PORT: '5001' });
     expect(auth).toMatchObject({
       PORT: '5000',
@@ -26,7 +26,7 @@ describe('addresses', () => {
     });
   });
 
-  test('explicit values are kept and passed to the other service', () => {
+  test('explicit values are used, and passed to the other service', () => {
     const { auth, bookings } = both({ ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
     expect(auth).toMatchObject({ PORT: '4000', ISSUER: 'https://id.test', BOOKINGS_AUDIENCE: 'urn:bookings' });
     expect(bookings).toMatchObject({ AUTH_ISSUER: 'https://id.test', AUDIENCE: 'urn:bookings' });
@@ -34,7 +34,7 @@ describe('addresses', () => {
   });
 });
 
-test('the port after METRICS_PORT is for bookings', () => {
+test('METRICS_PORT may be at most 65534, because bookings uses the next port', () => {
   expect(read({ METRICS_PORT: '65534' }).metricsPorts).toEqual({ auth: 65_534, bookings: 65_535 });
   expect(() => read({ METRICS_PORT: '65535' })).toThrow(
     'METRICS_PORT must be a port number from 1 to 65534, not "65535"',
@@ -42,7 +42,7 @@ test('the port after METRICS_PORT is for bookings', () => {
 });
 
 describe('the environment of the services', () => {
-  test('every other variable is passed to both services', () => {
+  test('a variable without a special meaning is passed to both services', () => {
     for (const env of Object.values(both({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' }))) {
       expect(env).toMatchObject({ LOG_LEVEL: 'debug', ACCESS_TOKEN_TTL: '60' });
     }
@@ -74,7 +74,7 @@ describe('the environment of the services', () => {
 });
 
 describe('invalid settings', () => {
-  test('are all reported together', () => {
+  test('are all reported in one error', () => {
     expect(() => read({ AUTH_PORT: '0', POSTGRES_PORT: '70000' })).toThrow(
       'AUTH_PORT must be a port number from 1 to 65535, not "0"\nPOSTGRES_PORT must be a port number from 1 to 65535, not "70000"',
     );
@@ -87,7 +87,7 @@ describe('invalid settings', () => {
   });
 });
 
-test('the demo is loaded only where the issuer is loopback', () => {
+test('the demo is loaded only if the issuer is a loopback address', () => {
   expect(read({ ISSUER: 'http://127.0.0.1:4000' }).demo).toBe(true);
   const exposed = read({ ISSUER: 'https://id.example.com' });
   expect(exposed.demo).toBe(false);

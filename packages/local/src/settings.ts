@@ -14,30 +14,32 @@ export interface Settings {
   databaseServerUrl: string | undefined;
   socialProvidersFile: string | undefined;
   scopeBase: string;
-  /** The address that the services listen on. */
+  /** The address that the services listen on. Default: the loopback address. */
   host: string;
-  /** The public address of auth; `baseUrl` is that of bookings. */
+  /** The public address of auth. */
   issuer: string;
+  /** The public address of bookings. */
   baseUrl: string;
-  /** Whether the demo is loaded. Its passwords are published, so it is loaded only for an issuer on this machine. */
+  /** Whether the demo is loaded. Its passwords are public, so it is loaded only if the issuer is on this machine. */
   demo: boolean;
+  /** Whether the services restart when a source file changes. */
   watch: boolean;
 }
 
-/** @throws {Error} that names every invalid variable */
+/** @throws {Error} with a message that names every invalid variable */
 export function readSettings(env: Environment, args: readonly string[]): Settings {
   const root = resolve(import.meta.dirname, '../../..');
   const errors: string[] = [];
-  const port = (name: string, greatest = 65_535): number | undefined => {
+  const port = (name: string, maximum = 65_535): number | undefined => {
     const text = env[name];
     if (!text) return undefined;
-    if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= greatest) return Number(text);
-    errors.push(`${name} must be a port number from 1 to ${greatest}, not "${text}"`);
+    if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= maximum) return Number(text);
+    errors.push(`${name} must be a port number from 1 to ${maximum}, not "${text}"`);
     return undefined;
   };
   const authPort = port('AUTH_PORT') ?? 4000;
   const bookingsPort = port('BOOKINGS_PORT') ?? 4001;
-  // Two services on one machine cannot share a port, so bookings uses the next one.
+  // Two services on one machine cannot share a port. METRICS_PORT is the port of auth, and bookings uses the next port.
   const metricsPort = port('METRICS_PORT', 65_534);
   const issuer = env.ISSUER || `http://localhost:${authPort}`;
   const settings = {
@@ -71,7 +73,7 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
   return settings;
 }
 
-/** Every port that must be free, with the variable that changes it. */
+/** Lists every port that must be free, with the name of the variable that sets this port. */
 export function namedPorts({ authPort, bookingsPort, postgresPort, metricsPorts, databaseServerUrl }: Settings) {
   return [
     { name: 'AUTH_PORT', port: authPort },
@@ -94,7 +96,11 @@ export interface ServiceSecrets {
 
 export type AppName = 'auth' | 'bookings';
 
-/** Passes every variable on, except those that have another meaning here and those that both services would share. */
+/**
+ * Returns the environment variables of a service. All variables of `npm start` are passed on, with two exceptions.
+ * Variables with another meaning for each service (such as PORT and DATABASE_URL) get a value here. Secrets of one
+ * service are not passed to the other service.
+ */
 export function serviceEnvironment(
   app: AppName,
   env: Environment,
@@ -105,7 +111,6 @@ export function serviceEnvironment(
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || settings.baseUrl;
   const shared: Environment = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),
-    // Everything listens on loopback unless HOST names an address.
     ...rest,
     HOST: settings.host,
     SCOPE_BASE: settings.scopeBase,

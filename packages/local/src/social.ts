@@ -6,7 +6,7 @@ import { writePrivately } from './data-folder.ts';
 import type { Settings } from './settings.ts';
 
 export interface SocialProviders {
-  /** The value of SOCIAL_PROVIDERS_FILE for auth. */
+  /** The value of SOCIAL_PROVIDERS_FILE that auth gets. */
   file: string | undefined;
   stop(): Promise<void>;
 }

@@ -1,12 +1,15 @@
-// Decides when the system stops: on Ctrl-C, on SIGTERM, when the terminal closes, or when npm, which started us, has
-// ended.
+// Decides when the launcher stops the system: on Ctrl-C, on SIGTERM, when the terminal closes, or when the npm process
+// that started the launcher has ended.
 export interface Stopping {
   /** Aborts with the reason when the system must stop. */
   signal: AbortSignal;
 }
 
 const PARENT_CHECK_MS = 500;
-/** Under npm, each Ctrl-C arrives twice: from the terminal and from npm. */
+/**
+ * Under npm, one Ctrl-C sends two signals, one from the terminal and one from npm. Only a signal that arrives later
+ * than this counts as a second Ctrl-C.
+ */
 const SAME_KEYPRESS_MS = 1_000;
 
 export function watchForStop(options: {

@@ -1,4 +1,5 @@
-// Prints the summary of `npm start`: the addresses, the clients and accounts of the demo, and a command to paste.
+// Builds the summary that `npm start` prints: the addresses, the clients and accounts of the demo, and a command that
+// creates a booking.
 import type { Settings } from './settings.ts';
 
 export function summary(settings: Settings, databases: string, seconds: number): string {
@@ -36,7 +37,8 @@ const demoLines = [
   'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',
 ];
 
-// A random quarter of an hour within a year, so that a second run of the command almost certainly finds a free one.
+// The command books a random quarter of an hour within a year. When it runs again, it therefore almost certainly
+// chooses another time, which is free.
 const pasteLines = (issuer: string, baseUrl: string, scopeBase: string) => [
   `TOKEN=$(curl -sS ${issuer}/connect/token -u demo-pat-north:demo-pat-north-secret \\`,
   `  -d grant_type=client_credentials -d scope=${scopeBase}/golf/bookings | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,

@@ -1,5 +1,5 @@
-// Starts the whole system in order, and records how to stop each part. Stopping runs these steps backwards: services,
-// stand-in providers, PostgreSQL, the lock on DATA_DIR.
+// Starts the parts of the system in order, and records how to stop each part. The launcher stops them in reverse order:
+// services, stand-in social providers, PostgreSQL, and last the lock on DATA_DIR.
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { describeServices, runCommand, type Service, startService, stopOrphanedServices } from './children.ts';
@@ -21,14 +21,15 @@ export interface SystemOptions {
 }
 
 export interface System {
-  /** Describes the location of the data. */
+  /** Describes where the databases are, for the printed summary. */
   databases: string;
-  /** Settles with a message when a part of the system has ended unexpectedly. */
+  /** Resolves with a message when a part of the system has ended unexpectedly. */
   broken: Promise<string>;
 }
 
+/** What the launcher must stop. `startSystem` adds each part as soon as it has started. */
 export interface Stops {
-  /** Called in reverse order. */
+  /** Functions that each stop one part. They are called in reverse order, after the services have ended. */
   steps: (() => Promise<void>)[];
   services: Service[];
 }
@@ -59,11 +60,11 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     const commandSignal = AbortSignal.any([signal, abort.signal]);
     const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal: commandSignal };
     await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
-    // The demo is loaded before the service starts, so that it is there as soon as /health/ready returns 200.
+    // The demo is loaded before the service starts, so that its data exist as soon as /health/ready returns 200.
     if (settings.demo)
       await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
-    // Bookings fetches auth's keys when it starts. If auth were not ready, bookings would log a failure and wait
-    // before it tries again.
+    // Bookings fetches the keys of auth when it starts. If auth were not ready, bookings would log an error and wait
+    // before the next attempt.
     if (app === 'bookings') await authReady.promise;
     commandSignal.throwIfAborted();
     const service = startService({

@@ -1,4 +1,4 @@
-// Tests the privileges on the audit trail with the real roles of a database.
+// Tests which database roles may change the audit trail. The roles are those that the launcher creates.
 
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

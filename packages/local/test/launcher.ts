@@ -1,5 +1,5 @@
-// Runs `npm start` as a process of the test, on free ports and with its own data folder, and watches every process
-// that it starts.
+// Runs `npm start` for a test, on free ports and with its own data folder, and finds the processes that `npm start` has
+// started.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -36,9 +36,9 @@ export interface Launcher {
   child: ChildProcess;
   output: () => string;
   errors: () => string;
-  /** The exit code, or the signal that ended the launcher. */
+  /** Resolves with the exit code, or with the signal that ended the launcher. */
   ended: Promise<number | string>;
-  /** Rejects with the output if the launcher ends first. */
+  /** Waits until the launcher prints that the system is ready. Rejects with the output if the launcher ends before. */
   ready(): Promise<void>;
   signal(name: NodeJS.Signals): void;
 }
@@ -93,7 +93,7 @@ export function launch(
   };
 }
 
-/** The running launcher, services and PostgreSQL of a data folder, according to the pid files in it. */
+/** Returns the process ids of the launcher, the services and PostgreSQL, from the pid files in the data folder. */
 export function processesOf({ dataDir }: Installation): number[] {
   const firstNumbers = (file: string) => {
     try {

@@ -1,5 +1,5 @@
-// Tests `npm start` from outside with the real apps and real signals: start, stop, survival of kill -9, and error
-// messages.
+// Tests `npm start` as a separate process with the real apps and real signals: start, stop, recovery after kill -9, and
+// error messages.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
@@ -42,15 +42,15 @@ function start(options: Parameters<typeof launch>[1] & { in?: Installation } = {
   return launcher;
 }
 
-/** Runs the command that the summary prints, as a newcomer pastes it. */
-async function paste(launcher: Launcher): Promise<{ id: string; bayId: string }> {
+/** Runs the command of the printed summary, which creates a booking. Returns the booking. */
+async function runPrintedCommand(launcher: Launcher): Promise<{ id: string; bayId: string }> {
   const output = launcher.output();
   const command = output.slice(output.indexOf('TOKEN=')).split('\n\n')[0] as string;
   const { stdout } = await promisify(execFile)('sh', ['-e', '-c', command], { timeout: 30_000 });
   return JSON.parse(stdout);
 }
 
-/** The command with which the start.sh of an app starts Node, without further flags. */
+/** Returns the command in start.sh of an app that starts Node, without the arguments that are passed to start.sh. */
 function nodeCommand(app: 'auth' | 'bookings'): string {
   const script = readFileSync(join(import.meta.dirname, `../../../apps/${app}/start.sh`), 'utf8');
   return /^exec (node .*)$/m.exec(script)?.[1]?.replace(' "$@"', '') ?? 'no exec in start.sh';
@@ -83,9 +83,9 @@ describe('start and stop', () => {
     async () => {
       const first = start();
       await first.ready();
-      const booking = await paste(first);
+      const booking = await runPrintedCommand(first);
       expect(booking.bayId).toBe('bay-n1-10');
-      expect((await paste(first)).id).not.toBe(booking.id);
+      expect((await runPrintedCommand(first)).id).not.toBe(booking.id);
       const pids = processesOf(installation);
       expect(pids).toHaveLength(4);
       first.signal('SIGTERM');
@@ -135,7 +135,7 @@ describe('start and stop', () => {
   );
 
   test(
-    'under npm, SIGINT stops everything, and so does a kill -9 of npm',
+    'when npm runs the launcher, SIGINT and a kill -9 of npm both stop everything',
     async () => {
       const first = start({ npm: true });
       await first.ready();
@@ -154,7 +154,7 @@ describe('start and stop', () => {
   );
 
   test(
-    'a stop during the start leaves no process',
+    'SIGTERM during the start leaves no process',
     async () => {
       const launcher = start();
       await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
@@ -182,11 +182,11 @@ describe('start and stop', () => {
 
 describe('after a kill -9 of the launcher', () => {
   test(
-    'an immediate next start recovers by itself and keeps the data',
+    'the next start, immediately afterwards, stops the old processes and uses the data',
     async () => {
       const first = start();
       await first.ready();
-      const { id } = await paste(first);
+      const { id } = await runPrintedCommand(first);
       const pids = processesOf(installation);
       process.kill(launcherPid(installation), 'SIGKILL');
       const second = start();
@@ -210,8 +210,8 @@ describe('after a kill -9 of the launcher', () => {
   );
 });
 
-describe('errors with one clear line and exit code 1', () => {
-  test('a port that is taken', async () => {
+describe('errors with exit code 1 and one line for each problem', () => {
+  test('a port that another program uses', async () => {
     const other = createServer().listen(installation.bookingsPort);
     await once(other, 'listening');
     const launcher = start();
@@ -237,12 +237,12 @@ describe('errors with one clear line and exit code 1', () => {
       expect(await third.ended).toBe(1);
       expect(third.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
       await cleanUp(elsewhere, []);
-      expect((await paste(first)).bayId).toBe('bay-n1-10');
+      expect((await runPrintedCommand(first)).bayId).toBe('bay-n1-10');
     },
     LIMIT_MS,
   );
 
-  test('every invalid setting, by its name', async () => {
+  test('invalid settings, each with its name', async () => {
     const launcher = start({ env: { AUTH_PORT: 'abc', DATABASE_SERVER_URL: 'localhost' } });
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toBe(
@@ -259,7 +259,7 @@ describe('errors with one clear line and exit code 1', () => {
     }
   });
 
-  test('a database server that does not answer', async () => {
+  test('a database server that cannot be reached', async () => {
     const launcher = start({ env: { DATABASE_SERVER_URL: 'postgres://postgres:x@127.0.0.1:1/postgres' } });
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toMatch(
@@ -302,7 +302,7 @@ describe('databases', () => {
   );
 
   test(
-    'DATABASE_SERVER_URL names another server, for any DATA_DIR; NODE_ENV=production loads no demo',
+    'two launchers with different DATA_DIR can use one DATABASE_SERVER_URL, and NODE_ENV=production loads no demo',
     async () => {
       const server = await startEmbeddedPostgres({ fsync: false });
       const elsewhere = { ...installation, dataDir: join(installation.dataDir, 'elsewhere') };

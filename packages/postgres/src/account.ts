@@ -1,6 +1,6 @@
-// Chooses the operating system user that runs the PostgreSQL server. PostgreSQL refuses to run as root. Root therefore
-// uses the owner of the existing data, else the user `postgres`, else `nobody`. We never create a user. Everyone else
-// runs the server as themselves.
+// Chooses the operating system account that runs the PostgreSQL server. An ordinary user runs the server as this user.
+// PostgreSQL refuses to run as root. If we are root, the server runs as the owner of the existing data, otherwise as
+// `postgres`, otherwise as `nobody`. We never create an account.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -10,10 +10,13 @@ export interface Account {
   gid: number;
 }
 
-/** Returns the account to switch to, or undefined to keep the current user. */
+/**
+ * Returns the account that runs the server, or undefined for the current user.
+ * @throws {Error} if PostgreSQL refuses the current user, or root finds no other account
+ */
 export function serverAccount(dataPath: string): Account | undefined {
   if (process.getuid?.() !== 0) {
-    requireOwnName();
+    requireUserName();
     return undefined;
   }
   const account = ownerOf(dataPath) ?? accountNamed('postgres') ?? accountNamed('nobody');
@@ -24,7 +27,8 @@ export function serverAccount(dataPath: string): Account | undefined {
   );
 }
 
-function requireOwnName(): void {
+/** PostgreSQL looks up the name of its user, and refuses to run without one. */
+function requireUserName(): void {
   try {
     userInfo();
   } catch {
@@ -55,7 +59,10 @@ export function runAs(account: Account | undefined): { uid?: number; gid?: numbe
   return { ...account, cwd: '/' };
 }
 
-/** Tests by trying, because file modes do not show ACLs, mount options or a squashed root. */
+/**
+ * Checks whether the account can write to a folder, by running `test -w` as the account. The mode of the folder is not
+ * enough: access also depends on access control lists, mount options and the user mapping of network file systems.
+ */
 export function canWriteTo(folder: string, account: Account | undefined): boolean {
   const { status } = spawnSync('/bin/sh', ['-c', 'cd "$0" && test -w .', folder], {
     ...runAs(account),

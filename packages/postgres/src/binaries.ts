@@ -1,5 +1,5 @@
-// Finds initdb and postgres: in the platform package that npm installed, or, if that package is missing or does not
-// run here (musl), on the PATH.
+// Finds the programs initdb and postgres. They come from the npm package for this platform. If that package is missing,
+// or its programs do not run (for example on Alpine Linux with musl), they come from the PATH.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
@@ -8,11 +8,15 @@ import { type Account, runAs } from './account.ts';
 export interface Binaries {
   initdb: string;
   postgres: string;
-  /** The major version. */
+  /** The major version of PostgreSQL. */
   version: number;
 }
 
-/** `copyTo` is the folder for a copy of the files. It is used only if the account cannot run the installed files. */
+/**
+ * `copyTo` is the folder for a copy of the npm package, which is made only if the account cannot run the installed
+ * files.
+ * @throws {Error} if no PostgreSQL runs on this machine. The message lists the programs that were tried.
+ */
 export async function findBinaries(account: Account | undefined, copyTo: string): Promise<Binaries> {
   const installed = await installedPackage();
   const tried: string[] = [];
@@ -52,7 +56,8 @@ async function installedPackage(): Promise<string | undefined> {
   }
 }
 
-// The package's postinstall script would create these links, but install scripts are switched off in this repository.
+// Creates the symbolic links of the libraries. The postinstall script of the package would create these links, but
+// install scripts are switched off in this repository.
 function linkLibraries(packageRoot: string): void {
   const list = join(packageRoot, 'native/pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -62,7 +67,8 @@ function linkLibraries(packageRoot: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EEXIST') continue;
-      // Another user installed the package. If the server then does not run, the caller makes a copy.
+      // Another user installed the package, so we cannot create links. If the programs do not run without the links,
+      // the caller copies the package.
       if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return;
       throw error;
     }

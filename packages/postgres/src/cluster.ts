@@ -1,5 +1,6 @@
-// Creates the data directory and the password of its superuser. The directory gets its final name only when initdb has
-// finished, so that an interrupted first start leaves no partial directory behind.
+// Creates the data directory of PostgreSQL and the password of its superuser. initdb works in a directory with another
+// name, which gets the final name when initdb has finished. If the first start is interrupted, the next start therefore
+// does not find a partial data directory.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +10,10 @@ import type { Binaries } from './binaries.ts';
 
 const INITDB_LIMIT_MS = 120_000;
 
-/** Creates the database cluster if it is missing. Returns the password of the superuser. */
+/**
+ * Creates the data directory if it is missing. Returns the password of the superuser.
+ * @throws {Error} if initdb fails, the data are of another major version, or the file with the password is missing
+ */
 export async function ensureCluster(options: {
   data: string;
   binaries: Binaries;
@@ -21,10 +25,10 @@ export async function ensureCluster(options: {
   const passwordFile = `${data}.password`;
   const version = join(data, 'PG_VERSION');
   if (existsSync(version)) {
-    const made = readFileSync(version, 'utf8').trim();
-    if (made !== String(binaries.version)) {
+    const dataVersion = readFileSync(version, 'utf8').trim();
+    if (dataVersion !== String(binaries.version)) {
       throw new Error(
-        `${data} was made by PostgreSQL ${made}, and this is PostgreSQL ${binaries.version}: move it away to start with a new one`,
+        `${data} was made by PostgreSQL ${dataVersion}, and this is PostgreSQL ${binaries.version}: move it away to start with a new one`,
       );
     }
     if (!existsSync(passwordFile))
@@ -38,8 +42,8 @@ export async function ensureCluster(options: {
   const draft = `${data}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
-  // initdb reads the password as the server's account. The file is deleted afterwards, so that the account keeps no
-  // copy.
+  // initdb runs as the server's account, so that account must be able to read the password. This file is only for
+  // initdb, and is deleted afterwards.
   const handOver = `${data}.handover`;
   rmSync(handOver, { force: true });
   writeFileSync(handOver, `${password}\n`, { mode: 0o600 });

@@ -1,6 +1,6 @@
-// Chooses the folder for the data. The requested folder is used if the account that runs PostgreSQL can reach it. If it
-// cannot, for example because the repository is inside /root, the data are in a folder below /var/lib, and a pointer
-// file beside the requested folder contains that path.
+// Chooses the folder for the data of PostgreSQL. The requested folder is used if the account that runs PostgreSQL can
+// write to it. That is impossible for example when the repository is inside /root. The data are then in a folder below
+// /var/lib. A pointer file next to the requested folder contains the path of that folder.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -18,8 +18,9 @@ import { type Account, canWriteTo } from './account.ts';
 
 export interface DataLocation {
   data: string;
-  /** A folder for a copy of the binaries. */
+  /** The folder for a copy of PostgreSQL's programs, if a copy is needed. */
   cache: string;
+  /** Whether the data are in another folder than the requested one. */
   moved: boolean;
 }
 
@@ -48,8 +49,9 @@ export function chooseDataLocation(requested: string, account: Account | undefin
       `user ${account.uid} owns ${requested} but cannot enter it: allow access to the folders above it (chmod a+x)`,
     );
   }
-  // The name is new each time. A user who removes DATA_DIR with its pointer file starts with empty data, and a
-  // checkout that was moved keeps its data.
+  // Only the pointer file leads to this folder, whose name contains random characters. A user who removes DATA_DIR
+  // together with the pointer file therefore starts with empty data. A repository that is moved together with the
+  // pointer file keeps its data.
   const folder = known ? dirname(known) : mkdtempSync(join(systemFolder(), `${fingerprint(requested)}-`));
   const data = known ?? join(folder, basename(requested));
   mkdirSync(folder, { recursive: true });
@@ -78,7 +80,8 @@ function makeFolder(path: string, account: Account | undefined): boolean {
   }
 }
 
-// Only root uses this folder. In /var/tmp, another user could have created a folder of this name first.
+// Returns a folder for data outside of DATA_DIR. This function runs only as root. Every user can create folders in
+// /var/tmp, so it accepts only a folder that belongs to root and that nobody else can write to.
 function systemFolder(): string {
   for (const folder of ['/var/lib/bay-booking', '/var/tmp/bay-booking']) {
     try {

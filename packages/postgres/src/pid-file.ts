@@ -1,6 +1,7 @@
-// A lock file that does not stay locked when its owner is killed with kill -9. The file contains the process id of the
-// owner and the time when that process started. A process that finds the file checks whether exactly this owner still
-// runs. The file is written under another name and then linked into place, so that no process reads a partial file.
+// Locks a resource with a file. The lock is free again when its owner is killed with kill -9. The file contains the
+// process id of the owner and the time when that process started. A process that finds the file checks whether this
+// owner still runs. The file is written under another name and then linked to its final name, so that no process reads
+// a partial file.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { processIdentity, processState } from './processes.ts';
 
@@ -19,6 +20,7 @@ export interface PidFile {
   release(): void;
 }
 
+/** @throws {HeldByAnotherProcess} if another running process has locked the file */
 export function claimPidFile(path: string): PidFile {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, `${process.pid}\n${processIdentity(process.pid) ?? ''}\n`, { mode: 0o644 });
@@ -42,8 +44,9 @@ export function claimPidFile(path: string): PidFile {
   throw new Error(`${path} could not be locked, because several processes tried at the same time`);
 }
 
-// Two processes may find the same stale file. After moving it away, each checks again that it did not move the new
-// file of the other.
+// Removes the file of an owner that no longer runs. Two processes may do this at the same time, and the first may
+// already have written its own file. Each process therefore moves the file away and checks its owner again. If the
+// owner is running, the file is moved back.
 function removeStale(path: string): void {
   const aside = `${path}.stale.${process.pid}`;
   try {

@@ -2,7 +2,10 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below the ports of outgoing connections (Linux: from 32768), which could take the port before the server does. */
+/**
+ * The range of the free ports ends below the ports that Linux uses for outgoing connections (from 32768). An outgoing
+ * connection could otherwise take a port before the server listens on it.
+ */
 const lowest = 20_000;
 const end = 32_768;
 

@@ -1,5 +1,6 @@
-// Reads postmaster.pid and stops servers that a killed launcher left behind. PostgreSQL's own check takes any process
-// with the recorded id for its predecessor, even a zombie or an unrelated process, and then refuses to start.
+// Reads postmaster.pid, the file with the process id of a PostgreSQL server, and stops a server that a killed launcher
+// left behind. PostgreSQL reads postmaster.pid itself, but it refuses to start if any process has the recorded id, even
+// a zombie or an unrelated process.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine, processState, signal, waitForEnd } from './processes.ts';
@@ -13,7 +14,8 @@ export interface Postmaster {
 const file = (data: string) => join(data, 'postmaster.pid');
 
 /**
- * The file's lines are: pid, data directory, start time, port, socket directory, address, shared memory key, status.
+ * The lines of the file are: pid, data directory, start time, port, socket directory, address, shared memory key and
+ * status.
  */
 export function readPostmaster(data: string): Postmaster | undefined {
   try {
@@ -26,19 +28,23 @@ export function readPostmaster(data: string): Postmaster | undefined {
 }
 
 /**
- * Stops a server that a killed launcher left behind, and removes its file. Returns true if such a server was running.
+ * Stops a server that a killed launcher left behind, and removes its postmaster.pid. Returns true if such a server was
+ * running.
  */
 export async function clearOrphan(data: string): Promise<boolean> {
   const orphan = readPostmaster(data);
   if (!orphan) return false;
   const alive = processState(orphan.pid) === 'running' && commandLine(orphan.pid).includes(data);
   if (alive) await stopPostmaster(orphan.pid);
-  // Remaining backends may still use the shared memory. PostgreSQL checks that itself when it starts.
+  // Other processes of that server may still run and use its shared memory. PostgreSQL checks this when it starts.
   rmSync(file(data), { force: true });
   return alive;
 }
 
-/** SIGINT is the fast shutdown: it ends sessions and flushes data. Stronger signals follow only if the server hangs. */
+/**
+ * Stops a server. SIGINT requests the fast shutdown, which ends the sessions and writes all data to disk. Stronger
+ * signals follow only if the server does not end.
+ */
 export async function stopPostmaster(pid: number): Promise<void> {
   for (const [name, milliseconds] of [
     ['SIGINT', 45_000],

@@ -6,7 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 export type ProcessState = 'running' | 'zombie' | 'gone';
 
-// Linux has /proc/PID/stat, whose second field (the name) may contain spaces and brackets. Other systems have ps.
+// Reads the fields of /proc/PID/stat (Linux) after the name of the process. The name is the second field and may
+// contain spaces and brackets. Other systems have no /proc, so `ps` is used there.
 function statFields(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -40,7 +41,7 @@ export function processState(pid: number): ProcessState {
   return state?.startsWith('Z') || state?.startsWith('X') ? 'zombie' : 'running';
 }
 
-/** A text that distinguishes the process from earlier and later processes with the same id. */
+/** Returns a text that distinguishes the process from earlier and later processes with the same id. */
 export function processIdentity(pid: number): string | undefined {
   if (!isLinux) return ps(pid, 'lstart');
   const startTicks = statFields(pid)?.[19];

@@ -1,6 +1,6 @@
-// Runs a PostgreSQL server without installing it: initdb once, then `postgres` in its own process group, so that
-// Ctrl-C reaches the services first. A server that a killed launcher left behind is stopped before the next one
-// starts.
+// Runs a PostgreSQL server that does not have to be installed. The first start creates the data directory with initdb.
+// The server runs in its own process group, so that Ctrl-C in the terminal does not stop it before the services have
+// ended. A server that a killed launcher left behind is stopped before the new server starts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -30,19 +30,23 @@ const START_LIMIT_MS = 60_000;
 const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
-  /** By default a temporary folder, which is removed when the server stops. */
+  /** The folder of the database files. Default: a temporary folder, which is removed when the server stops. */
   dataDir?: string;
-  /** By default a free port. */
+  /** The port on which the server listens. Default: any free port. */
   port?: number | undefined;
-  /** False for tests: faster, but a power failure may destroy the data. */
+  /** Default: true. Tests set false, which is faster, but a power failure may then destroy the data. */
   fsync?: boolean;
+  /** Further settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number>;
-  /** The folder of another PostgreSQL's programs, for extensions that the installed package lacks. */
+  /** The programs folder of another PostgreSQL, which has extensions that the npm package does not have. */
   programs?: string;
   /** Additional environment variables of the server's process. */
   environment?: Record<string, string>;
   onProgress?: (line: string) => void;
-  /** Stops the server even if this process is killed with SIGKILL. A temporary server always has a watchdog. */
+  /**
+   * Whether a watchdog stops the server when this process is killed with SIGKILL. A server with a temporary folder
+   * always has a watchdog.
+   */
   watchdog?: boolean;
 }
 
@@ -52,7 +56,7 @@ export interface EmbeddedPostgres {
   port: number;
   /** The folder of the database files. */
   dataPath: string;
-  /** True if the server of a killed launcher was found and stopped first. */
+  /** Whether a killed launcher had left a server behind, which was stopped before this server started. */
   recovered: boolean;
   /** Settles when the server ends for any reason. */
   ended: Promise<void>;
@@ -115,7 +119,7 @@ function removeFolders(folders: readonly string[]): void {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
-// The server's account must be able to enter the folder.
+// Creates a folder that the account of the server can enter.
 function makeTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bay-booking-postgres-'));
   chmodSync(folder, 0o711);
@@ -150,8 +154,8 @@ interface Run {
   environment: Record<string, string>;
 }
 
-// Two errors of the server are temporary: another program took the free port meanwhile, or processes of the previous
-// server still use its shared memory.
+// Starts the server, and tries again after two temporary errors. Another program may have taken the free port before
+// the server listened on it. Processes of the previous server may still use its shared memory.
 async function startOnPort(run: Run, given: number | undefined): Promise<{ child: ChildProcess; port: number }> {
   const deadline = Date.now() + START_LIMIT_MS / 4;
   for (;;) {

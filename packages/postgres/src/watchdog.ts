@@ -1,5 +1,5 @@
-// Stops the server when this process is killed with SIGKILL. The watchdog is a shell that reads from a pipe. The pipe
-// closes when this process ends for any reason.
+// Stops the PostgreSQL server when this process is killed with SIGKILL. The watchdog is a shell script that reads from
+// a pipe. The pipe closes when this process ends for any reason, and the script then stops the server.
 import { spawn } from 'node:child_process';
 
 export interface Watchdog {
@@ -7,7 +7,8 @@ export interface Watchdog {
   dismiss(): Promise<void>;
 }
 
-// kill -0 succeeds for a zombie. Without this check, the script would wait forever for a zombie that nobody reaps.
+// `alive` checks the state in /proc, because `kill -0` also succeeds for a zombie. The script would otherwise wait 20 s
+// for a zombie, and only then remove the folders.
 const SCRIPT = `
   pid=$1; shift
   alive() {
@@ -23,6 +24,7 @@ const SCRIPT = `
   [ $# -eq 0 ] || rm -rf -- "$@"
 `;
 
+/** `pid` is the process id of the server. `remove` are the folders that are removed after the server has ended. */
 export function watchOver(pid: number, remove: string[]): Watchdog {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...remove], {
     cwd: '/',

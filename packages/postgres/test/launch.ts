@@ -1,5 +1,5 @@
-// A process that starts the embedded server and runs until it is stopped or killed. The tests treat it as they would
-// treat a launcher.
+// Starts the embedded server, prints its address, and runs until it is stopped or killed. The tests start this program
+// in place of the launcher of `npm start`.
 import { startEmbeddedPostgres } from '../src/server.ts';
 
 const [options] = process.argv.slice(2);
@@ -10,7 +10,7 @@ try {
     process.exit(0);
   });
   setInterval(() => {}, 60_000);
-  // This comes last, because the test may send a signal as soon as it reads the line.
+  // Print the line last, because the test may send a signal as soon as it has read the line.
   process.stdout.write(
     `${JSON.stringify({ url: server.url, dataPath: server.dataPath, port: server.port, recovered: server.recovered })}\n`,
   );

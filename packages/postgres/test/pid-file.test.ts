@@ -1,4 +1,4 @@
-// Checks that exactly one of several processes gets a stale lock.
+// Tests the lock file: exactly one of several processes gets the lock, and the lock of an ended process is free.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a lock of an ended process is taken over, even if another process has its id now', () => {
+test('the lock of an ended process is free, even if another process now has the same process id', () => {
   writeFileSync(path, '999999999\nlong ago\n');
   const first = claimPidFile(path);
   expect(first.afterCrash).toBe(true);
@@ -34,7 +34,7 @@ test('the lock is free after a release', () => {
   expect(claimPidFile(path).afterCrash).toBe(false);
 });
 
-test('one of several processes gets the lock', async () => {
+test('of several processes that claim the lock at the same time, exactly one gets it', async () => {
   writeFileSync(path, '999999999\nlong ago\n');
   const source = join(import.meta.dirname, '../src/pid-file.ts');
   const script = `

@@ -1,5 +1,5 @@
-// Tests the embedded server as a launcher uses it: start, stop, kill -9, leftovers of earlier runs, and error
-// messages.
+// Tests the embedded server in the situations of a launcher: start, stop, kill -9, files of earlier runs that were
+// interrupted, and error messages.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -78,8 +78,8 @@ async function eventuallyGone(path: string): Promise<boolean> {
 
 const serverPid = () => readPostmaster(dataDir)?.pid as number;
 
-describe('a server that is started and stopped', () => {
-  test('keeps its data over a restart, and leaves no process', async () => {
+describe('an embedded server', () => {
+  test('keeps its data when it is stopped and started again, and leaves no process', async () => {
     const first = await launch();
     await query(first.started.url, 'create table kept (n int)');
     const pid = serverPid();
@@ -90,7 +90,7 @@ describe('a server that is started and stopped', () => {
     expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
-  test('listens only on loopback, requires a random password, and sorts in the same order everywhere', async () => {
+  test('listens only on loopback, requires a random password, and sorts with the builtin locale', async () => {
     const { started } = await launch({ settings: { max_connections: 20 } });
     const [row] = await query(
       started.url,
@@ -117,7 +117,7 @@ describe('a server that is started and stopped', () => {
 });
 
 describe('after a kill -9', () => {
-  test('of the launcher, the next start stops the orphan and goes on with the data', async () => {
+  test('of the launcher, the next start stops the old server and uses its data', async () => {
     const first = await launch();
     await query(first.started.url, 'create table kept (n int)');
     const orphan = serverPid();
@@ -129,7 +129,7 @@ describe('after a kill -9', () => {
     expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
-  test('of launcher and server together, the next start recovers immediately', async () => {
+  test('of the launcher and the server, the next start uses the data', async () => {
     const first = await launch();
     await query(first.started.url, 'create table kept (n int)');
     const pid = serverPid();
@@ -140,7 +140,7 @@ describe('after a kill -9', () => {
     expect(await query(second.started.url, 'select count(*)::int as n from kept')).toEqual([{ n: 0 }]);
   });
 
-  test('of a launcher with a temporary server, the server ends by itself and its folder is removed', async () => {
+  test('of a launcher with a temporary folder, the watchdog stops the server and removes the folder', async () => {
     const { child, started } = await launch({ dataDir: undefined });
     const postmaster = readPostmaster(started.dataPath);
     await end(child, 'SIGKILL');
@@ -149,8 +149,8 @@ describe('after a kill -9', () => {
   });
 });
 
-describe('leftovers', () => {
-  test('a postmaster.pid with the id of an unrelated process prevents no start and harms no process', async () => {
+describe('files of an earlier run', () => {
+  test('a postmaster.pid with the id of an unrelated process does not prevent the start, and that process continues', async () => {
     const first = await launch();
     const text = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8');
     await end(first.child, 'SIGTERM');
@@ -167,8 +167,8 @@ describe('leftovers', () => {
   });
 });
 
-describe('clear messages', () => {
-  test('a second launcher on the same data is refused, and the first goes on', async () => {
+describe('error messages', () => {
+  test('a second launcher with the same data gets an error, and the first continues', async () => {
     const first = await launch();
     const second = await launch();
     expect(second.started.error).toBe(
@@ -177,7 +177,7 @@ describe('clear messages', () => {
     expect(await query(first.started.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  test('a given port that is taken', async () => {
+  test('the requested port is used by another program', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -186,7 +186,7 @@ describe('clear messages', () => {
     expect(started.error).toBe(`port ${port} (PostgreSQL) is taken`);
   });
 
-  test('data of another major version', async () => {
+  test('the data directory was created by another major version of PostgreSQL', async () => {
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'PG_VERSION'), '9\n');
     const { started } = await launch();
@@ -202,7 +202,7 @@ describe('clear messages', () => {
 const asRoot = process.getuid?.() === 0;
 
 describe(`data below a folder that only ${asRoot ? 'root' : 'its owner'} may enter`, () => {
-  test('are stored elsewhere if the server’s account cannot enter it, and found by the next start', async () => {
+  test('are stored in another folder if the server’s account cannot enter it, and the next start finds them', async () => {
     const closed = join(folder, 'closed');
     mkdirSync(closed, { mode: 0o700 });
     const inside = { dataDir: join(closed, 'postgres') };

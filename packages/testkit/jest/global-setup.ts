@@ -1,6 +1,6 @@
-// Provides one PostgreSQL server for a whole jest run. TEST_DATABASE_URL can name an existing one (its user must be
-// allowed to create databases); otherwise an embedded server starts in a temporary folder. A watchdog stops that server
-// even if the run is killed.
+// Provides one PostgreSQL server for a whole jest run. TEST_DATABASE_URL can name an existing server, whose user must
+// be allowed to create databases. Without TEST_DATABASE_URL, an embedded server starts in a temporary folder. A
+// watchdog stops the embedded server even if the run is killed.
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { serverOfThisRun } from './shared-server.ts';
 
@@ -11,6 +11,6 @@ export default async function startServer(): Promise<void> {
     settings: { max_connections: 200, log_min_messages: 'fatal' },
   });
   serverOfThisRun.set(server);
-  // Jest forks its workers later, so they inherit this variable.
+  // Jest starts its worker processes after this function, so they inherit the variable.
   process.env.TEST_DATABASE_URL = server.url;
 }

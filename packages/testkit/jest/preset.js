@@ -15,8 +15,8 @@ export const preset = {
   testTimeout: 30_000,
 };
 
-// Added by the workspaces whose tests need a PostgreSQL server. One server serves a whole run
-// (packages/testkit/src/database.ts).
+// Workspaces whose tests need PostgreSQL add these options to the preset. All test files of a run use one server, and
+// each file creates its own database on that server (packages/testkit/src/database.ts).
 export const withPostgres = {
   globalSetup: here('./global-setup.ts'),
   globalTeardown: here('./global-teardown.ts'),

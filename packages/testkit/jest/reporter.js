@@ -1,5 +1,5 @@
-// Writes how many tests passed, failed and were skipped to .jest/counts.json of the workspace. sum-counts.js adds the
-// files up.
+// Writes how many tests passed, failed and were skipped to .jest/counts.json of the workspace. sum-counts.js
+// adds up the counts of all workspaces.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,3 @@
-// Loads the ESM-only jose before each test file: jest would otherwise report the `require('jose')` of jwks-rsa as an
-// import cycle.
+// Loads jose before each test file. jose contains only ES modules, and jwks-rsa loads it with `require('jose')`. If
+// jose were not loaded yet, jest would report this call as an import cycle.
 import 'jose';

@@ -45,7 +45,7 @@ export interface Violation {
 
 /**
  * Returns the violations of WCAG 2.2 AA and of axe's best practices. Axe is a script, and the page under test may
- * forbid scripts, so this examines a copy of the page that allows them.
+ * forbid scripts. The function therefore examines a copy of the page in which scripts are allowed.
  */
 export async function findViolations(page: Page): Promise<readonly Violation[]> {
   const browser = page.context().browser();
@@ -71,8 +71,9 @@ export async function findViolations(page: Page): Promise<readonly Violation[]> 
 }
 
 /**
- * Returns the same violations of a page that allows scripts. Faster than a copy when one page is examined at several
- * sizes. The browser context must reduce motion: axe would otherwise measure colours in the middle of a transition.
+ * Returns the violations of a page that allows scripts, without copying the page as `findViolations` does. This is
+ * faster when one page is examined at several sizes. The browser context must reduce motion, because axe would
+ * otherwise measure colours in the middle of a transition.
  */
 export async function findViolationsInPage(page: Page): Promise<readonly Violation[]> {
   // The page's content security policy does not apply to scripts that Playwright evaluates.
@@ -87,11 +88,11 @@ export async function findViolationsInPage(page: Page): Promise<readonly Violati
   }));
 }
 
-/** Whether content is wider than the viewport, so that users of phones would have to scroll in two directions. */
+/** Whether the page is wider than the viewport. Users of phones would then have to scroll in two directions. */
 export const overflowsHorizontally = (page: Page): Promise<boolean> =>
   page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 
-/** Saves a full-page screenshot in the folder that TEST_SHOTS names, if it is set. */
+/** Saves a screenshot of the full page in the folder TEST_SHOTS. Does nothing if TEST_SHOTS is not set. */
 export async function saveScreenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.TEST_SHOTS;
   if (!folder) return;

@@ -1,8 +1,8 @@
 // Creates a database for each test file: a copy of a template that is migrated once per set of migration files.
 //
-// Copying takes a few tens of milliseconds, so test files share nothing: they clean nothing up and can run in any order
-// and in parallel. If TEST_DATABASE_URL names a database of a Citus cluster, the tables of the copy are distributed:
-// every node has a template and copies it.
+// Copying a template takes a few tens of milliseconds. Each test file can therefore have its own database, does not
+// have to delete its rows, and can run in any order and in parallel. If TEST_DATABASE_URL names the coordinator of a
+// Citus cluster, every node has a template, and every node copies it. The tables of the copy are then distributed.
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Distribution, distribute } from '@bay-booking/service/database/distribute';
@@ -16,9 +16,9 @@ export interface TestDatabase {
 }
 
 export interface TestDatabaseOptions {
-  /** The folder of the migrations. The database is empty by default. */
+  /** The folder of the migrations that create the tables. By default, the database has no tables. */
   migrations?: string;
-  /** How Citus distributes the tables. By default the database is on one node, on Citus too. */
+  /** How Citus distributes the tables. By default, the database is only on the coordinator. */
   distribution?: Distribution;
 }
 
@@ -52,7 +52,9 @@ function databaseUrl(name: string, node = serverUrl()): string {
   return url.href;
 }
 
-/** Returns the URL of the server, and those of its workers if it is the coordinator of a Citus cluster. */
+/**
+ * Returns the URL of the server. If the server is the coordinator of a Citus cluster, the URLs of its workers follow.
+ */
 async function findNodes(): Promise<readonly string[]> {
   return onServer(serverUrl(), async (server) => {
     const { rowCount } = await server.query("select from pg_extension where extname = 'citus'");
@@ -86,8 +88,8 @@ async function onEach(
   await Promise.all(nodes.map((url) => onServer(url, (node) => work(node, url))));
 }
 
-// The name contains a hash of the migrations, so a server that outlives the run (TEST_DATABASE_URL) never has an
-// outdated template.
+// Creates the template if it does not exist, and returns its name. The name contains a hash of the migrations. A server
+// of TEST_DATABASE_URL keeps its templates between runs, and the hash prevents the use of an outdated template.
 async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOptions): Promise<string> {
   const { migrations, distribution } = options;
   if (!migrations) return 'template0';
@@ -111,7 +113,7 @@ async function ensureTemplate(nodes: readonly string[], options: TestDatabaseOpt
     await migrate({ url: databaseUrl(draft), directory: migrations });
     if (nodes.length > 1 && distribution)
       await distribute({ url: databaseUrl(draft), directory: migrations, distribution });
-    // The coordinator comes last: a template that exists there must exist on every worker.
+    // The coordinator comes last. If the template exists on the coordinator, it therefore exists on every worker.
     for (const url of nodes.toReversed()) await onServer(url, (node) => finishTemplate(node, draft, template));
     return template;
   });
@@ -130,7 +132,10 @@ async function joinNodes(nodes: readonly string[], database: string): Promise<vo
   });
 }
 
-/** PostgreSQL copies only a database without sessions, so this ends the daemon that Citus runs in every database. */
+/**
+ * Renames the draft to the template. PostgreSQL copies only a database without sessions, so this function also ends the
+ * daemon that Citus runs in every database.
+ */
 async function finishTemplate(server: pg.Client, draft: string, template: string): Promise<void> {
   await server.query(`alter database ${draft} allow_connections false`);
   await retryWhileInUse(async () => {
@@ -139,7 +144,7 @@ async function finishTemplate(server: pg.Client, draft: string, template: string
   });
 }
 
-// PostgreSQL does not copy the settings of a database (`alter database … set`) with the database.
+// Copies the settings of a database (`alter database … set`). `create database … template` does not copy them.
 async function copySettings(server: pg.Client, from: string, to: string): Promise<void> {
   const { rows } = await server.query<{ setting: string }>(
     `select unnest(setconfig) as setting from pg_db_role_setting

@@ -1,7 +1,7 @@
 // Starts a fixture, such as a server, before the tests of a file and closes it after them.
 import { afterAll, beforeAll } from '@jest/globals';
 
-/** Returns the fixture. Its properties exist as soon as the first test runs. */
+/** Returns an object that receives the properties of the fixture before the first test runs. */
 export function useFixture<Fixture extends { close(): Promise<unknown> }>(start: () => Promise<Fixture>): Fixture {
   const fixture = {} as Fixture;
   let started: Fixture | undefined;

@@ -1,5 +1,5 @@
-// A browser without scripts for tests: it stores cookies, follows redirects within its sites, and submits the forms of
-// a page.
+// A browser without scripts for tests. It stores cookies, follows redirects to the given sites, and submits the forms
+// of a page.
 import { type Form, type Link, parseForms, parseLinks, textOf } from './html-forms.ts';
 
 export interface Page {
@@ -14,13 +14,14 @@ export interface Page {
 
 export interface FormBrowser {
   /**
-   * Follows redirects within `sites`. A redirect to another site ends them: the result has its address and status 0.
+   * Follows redirects to addresses of `sites`. A redirect to another site is not followed: the returned page then has
+   * the address of that site and the status 0.
    */
   readonly open: (address: string | URL) => Promise<Page>;
   /**
-   * Submits the first form that has all fields in `values` and, if given, the button (its name and value, or a part of
-   * its text). Fields keep the values of the page unless `values` replaces them. An array stands for the checked boxes
-   * of one name.
+   * Submits the first form that has every field of `values`. If `button` is given, the form must also have this button.
+   * `button` is the name and value of the button, or a part of its text. Fields that `values` does not name keep the
+   * values of the page. An array names the checked boxes among the checkboxes with one name.
    * @throws {Error} when the page has no such form
    */
   readonly send: (
@@ -35,7 +36,7 @@ interface Cookie {
   readonly name: string;
   readonly value: string;
   readonly path: string;
-  /** Without the port: cookies are shared by all ports of a host (RFC 6265, section 8.5). */
+  /** The host name without the port, because all ports of a host share cookies (RFC 6265, section 8.5). */
   readonly host: string;
 }
 

@@ -1,5 +1,5 @@
-// Parses the forms, links and texts of the HTML that our pages contain. It is no general parser: it relies on the tags
-// that our templates write.
+// Parses the forms, links and texts of our own HTML pages. It is not a general HTML parser: it understands only the
+// tags and attributes that our templates write.
 
 export interface Form {
   readonly action: string;
@@ -46,7 +46,7 @@ export const textOf = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-/** Returns the forms of a page. The buttons of a form may be outside of it and name it in their `form` attribute. */
+/** Returns the forms of a page. A button outside of a form belongs to the form that its `form` attribute names. */
 export function parseForms(html: string, url: URL): readonly Form[] {
   return [...html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/g)].map(([, tag, inner]) => {
     const { action = url.href, method = 'get', id } = attributes(` ${tag}`);

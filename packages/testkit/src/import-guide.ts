@@ -1,10 +1,10 @@
 // Reads the tables of docs/import.md, so that tests can compare them with the JSON Schemas of the import files.
 import { read } from './repository.ts';
 
-/** The names of the fields in alphabetical order. A mandatory field ends with `*`. */
+/** The names of the fields in alphabetical order. The name of a mandatory field is followed by `*`. */
 export type Fields = readonly string[];
 
-/** The documented fields of each object of an import file, such as `the file` or `a facility`. */
+/** Returns the documented fields of each object in an import file. The keys are texts such as `a facility`. */
 export function documentedFields(service: 'Auth' | 'Bookings'): Readonly<Record<string, Fields>> {
   const section =
     read('docs/import.md')

@@ -1,6 +1,6 @@
 // Runs an authorization server for tests. It serves discovery and a JWKS, and signs access tokens (RFC 9068) with the
-// claims that a test chooses. It can rotate its keys, and it can fail: refuse connections, respond slowly, or send
-// errors and invalid JSON.
+// claims that a test chooses. It can rotate its keys. It can also simulate failures: refused connections, slow
+// responses, errors and invalid JSON.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -16,7 +16,7 @@ import {
 
 export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 
-/** Claims by name, and the parts of the header that tests change. A claim that is undefined is left out. */
+/** The claims of a token, and the header parameters `typ`, `kid` and `alg`. An undefined claim is left out. */
 export interface TokenOptions {
   facilities?: unknown;
   scope?: unknown;
@@ -24,14 +24,17 @@ export interface TokenOptions {
   client_id?: unknown;
   aud?: unknown;
   iss?: unknown;
-  /** Seconds since 1970, like `nbf` and `iat`. One hour from now by default. */
+  /** `exp`, `nbf` and `iat` are seconds since 1970. By default, the token expires in one hour. */
   exp?: unknown;
   nbf?: unknown;
   iat?: unknown;
   jti?: unknown;
   typ?: string | undefined;
   kid?: string | undefined;
-  /** ES256 signs with the published key, any other algorithm with a key that is not published. `none` does not sign. */
+  /**
+   * Default: ES256 with the published key. Any other algorithm signs with a key that is not published. `none` does not
+   * sign.
+   */
   alg?: string;
   [claim: string]: unknown;
 }
@@ -40,12 +43,15 @@ export interface TestIssuer {
   url: string;
   jwksUri: string;
   token(options?: TokenOptions): Promise<string>;
-  /** Signs with a new key from now on and returns its kid. The old key stays published unless `retire` is set. */
+  /**
+   * Creates a new key that signs all further tokens, and returns its kid. `retire` removes the old keys from the JWKS.
+   * `publish: false` leaves the new key out of the JWKS.
+   */
   rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
   /** Publishes the keys that `rotate` did not publish. */
   publish(): void;
   fail(how: IssuerFailure | undefined): void;
-  /** How many requests each document received. */
+  /** How often each of the two documents was requested. */
   requests: { discovery: number; jwks: number };
   close(): Promise<void>;
 }
@@ -57,7 +63,7 @@ interface SigningKey {
 }
 
 export interface TestIssuerOptions {
-  /** The `aud` of tokens that do not set another. */
+  /** The default `aud` of the tokens. */
   audience?: string;
   scopeBase?: string;
   /** The delay of the failure 'slow'. */
@@ -163,7 +169,8 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   };
 }
 
-// HMAC algorithms use the text of the public key as their secret. This is the known "algorithm confusion" attack.
+// Returns the key that signs a token. For an HMAC algorithm, it returns the text of the public key as the secret. A
+// service that accepts such a token is open to the known "algorithm confusion" attack.
 async function signingKey(alg: string, { privateKey, jwk }: SigningKey): Promise<CryptoKey | Uint8Array> {
   if (alg === 'ES256') return privateKey;
   if (alg.startsWith('HS')) return new TextEncoder().encode(JSON.stringify(jwk).padEnd(64));

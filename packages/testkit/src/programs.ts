@@ -1,4 +1,4 @@
-// Finds the programs that some tests need on this machine. These tests are skipped where their program is missing.
+// Finds the installed programs that some tests need. These tests are skipped on a machine without their program.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -9,7 +9,7 @@ export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 
 export const findChromium = (): string | undefined => existing(chromiumPath);
 
-/** Another version of Node than the one that runs the tests. */
+/** Finds another version of Node.js than the one that runs the tests. */
 export const findNode = (major: number): string | undefined =>
   (process.env.PATH ?? '')
     .split(delimiter)
@@ -18,10 +18,10 @@ export const findNode = (major: number): string | undefined =>
       (path) => existsSync(path) && execFileSync(path, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
     );
 
-/** Debian's PgBouncer. */
+/** Finds PgBouncer where its Debian package installs it. */
 export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
 
-/** The program oidc-gen of Debian's oidc-agent-cli. The other programs of the package are in the same folder. */
+/** Finds oidc-gen of the Debian package oidc-agent-cli. The other programs of the package are in the same folder. */
 export const findOidcAgent = (): string | undefined => existing('/usr/bin/oidc-gen');
 
 export const findPsql = (): string | undefined =>
@@ -30,7 +30,7 @@ export const findPsql = (): string | undefined =>
     .map((folder) => join(folder, 'psql'))
     .find((path) => existsSync(path));
 
-/** The folder with the programs of the newest PostgreSQL on this machine that has the extension Citus. */
+/** Finds the folder with the programs of the newest installed PostgreSQL that has the extension Citus. */
 export function findCitus(): string | undefined {
   const installed = globSync([
     '/usr/lib/postgresql/*/bin/pg_config',

@@ -1,4 +1,4 @@
-// Finds and reads files of this repository, for the tests of its layout, documents and infrastructure.
+// Finds and reads files of this repository. The tests of its layout, documents and infrastructure use this file.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
@@ -8,7 +8,7 @@ export const read = (file: string): string => readFileSync(join(root, file), 'ut
 const notOurs = (path: string): boolean =>
   path === 'node_modules' || path === '.data' || path === 'generated' || path === 'dist';
 
-/** Paths from the root of the repository. Leaves out dependencies and generated files. */
+/** Returns paths that are relative to the root of the repository. Leaves out dependencies and generated files. */
 export const findFiles = (...patterns: readonly string[]): readonly string[] =>
   globSync(patterns, { cwd: root, exclude: (path) => notOurs(path.split('/').at(-1) as string) }).toSorted();
 
@@ -17,13 +17,13 @@ export const modules = findFiles('{apps,packages}/*/src/**/*.ts').filter((file) 
 
 export interface Import {
   readonly from: string;
-  /** A path from the root of the repository, or the name of a package. */
+  /** The path of a file, relative to the root of the repository, or the name of a package. */
   readonly to: string;
-  /** `import type`, which leaves no trace at run time. */
+  /** Whether this is an `import type`, which does not exist at run time. */
   readonly typesOnly: boolean;
 }
 
-/** Every static and dynamic import of a module. */
+/** Returns every static and dynamic import of a module. The pattern also matches `export … from`. */
 export function importsOf(file: string): readonly Import[] {
   const statements = /^\s*(?:import|export)\b[^;'"]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|import\('([^']+)'\)/gm;
   return [...read(file).matchAll(statements)].map(([statement, from, sideEffect, dynamic]) => {
@@ -36,7 +36,7 @@ export function importsOf(file: string): readonly Import[] {
   });
 }
 
-/** The `sh` blocks of a Markdown text, which readers run as they are. */
+/** Returns the `sh` code blocks of a Markdown text. Readers paste these commands into a shell. */
 export const shellBlocks = (markdown: string): readonly string[] =>
   [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] as string);
 

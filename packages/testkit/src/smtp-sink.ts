@@ -1,4 +1,5 @@
-// Starts an SMTP server for tests on a free port. It stores every mail for the test, and can refuse mail.
+// Starts an SMTP server for tests on a free port. The server stores every received mail, and a test can make it refuse
+// mail.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,9 +18,12 @@ export interface SmtpSink {
   /** The value for `SMTP_URL`. */
   readonly url: string;
   readonly mails: () => readonly ReceivedMail[];
-  /** Waits for a mail to this address that `matches`, and returns the latest. @throws {Error} after ten seconds */
+  /**
+   * Waits for a mail to this address for which `matches` returns true. Returns the latest of these mails.
+   * @throws {Error} when no such mail arrives within ten seconds
+   */
   readonly mailTo: (address: string, matches?: (mail: ReceivedMail) => boolean) => Promise<ReceivedMail>;
-  /** Refuses every further mail with this SMTP code. With undefined, mail is accepted again. */
+  /** Refuses every further mail with this SMTP code. After `refuseWith(undefined)`, mail is accepted again. */
   readonly refuseWith: (code: number | undefined) => void;
   readonly close: () => Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Issues the codes and access tokens of a stand-in social provider, and remembers what they were issued for.
+// Issues the codes and access tokens of a stand-in social provider. Stores the user and the client of each of them.
 import { createHash, randomBytes } from 'node:crypto';
 import { type SocialUser, socialUsers } from './social-users.ts';
 
@@ -17,7 +17,9 @@ export interface IssuedToken {
   readonly expiresAt: number;
 }
 
-/** The demo can run for a long time, so the memory is limited. */
+/**
+ * The maximum number of stored codes, and of stored tokens. It limits the memory of a demo that runs for a long time.
+ */
 const maxEntries = 10_000;
 
 export type SocialGrants = ReturnType<typeof createSocialGrants>;
@@ -46,11 +48,14 @@ export function createSocialGrants() {
         nonce: request.get('nonce') ?? undefined,
       }),
 
-    /** `lifetime` in seconds. */
+    /** Issues an access token. `lifetime` is in seconds. */
     issueToken: (user: SocialUser, clientId: string, lifetime = 3600): string =>
       add(tokens, { user, clientId, expiresAt: Date.now() + lifetime * 1000 }),
 
-    /** A code works once, and only with the verifier of its challenge (RFC 7636). */
+    /**
+     * Returns the user and the request of a code, or undefined if the code is invalid. A code works once. If its
+     * request had a `code_challenge`, the code works only with the matching `code_verifier` (RFC 7636).
+     */
     redeemCode(form: URLSearchParams, clientId: string): IssuedCode | undefined {
       const code = form.get('code') ?? '';
       const issued = codes.get(code);
@@ -61,7 +66,7 @@ export function createSocialGrants() {
       return issued.challenge === undefined || issued.challenge === challenge ? issued : undefined;
     },
 
-    /** Undefined if the token is unknown or has expired. */
+    /** Returns undefined if the token is unknown or has expired. */
     findToken(token: string | null | undefined): IssuedToken | undefined {
       const issued = tokens.get(token ?? '');
       return issued && issued.expiresAt > Date.now() ? issued : undefined;

@@ -1,6 +1,7 @@
 // Starts two stand-in social providers: `google` with OpenID Connect, and `facebook` with OAuth 2.0.
 //
-// Tests and the demo use them. Both run on one port of this machine. Their secrets are public.
+// Tests and the demo use the stand-ins instead of the real providers. Both stand-ins listen on the same port. Their
+// secrets are not secret: they are part of this file.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSocialGrants, type SocialGrants } from './social-grants.ts';
@@ -22,7 +23,10 @@ export interface SocialResponse {
   readonly location?: string;
 }
 
-/** The key is the method and the path below the provider's name, such as `GET /authorize`. */
+/**
+ * The routes of a provider. The key is the method and the path after the name of the provider. `GET /authorize` of
+ * `google` therefore handles `GET /google/authorize`.
+ */
 export type SocialRoutes = Readonly<
   Record<string, (request: SocialRequest) => SocialResponse | Promise<SocialResponse>>
 >;
@@ -34,13 +38,19 @@ export interface SocialProviders {
   readonly origin: string;
   /** The content of SOCIAL_PROVIDERS_FILE. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
-  /** Issues a token as a native app gets it. By default it is issued to a client that the settings accept. */
+  /**
+   * Issues an access token to a native app. The default `clientId` is one that the settings accept. `lifetime` is in
+   * seconds.
+   */
   readonly nativeToken: (
     name: SocialName,
     userId: string,
     options?: { clientId?: string; lifetime?: number },
   ) => string;
-  /** `no-response`: requests to the provider get no response. `unavailable`: they get 503. */
+  /**
+   * Tests set these values. `no-response`: the provider does not respond to requests. `unavailable`: the provider
+   * responds to every request with 503.
+   */
   readonly outages: Record<SocialName, Outage>;
   readonly stop: () => Promise<void>;
 }
@@ -122,7 +132,7 @@ export async function startSocialProviders({ port = 0 }: { port?: number } = {})
   };
 }
 
-/** The sign-in page and, for the demo, a route that issues a token as a native app gets it. */
+/** The sign-in page. For the demo, there is also a route that issues an access token to a native app. */
 function signInRoutes(title: string, grants: SocialGrants, issuer?: string): SocialRoutes {
   return {
     'GET /authorize': ({ query }) =>

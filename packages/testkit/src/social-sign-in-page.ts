@@ -1,4 +1,4 @@
-// The sign-in page of a stand-in social provider, with one button for each user and one to cancel.
+// Builds the sign-in page of a stand-in social provider. The page has one button for each user, and a button to cancel.
 import { socialUsers } from './social-users.ts';
 
 const escapeHtml = (text: string): string =>
@@ -17,7 +17,7 @@ button { display: block; width: 100%; margin: .5rem 0; padding: .75rem 1rem; tex
   border-radius: .6rem; cursor: pointer }
 small { display: block; color: light-dark(#556, #aab) }`;
 
-/** `title` is the name of the provider, `action` the address to which the form is posted. */
+/** `title` is the name of the provider. `action` is the address to which the form is posted. */
 export function socialSignInPage(title: string, action: string): string {
   const buttons = socialUsers.map(
     ({ id, name, email }) =>

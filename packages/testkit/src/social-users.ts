@@ -1,4 +1,4 @@
-// The users of the stand-in social providers. Whoever uses the browser chooses which of them to be.
+// Lists the users of the stand-in social providers. The sign-in page of a stand-in lets you choose one of them.
 
 export interface SocialUser {
   readonly id: string;
@@ -9,6 +9,6 @@ export interface SocialUser {
 export const socialUsers: readonly SocialUser[] = [
   { id: '100001', name: 'Ada Fairway', email: 'ada@social.example' },
   { id: '100002', name: 'Ben Bunker', email: 'ben@social.example' },
-  // Has the e-mail address of a demo account. A sign-in must not use that account.
+  // This user has the e-mail address of a demo account. Signing in as this user must not give access to that account.
   { id: '100003', name: 'Not Pat Player', email: 'player@example.com' },
 ];

@@ -1,5 +1,5 @@
-// Tests that each test database is a separate copy of one migrated template, also when several are created at the same
-// time.
+// Tests that each test database is a separate copy of one migrated template. This must also be true for databases that
+// are created at the same time.
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// Tests the authorization server of the tests: its tokens verify against its JWKS, and it fails in the chosen way.
+// Tests the test issuer: its tokens verify against its JWKS, and it simulates the failure that a test chooses.
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { createTestIssuer, type TestIssuer } from '../src/issuer.ts';
@@ -16,7 +16,7 @@ async function verify(token: string) {
   return jwtVerify(token, jwks, { issuer: issuer.url, audience: 'http://bookings.test' });
 }
 
-test('a token verifies against the published keys, before and after a rotation', async () => {
+test('tokens verify before and after a rotation, until their key is no longer published', async () => {
   const before = await issuer.token({ facilities: ['fac-north'] });
   const { payload, protectedHeader } = await verify(before);
   expect(payload).toMatchObject({
@@ -40,7 +40,7 @@ test('a key can sign before it is published', async () => {
   await verify(token);
 });
 
-test('a test can change any claim and the header', async () => {
+test('a test can choose every claim, the algorithm and the header parameters of a token', async () => {
   await expect(verify(await issuer.token({ aud: 'http://other.test' }))).rejects.toThrow('"aud"');
   await expect(verify(await issuer.token({ exp: 1 }))).rejects.toThrow('"exp"');
   expect(decodeProtectedHeader(await issuer.token({ alg: 'HS256', typ: 'JWT', kid: 'other' }))).toEqual({
@@ -51,7 +51,7 @@ test('a test can change any claim and the header', async () => {
   expect(await issuer.token({ alg: 'none' })).toMatch(/\.$/);
 });
 
-test('the server fails in the chosen way and recovers', async () => {
+test('the issuer simulates the chosen failure until the failure is removed', async () => {
   issuer.fail('down');
   await expect(fetch(issuer.jwksUri)).rejects.toThrow('fetch failed');
   issuer.fail('500');

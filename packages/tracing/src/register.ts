@@ -1,7 +1,7 @@
-// Switches OpenTelemetry on: start a service with `NODE_OPTIONS="--import @bay-booking/tracing/register"`. Spans of
-// incoming requests, outgoing requests and SQL statements go to OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP.
-// OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER_ARG have the meaning
-// that OpenTelemetry defines. Without the flag, none of this code is loaded.
+// Switches OpenTelemetry on for a service that is started with `NODE_OPTIONS="--import @bay-booking/tracing/register"`.
+// Without this option, none of this code is loaded. Spans of incoming requests, outgoing requests and SQL statements
+// are sent to OTEL_EXPORTER_OTLP_ENDPOINT with OTLP over HTTP. OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES,
+// OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER_ARG have the meaning that OpenTelemetry defines.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { register } from 'node:module';
 import { context, propagation, trace } from '@opentelemetry/api';
@@ -19,16 +19,18 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 
-// ES modules that are traced are loaded through this hook. `require` needs no hook.
+// Instrumentations replace functions of a module when it is loaded. For ES modules, they need this hook. For modules
+// that are loaded with `require`, they need no hook.
 register('@opentelemetry/instrumentation/hook.mjs', import.meta.url);
 
 const provider = new TracerProvider({
   resource: defaultResource().merge(detectResources({ detectors: [envDetector] })),
-  // The share of traces to keep if the caller has not decided.
+  // If the caller has not decided whether a trace is recorded, this share of the traces is recorded.
   sampler: new ParentBasedSampler({
     root: new TraceIdRatioBasedSampler(getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG') ?? 1),
   }),
-  // At most a second of spans is lost when the process ends. At most 2048 spans wait for an unavailable collector.
+  // Spans are sent every second, so the spans of at most one second are lost when the process is killed. While the
+  // collector is unavailable, at most 2048 spans wait in memory.
   spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter(), scheduledDelayMillis: 1_000 })],
 });
 context.setGlobalContextManager(new AsyncLocalStorageContextManager());
@@ -39,8 +41,8 @@ registerInstrumentations({
     new HttpInstrumentation({
       // Health probes and metrics are not traced.
       ignoreIncomingRequestHook: ({ url = '' }) => url.startsWith('/health/') || url === '/metrics',
-      // The log reads the trace id from the header `traceparent`. A request without that header begins a trace in this
-      // process, so the header is set here.
+      // The services read the trace id for their logs from the request header `traceparent`. A request without this
+      // header begins a new trace here. The hook sets the header, so that the log contains the id of the new trace.
       requestHook: (span, request) => {
         if (!(request instanceof IncomingMessage)) return;
         const { traceId, spanId, traceFlags } = span.spanContext();
@@ -48,7 +50,7 @@ registerInstrumentations({
       },
       applyCustomAttributesOnSpan: (span, request, response) => {
         if (!(request instanceof IncomingMessage && response instanceof ServerResponse)) return;
-        // A query string may contain a code, a token or a name.
+        // The query string is not recorded, because it may contain an authorization code, a token or a name.
         if (request.url?.includes('?')) span.setAttribute('url.query', 'REDACTED');
         const { route } = (response as { locals?: { route?: string } }).locals ?? {};
         if (route === undefined) return;
@@ -56,7 +58,7 @@ registerInstrumentations({
         span.updateName(`${request.method} ${route}`);
       },
     }),
-    // Only the text of a statement is recorded, because its values may be personal data.
+    // Only the text of a statement is recorded. The values of its parameters may be personal data.
     new PgInstrumentation({ enhancedDatabaseReporting: false }),
   ],
 });

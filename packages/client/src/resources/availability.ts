@@ -15,7 +15,10 @@ import type {
 import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from '../versions.ts';
 
 export interface AvailabilitySearch {
-  /** Lists the bays of `locationIds` or `bayIds` with their free times. Each page has `asOf`. */
+  /**
+   * Lists the bays of `locationIds` or `bayIds` with their free times. `asOf` of each page is the time at which the
+   * free times were read.
+   */
   search(query: AvailabilityQuery, options?: RequestOptions): PagedList<Availability>;
 }
 
@@ -24,11 +27,11 @@ export const createAvailabilitySearch = (send: Send): AvailabilitySearch => ({
 });
 
 export interface Holds {
-  /** Keeps a bay free for this client. `bookings.create` with `holdId` uses the hold up. */
+  /** Keeps a time of a bay free for this client. `bookings.create` with `holdId` turns the hold into a booking. */
   create(hold: CreateHold, options?: CreateOptions): Promise<Hold>;
   /** @throws {BookingsApiError} with ERR00404 when the hold has expired or was used */
   get(id: string, options?: RequestOptions): Promise<Hold>;
-  /** The seconds count from now. */
+  /** Sets a new lifetime of the hold, in seconds from now. */
   extend(id: string, body: ExtendHold, options?: RequestOptions): Promise<Hold>;
   delete(id: string, options?: RequestOptions): Promise<void>;
 }
@@ -45,10 +48,10 @@ export const createHolds = (send: Send): Holds => ({
 export interface Closures {
   /** Closes some bays of a facility (`bayIds`), or all bays of a location (`locationId`). */
   create(closure: ClosureBody, options?: CreateOptions): Promise<Versioned<Closure>>;
-  /** By `startDate`, then `id`. */
+  /** Lists closures in the order of `startDate`, then `id`. */
   list(query?: ClosureQuery, options?: RequestOptions): PagedList<ClosureList>;
   get(id: string, options?: RequestOptions): Promise<Versioned<Closure>>;
-  /** Sets all fields. A field that is left out is cleared. */
+  /** Replaces all fields. A field that is left out loses its value. */
   update(id: string, closure: ClosureBody, options?: ChangeOptions): Promise<Versioned<Closure>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Bookings: create, search, read, change and delete.
+// Creates, reads, searches, changes and deletes bookings.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type { Booking, BookingList, BookingSearch, CreateBooking, UpdateBooking } from '../schemas.ts';
@@ -8,10 +8,13 @@ export interface Bookings {
   /** @throws {BookingsApiError} for example with BOOK00002 when the bay is taken */
   create(booking: CreateBooking, options?: CreateOptions): Promise<Versioned<Booking>>;
   get(id: string, options?: RequestOptions): Promise<Versioned<Booking>>;
-  /** Sets bay, alias and times. */
+  /** Replaces the bay, the alias and the times. */
   update(id: string, booking: UpdateBooking, options?: ChangeOptions): Promise<Versioned<Booking>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
-  /** By `startDate`, then `id`. With `locationIds`, the dates select otherwise than without (see the reference). */
+  /**
+   * Lists bookings in the order of `startDate`, then `id`. The dates have another meaning if `locationIds` is given:
+   * see the reference of this endpoint.
+   */
   search(query?: BookingSearch, options?: RequestOptions): PagedList<BookingList>;
 }
 

@@ -1,4 +1,4 @@
-// Reads and follows the change feed: every booking at its latest change, in order.
+// Reads and follows the change feed. The feed has one entry for each booking, in the order of their latest changes.
 import { BookingsApiError, type BookingsError } from '../errors.ts';
 import type { RequestOf, Send } from '../operations.ts';
 import { continuedAt } from '../paged-list.ts';
@@ -9,19 +9,22 @@ import { sleep } from '../timeout.ts';
 export interface ReadChangesOptions {
   /** Needed when the token names several facilities. */
   readonly facilityId?: string;
-  /** The `next` of the last page that you have stored. Without it, the feed starts from the beginning. */
+  /** `next` of the last page that you have stored. Default: the beginning of the feed. */
   readonly from?: string | undefined;
-  /** How many changes a page may have, 500 by default. */
+  /** The maximum number of changes on a page. Default: 500. */
   readonly limit?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface FollowChangesOptions extends ReadChangesOptions {
-  /** Is called when the service cannot be reached. The feed then tries again after a few seconds. */
+  /** The client calls this function when the service cannot be reached. It then tries again after a few seconds. */
   readonly onError?: (error: BookingsError) => void;
 }
 
-/** Store the items and `next` together, in one transaction. Then no change is lost, and none is stored twice. */
+/**
+ * A page of the feed. Store its items and `next` in one transaction. No change is then lost, and no change is stored
+ * twice.
+ */
 export interface ChangePage {
   readonly items: readonly BookingChange[];
   /** The position after this page: pass it as `from` after a restart. */
@@ -34,21 +37,21 @@ export interface ChangePage {
 }
 
 export interface Changes {
-  /** Ends when all changes have been read. */
+  /** Reads the pages of the feed up to the latest change. */
   read(options?: ReadChangesOptions): AsyncIterable<ChangePage>;
   /**
-   * Waits for further changes until `signal` is aborted or the loop is left. Continues when the service was not
-   * available. Throws only errors that another attempt cannot correct, for example a missing right.
+   * Reads the pages of the feed, and then waits for further changes until `signal` is aborted or the loop ends. While
+   * the service is unavailable, it tries again. It throws only errors that another attempt cannot correct, such as 403.
    */
   follow(options?: FollowChangesOptions): AsyncIterable<ChangePage>;
 }
 
 type FeedRequest = RequestOf<'listBookingChanges'>;
 
-/** The longest time that the service waits for a change. */
+/** A request waits at most this number of seconds for a change. */
 const waitSeconds = 25;
 const waiting = { headers: { Prefer: `wait=${waitSeconds}` }, timeoutMs: (waitSeconds + 15) * 1_000 };
-/** Makes the delays between attempts grow to 8 s, as those within one request do. */
+/** The delay between attempts grows with the number of failures. It stops growing at this number. */
 const maxFailures = 8;
 
 export const createChanges = (send: Send): Changes => ({
@@ -80,7 +83,7 @@ export const createChanges = (send: Send): Changes => ({
   },
 });
 
-/** Reads page after page. The position moves only when a page has arrived. */
+/** Reads one page after the other. If a request fails, the next request reads the same page again. */
 function createFeed(send: Send, request: FeedRequest, from: string | undefined) {
   let position = from;
   return {
@@ -100,7 +103,7 @@ function createFeed(send: Send, request: FeedRequest, from: string | undefined) 
     return { items: data.items, next: data.next, startsOver: at === undefined };
   }
 
-  /** The position has the page size of an earlier request. */
+  /** `at` is a link with the page size of an earlier request. The page size of the current request replaces it. */
   function requestAt(at: string): FeedRequest {
     const address = new URL(at);
     if (request.query?.limit !== undefined) address.searchParams.set('limit', String(request.query.limit));

@@ -1,4 +1,4 @@
-// Locations with their opening hours, and bays with their upcoming bookings.
+// Reads locations and bays with their upcoming bookings, and reads and sets opening hours.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
@@ -15,13 +15,13 @@ import type {
 import { type ChangeOptions, conditional, type Versioned, versioned } from '../versions.ts';
 
 export interface Locations {
-  /** By `name`. */
+  /** Lists locations in the order of `name`. */
   list(query?: LocationQuery, options?: RequestOptions): PagedList<BookingLocationList>;
   get(id: string, options?: RequestOptions): Promise<BookingLocation>;
   getOpeningHours(id: string, options?: RequestOptions): Promise<Versioned<OpeningHours>>;
   /** Replaces the weekly hours and the exceptions. */
   setOpeningHours(id: string, hours: SetOpeningHours, options?: ChangeOptions): Promise<Versioned<OpeningHours>>;
-  /** The location is then always open. */
+  /** Deletes the opening hours. A location without opening hours is always open. */
   deleteOpeningHours(id: string, options?: ChangeOptions): Promise<void>;
 }
 
@@ -37,9 +37,9 @@ export const createLocations = (send: Send): Locations => ({
 });
 
 export interface Bays {
-  /** The bays of a location, or of all facilities of the token, by `name`. */
+  /** Lists the bays of one location, or of all facilities of the token, in the order of `name`. */
   list(query?: BayQuery, options?: RequestOptions): PagedList<BookingBayList>;
-  /** The bookings of a bay that are in progress or in the future. */
+  /** Lists the bookings of a bay that are in progress or in the future. */
   upcomingBookings(id: string, query?: UpcomingBookingsQuery, options?: RequestOptions): PagedList<BookingList>;
 }
 

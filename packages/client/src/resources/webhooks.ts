@@ -1,4 +1,4 @@
-// Webhooks: register, change, test and replay. `@bay-booking/client/webhooks` verifies what they send.
+// Registers, changes, tests and replays webhooks. `@bay-booking/client/webhooks` verifies the deliveries of a webhook.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
@@ -14,21 +14,21 @@ import type {
 import { type ChangeOptions, type CreateOptions, conditional, type Versioned, versioned } from '../versions.ts';
 
 export interface Webhooks {
-  /** Returns the `secret` that verifies deliveries. No other call but rotateSecret returns a secret. */
+  /** Returns the `secret` that verifies deliveries. Only this call and `rotateSecret` return a secret. */
   create(webhook: CreateWebhook, options?: CreateOptions): Promise<Versioned<WebhookWithSecret>>;
-  /** Oldest first. */
+  /** Lists the webhooks, oldest first. */
   list(query?: { page?: number; pageSize?: number }, options?: RequestOptions): PagedList<WebhookList>;
   get(id: string, options?: RequestOptions): Promise<Versioned<Webhook>>;
   /** Fields that are left out do not change. */
   update(id: string, webhook: UpdateWebhook, options?: ChangeOptions): Promise<Versioned<Webhook>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
-  /** Replaces the secret. The old one also signs for 24 hours. */
+  /** Replaces the secret. For 24 hours, the service signs deliveries with the new and with the old secret. */
   rotateSecret(id: string, options?: RequestOptions): Promise<Versioned<WebhookWithSecret>>;
-  /** Lets the service send a `webhook.ping`. */
+  /** Makes the service send a `webhook.ping` event. */
   ping(id: string, options?: RequestOptions): Promise<void>;
-  /** Lets the service send the changes after a change number again. */
+  /** Makes the service send all changes after a change number again. */
   replay(id: string, body: ReplayWebhook, options?: RequestOptions): Promise<void>;
-  /** The deliveries of the last 30 days, newest first. */
+  /** Lists the deliveries of the last 30 days, newest first. */
   deliveries(id: string, query?: DeliveryQuery, options?: RequestOptions): PagedList<DeliveryList>;
 }
 

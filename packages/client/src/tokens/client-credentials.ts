@@ -1,5 +1,5 @@
-// Requests access tokens with the client credentials grant (RFC 6749, section 4.4), with a client secret or a signed
-// assertion (RFC 7523), and bound to a key on request (DPoP, RFC 9449).
+// Requests access tokens with the client credentials grant (RFC 6749, section 4.4). The client authenticates with a
+// client secret or a signed assertion (RFC 7523). The tokens can be bound to a key (DPoP, RFC 9449).
 import * as oauth from 'oauth4webapi';
 import { BookingsConnectionError, BookingsTokenError } from '../errors.ts';
 import type { ClientCredentials } from '../options.ts';
@@ -21,7 +21,7 @@ interface AuthorizationServer {
   readonly scope: string;
 }
 
-/** Returns a function that requests a token. Its errors are BookingsTokenErrors. */
+/** Returns a function that requests a token. The function throws a BookingsTokenError when it gets no token. */
 export function createTokenRequest(
   credentials: ClientCredentials,
   { baseUrl, fetch, timeoutMs, dpop, allowInsecureHttp }: TokenRequestOptions,
@@ -52,7 +52,7 @@ export function createTokenRequest(
   }
 
   async function request(signal: AbortSignal): Promise<AccessToken> {
-    // `connect` checks the addresses itself, because the library would allow http for all hosts or none.
+    // oauth4webapi allows http for all hosts or for none. The option allows it, because `connect` checks each address.
     const options = { [oauth.customFetch]: connect, [oauth.allowInsecureRequests]: true, signal };
     authorizationServer ??= await discover(options);
     clientAuthentication ??= await createClientAuthentication(credentials);
@@ -71,7 +71,8 @@ export function createTokenRequest(
         ),
       );
     const token = await requestOnce().catch((error) => {
-      // The authorization server wants its nonce in the proof. The DPoP handle has stored it.
+      // The authorization server requires a nonce in the DPoP proof. oauth4webapi has stored the nonce of this
+      // response, so the second request contains it.
       if (oauth.isDPoPNonceError(error)) return requestOnce();
       throw error;
     });

@@ -1,4 +1,4 @@
-// Keeps an access token, and requests the next one before it expires or after the service refused it.
+// Stores an access token. Requests a new token before the stored one expires, or when the service has refused it.
 export interface AccessToken {
   readonly value: string;
   /** Milliseconds since 1970. */
@@ -6,15 +6,15 @@ export interface AccessToken {
   readonly lifetimeMs: number;
 }
 
-/** Returns a token. `refused` is the token that the service did not accept; then a new one is requested. */
+/** Returns an access token. `refused` is the token that the service has refused, so that a new one is requested. */
 export type TokenSource = (refused?: string) => Promise<string>;
 
-/** A token is renewed in its last minute. If its lifetime is short, it is renewed in the last tenth. */
+/** A token is renewed in its last minute. A short-lived token is renewed in the last tenth of its lifetime. */
 const renewalMs = 60_000;
-/** A request needs some time to arrive, so a token is not used in its last seconds. */
+/** A token could expire while a request is on its way. A token is therefore not used in its last seconds. */
 const arrivalMs = 3_000;
 
-/** Requests at most one token at a time; all callers wait for it. A caller that is aborted does not end the request. */
+/** At most one token request runs at a time, and all callers share its result. An aborted caller does not cancel it. */
 export function createTokenSource(requestToken: () => Promise<AccessToken>): TokenSource {
   let current: AccessToken | undefined;
   let pending: Promise<AccessToken> | undefined;
@@ -39,8 +39,8 @@ export function createTokenSource(requestToken: () => Promise<AccessToken>): Tok
     if (left > Math.min(renewalMs, token.lifetimeMs / 10)) return token.value;
     const renewed = renew();
     if (left < arrivalMs) return (await renewed).value;
-    // Nobody waits for the new token while the old one works, also if the authorization server is unavailable. A
-    // failed renewal is repeated with the next request.
+    // The old token is still valid, so this request does not wait for the new token. If the renewal fails, the next
+    // request starts it again.
     renewed.catch(() => {});
     return token.value;
   };
