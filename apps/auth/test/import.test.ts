@@ -83,6 +83,24 @@ describe('an invalid import names the path of each error and changes nothing', (
       ['/clients/0/accountId: there is no account acc-none'],
     ],
     [
+      'a personal access token has settings for a key',
+      {
+        clients: [
+          {
+            client_id: 'c',
+            client_secret: 's',
+            accountId: 'acc-player',
+            token_endpoint_auth_method: 'private_key_jwt',
+            dpop_bound_access_tokens: true,
+          },
+        ],
+      },
+      [
+        '/clients/0/dpop_bound_access_tokens: a personal access token can only have a secret',
+        '/clients/0/token_endpoint_auth_method: a personal access token can only have a secret',
+      ],
+    ],
+    [
       'a scope does not exist',
       {
         clients: [{ client_id: 'c', client_secret: 's', redirect_uris: ['https://c.example/cb'], scope: 'openid dr' }],

@@ -17,6 +17,15 @@ const fapi2Settings: Metadata = {
 const fapi2ResponseTypes: readonly unknown[] = ['code'];
 const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
+const settingsOfOtherClients: readonly string[] = [
+  'profile',
+  'jwks',
+  'jwks_uri',
+  'require_pushed_authorization_requests',
+  'dpop_bound_access_tokens',
+  'backchannel_logout_uri',
+];
+
 /** Adds the settings that the profile of the client implies. Settings of the client itself stay, also wrong ones. */
 export const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
@@ -28,6 +37,14 @@ export function findHighSecurityErrors(
   { addressError }: Pick<ClientValidator, 'addressError'>,
 ): string[] {
   const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
+  if (imported.accountId !== undefined) {
+    // These settings are not stored for a personal access token. An ignored setting would weaken the client silently.
+    const ignored = settingsOfOtherClients.filter(
+      (field) => imported[field] !== undefined && imported[field] !== false,
+    );
+    if (imported.token_endpoint_auth_method === 'private_key_jwt') ignored.push('token_endpoint_auth_method');
+    errors.push(...ignored.map((field) => `${field}: a personal access token can only have a secret`));
+  }
   if (metadata.token_endpoint_auth_method === 'private_key_jwt' && imported.client_secret !== undefined) {
     errors.push('client_secret: a client with private_key_jwt has none');
   }
