@@ -73,24 +73,35 @@ describe('proofs at auth', () => {
     expect(await sendNew({ nonce: 'wrong' })).toMatchObject({ status: 200, token_type: 'DPoP' });
   });
 
-  test('the instances share the secret of the nonces, and it changes when the signing keys rotate', async () => {
+  test('the instances share the secret of the nonces, which rotates with the signing keys', async () => {
     const other = await server.startInstance();
+    const refreshKeys = () => Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
     const iat = now() - 3600;
+    const isAccepted = { status: 200 };
     const { nonce } = await sendNew({ iat });
-    expect(await sendNew({ iat, nonce }, other.origin)).toMatchObject({ status: 200 });
-    await createKeySchedule(
-      createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') }),
-    ).rotate(0);
-    await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
+    expect(await sendNew({ iat, nonce }, other.origin)).toMatchObject(isAccepted);
+
+    const keys = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
+    await createKeySchedule(keys).rotate(0);
+    await refreshKeys();
     await server
       .db('signing_key')
       .where({ state: 'next' })
       .update({ signs_from: server.db.raw('now()') });
     await server.auth.refreshKeys();
-    await other.auth.refreshKeys();
-    const refused = await sendNew({ iat, nonce }, other.origin);
-    expect(refused).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
-    expect(await sendNew({ iat, nonce: refused.nonce })).toMatchObject({ status: 200 });
+    const { nonce: newNonce } = await sendNew({ iat });
+    expect(newNonce).not.toBe(nonce);
+    // The other instance still uses the old key.
+    for (const each of [nonce, newNonce]) {
+      expect(await sendNew({ iat, nonce: each })).toMatchObject(isAccepted);
+      expect(await sendNew({ iat, nonce: each }, other.origin)).toMatchObject(isAccepted);
+    }
+
+    await refreshKeys();
+    await server.db('signing_key').where({ state: 'retired' }).delete();
+    await refreshKeys();
+    expect(await sendNew({ iat, nonce })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
+    expect(await sendNew({ iat, nonce: newNonce }, other.origin)).toMatchObject(isAccepted);
   });
 
   test('htu is compared with the path on ISSUER, whatever the Host header says', async () => {

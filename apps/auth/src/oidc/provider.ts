@@ -16,7 +16,7 @@ import { clientSettings, features } from './client-schema.ts';
 import { loadExistingGrant } from './consent-grants.ts';
 import { hostCookieName } from './cookies.ts';
 import { addPollInterval, createDeviceFlow } from './device-flow.ts';
-import { adjustProofsWithNonce, nonceSecretOf, rememberUntilLastUse } from './dpop.ts';
+import { adjustProofsWithNonce, nonceSecretsOf, rememberUntilLastUse } from './dpop-nonces.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
 import { createFacilitiesClaim, type FacilitiesClaim, selectFacilitiesBeforeConsume } from './facilities-claim.ts';
@@ -80,7 +80,7 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
   // Makes Koa read the X-Forwarded-* headers. They can be trusted, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
-  registerMiddleware(provider, dependencies);
+  registerMiddleware(provider, dependencies, keys);
   registerJwtIntrospection(provider, { revokeGrant, keys, findAccount });
   addPollInterval(provider);
   registerEventListeners(provider, { audience: resource.audience, audit });
@@ -180,7 +180,7 @@ function createConfiguration(
     fetch: dependencies.fetch,
     features: {
       ...features,
-      dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(keys) },
+      dPoP: { ...features.dPoP, nonceSecret: nonceSecretsOf(keys)[0] },
       deviceFlow: createDeviceFlow({ pages, audit: dependencies.audit }),
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: {
@@ -220,7 +220,7 @@ function createConfiguration(
 }
 
 /** Registers the middleware that runs before and after the library. The first one is the outermost. */
-function registerMiddleware(provider: Provider, dependencies: ProviderDependencies): void {
+function registerMiddleware(provider: Provider, dependencies: ProviderDependencies, keys: readonly JWK[]): void {
   const { settings, scopes, resource, concurrentUse, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {
     issuer: settings.issuer,
@@ -233,7 +233,7 @@ function registerMiddleware(provider: Provider, dependencies: ProviderDependenci
     },
   });
   concurrentUse.observe(provider);
-  adjustProofsWithNonce(provider);
+  adjustProofsWithNonce(provider, keys);
   rewriteAuthorizationRequests(provider, routes.authorization);
   deleteImplicitCodes(provider);
 }
