@@ -1,14 +1,16 @@
-// Counts events over all instances, in the table `guard_count` of PostgreSQL, with rate-limiter-flexible.
+// Counts failures and other events per key, with the library rate-limiter-flexible. The counts are in the PostgreSQL
+// table `guard_count`, so all instances share them.
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
   readonly failures: number;
   readonly limit: number;
-  /** Whole seconds until the count ends, at least 1. */
+  /** The seconds until the count becomes zero again. A whole number that is at least 1. */
   readonly resetIn: number;
 }
 
+/** Each function takes the key whose events are counted. */
 export interface FailureCounter {
   readonly read: (key: string) => Promise<Count>;
   readonly add: (key: string) => Promise<Count>;
@@ -18,10 +20,10 @@ export interface FailureCounter {
 }
 
 export interface CounterOptions {
-  /** Keeps the keys of different counters apart. */
+  /** The name of the counter. Counters with different names count the same key separately. */
   readonly name: string;
   readonly limit: number;
-  /** Seconds. The window of a key begins with its first event. */
+  /** In seconds. Events are counted in a window of this length, which begins with the first event of the key. */
   readonly window: number;
 }
 
@@ -51,7 +53,7 @@ export const createFailureCounters =
         try {
           return toCount(await limiter.consume(key));
         } catch (result) {
-          // Above the limit, the library rejects with the count instead of an error.
+          // If the limit is exceeded, the library throws the count instead of an error.
           if (result instanceof RateLimiterRes) return toCount(result);
           throw result;
         }

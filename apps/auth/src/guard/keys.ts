@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
-/** A hash, because people sometimes type their password into the field for the user name. */
+/** Returns a hash of the name, because users sometimes type their password into the field for the user name. */
 export const nameKey = (name: string): string =>
   createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');
 
 /**
- * The IPv4 address, or the /64 network of an IPv6 address, because one customer usually gets a whole /64. Behind a
- * trusted proxy the client can send any text as its address; such text is cut to 64 characters.
+ * Returns an IPv4 address itself, and the /64 network of an IPv6 address, because internet providers usually give a
+ * whole /64 network to one customer. Behind some proxies, a client can send any text as its address. Such text is cut
+ * to 64 characters.
  */
 export function addressKey(address: string): string {
   const host = withoutPort(address);
@@ -19,7 +20,7 @@ export function addressKey(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** Some proxies add the port to the address: `192.0.2.7:50321`, `[2001:db8::1]:50321`. */
+/** Removes the port, which some proxies add to the address: `192.0.2.7:50321`, `[2001:db8::1]:50321`. */
 function withoutPort(address: string): string {
   const ipv6 = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1];
   if (ipv6 !== undefined) return ipv6;

@@ -1,24 +1,27 @@
 // Slows down and locks out repeated failed sign-ins (docs/behaviour.md, "Sign-in protection").
 //
-// Failures are counted per account and per address, over all instances. After three failures of an account, each
-// further attempt waits before its password is checked. After more failures, attempts are refused until the lockout
-// ends. Successes are never counted, so many users can sign in from one address.
+// Failures are counted per account and per IP address, and all instances share the counts. After three failures of an
+// account, each further attempt must wait before its password is checked. After more failures, all attempts are
+// rejected until the lockout ends. Successful sign-ins are not counted, so many users can sign in from one address.
 //
-// A browser in which the account has signed in before has a count of its own instead of these two, so nobody can lock
-// the owner of an account out of such a browser (interaction/device-cookie.ts).
+// A browser in which the account has signed in before has its own count. The counts of the account and the address do
+// not apply there. Nobody else can therefore lock the owner of an account out of such a browser
+// (interaction/device-cookie.ts).
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
 /** The rules of the lockout. `config.ts` reads them from the variables `LOCKOUT_*`. */
 export interface SignInLimits {
-  /** Failed sign-ins with one user name until it is locked out. */
+  /** The number of failed sign-ins after which a user name is locked out. */
   readonly accountFailures: number;
-  /** Failed sign-ins from one address until it is locked out. */
+  /** The number of failed sign-ins after which an IP address is locked out. */
   readonly addressFailures: number;
-  /** Seconds. Both the window in which failures are counted and the length of the lockout. */
+  /** The seconds in which failures are counted. A lockout ends with this window. */
   readonly lockout: number;
-  /** Milliseconds that an attempt waits after three failures. Each further failure doubles it, up to eightfold. */
+  /**
+   * The milliseconds that an attempt waits after three failures. Each further failure doubles them, up to eight times.
+   */
   readonly slowDown: number;
 }
 
@@ -31,29 +34,29 @@ export const defaultSignInLimits: SignInLimits = {
 
 const failuresBeforeSlowDown = 3;
 const maxDoublings = 3;
-/** Attempts of this instance that may wait at the same time. Further attempts are refused, to bound the memory. */
+/** The attempts that may wait at the same time in this instance. More attempts are rejected, to limit the memory. */
 const maxWaitingAttempts = 200;
-/** Seconds after which an attempt that was refused for that reason may be repeated. */
+/** The seconds after which an attempt may be repeated that was rejected because too many attempts were waiting. */
 const retryWhenFull = 10;
 
 export interface Lockout {
-  /** Seconds. */
+  /** The seconds after which the user may try again. */
   readonly retryAfter: number;
 }
 
 /** The caller checks the password and then reports the result with one of the two functions. */
 export interface SignInAttempt {
   /**
-   * Returns a lockout if parallel attempts have reached the limit meanwhile. The caller must then not reveal that the
-   * password was right.
+   * To be called if the password was right. Returns a lockout if parallel attempts have reached the limit in the
+   * meantime. The caller must then not reveal that the password was right.
    */
   readonly succeeded: () => Promise<Lockout | undefined>;
-  /** Counts the failure. Returns a lockout if parallel attempts had reached the limit already. */
+  /** To be called if the password was wrong. Returns a lockout if parallel attempts had already reached the limit. */
   readonly failed: () => Promise<Lockout | undefined>;
 }
 
 export interface AttemptKeys {
-  /** The user name as the database compares it. Left out if the attempt names no account. */
+  /** The user name in lower case, as the database compares it. Left out if the attempt has no user name. */
   readonly name?: string;
   readonly address: string;
   /** The id of a browser in which the account has signed in before. */
@@ -62,7 +65,7 @@ export interface AttemptKeys {
 
 export interface SignInGuard {
   readonly beginAttempt: (attempt: AttemptKeys) => Promise<SignInAttempt | Lockout>;
-  /** Ends the lockout of a user who has proved by e-mail that the account is theirs. The address's count stays. */
+  /** Ends the lockout of a user who has proved by e-mail to own the account. The count of the IP address stays. */
   readonly resetFailures: (name: string) => Promise<void>;
 }
 
@@ -89,32 +92,33 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
     resetFailures: (name) => accountFailures.reset(nameKey(name)),
 
     async beginAttempt({ name, address, device }) {
-      const own =
+      const ownCount =
         device !== undefined
           ? { counter: deviceFailures, key: nameKey(device) }
           : name !== undefined
             ? { counter: accountFailures, key: nameKey(name) }
             : undefined;
-      const shared = device === undefined ? [{ counter: addressFailures, key: addressKey(address) }] : [];
-      const counted = [...(own ? [own] : []), ...shared];
+      const addressCount = device === undefined ? [{ counter: addressFailures, key: addressKey(address) }] : [];
+      const counted = [...(ownCount ? [ownCount] : []), ...addressCount];
       const readCounts = () => Promise.all(counted.map(({ counter, key }) => counter.read(key)));
       const counts = await readCounts();
       const lockout = lockoutOf(counts);
       if (lockout) return lockout;
-      const failures = own ? (counts[0]?.failures ?? 0) : 0;
-      const refused = await slowDown(failures);
-      if (refused) return refused;
+      const failures = ownCount ? (counts[0]?.failures ?? 0) : 0;
+      const rejection = await slowDown(failures);
+      if (rejection) return rejection;
 
       return {
         async succeeded() {
           const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
-          if (own && failures > 0) await own.counter.reset(own.key);
+          if (ownCount && failures > 0) await ownCount.counter.reset(ownCount.key);
           return undefined;
         },
         async failed() {
           const added = await Promise.all(counted.map(({ counter, key }) => counter.add(key)));
-          // The failure that reaches the limit still gets the response to a wrong password.
+          // The failure that reaches the limit still gets the response for a wrong password. Only later ones are
+          // locked.
           return lockoutOf(added.filter((count) => count.failures > count.limit));
         },
       };
@@ -122,8 +126,8 @@ export function createSignInGuard(createCounter: CreateFailureCounter, limits: S
   };
 }
 
-/** The longest lockout of those counts that have reached their limit. */
+/** Returns the longest lockout of the counts that have reached their limit, or undefined if none has. */
 function lockoutOf(counts: readonly Count[]): Lockout | undefined {
-  const full = counts.filter(({ failures, limit }) => failures >= limit);
-  return full.length > 0 ? { retryAfter: Math.max(...full.map(({ resetIn }) => resetIn)) } : undefined;
+  const atLimit = counts.filter(({ failures, limit }) => failures >= limit);
+  return atLimit.length > 0 ? { retryAfter: Math.max(...atLimit.map(({ resetIn }) => resetIn)) } : undefined;
 }

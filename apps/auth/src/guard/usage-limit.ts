@@ -1,12 +1,13 @@
-// Limits how often an address, recipient or facility may cause work or e-mails, counted over all instances.
+// Limits how often something is done for one IP address, e-mail recipient, facility or account. All instances share the
+// counts.
 import type { CounterOptions, CreateFailureCounter } from './failure-counter.ts';
 
 export interface UsageLimit {
-  /** Counts one use. Returns 0 if it is allowed, else the seconds to wait. */
+  /** Counts one use. Returns 0 if the use is allowed, or else the seconds after which a use is allowed again. */
   readonly use: (key: string) => Promise<number>;
 }
 
-/** `toKey` turns the text that callers pass into the key that is counted. */
+/** `toKey` converts the argument of `use` to the key under which the use is counted. */
 export function createUsageLimit(
   createCounter: CreateFailureCounter,
   options: CounterOptions,

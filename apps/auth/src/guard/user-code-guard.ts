@@ -1,11 +1,12 @@
-// Limits how many wrong user codes of devices an address or a browser session can enter (RFC 8628 section 5.1).
+// Limits how many wrong user codes of devices can be entered from one IP address or in one session (RFC 8628 section
+// 5.1).
 //
-// Wrong codes are counted over all instances. An attempt is counted before its code is looked up, and taken back if the
-// code was right. So parallel attempts cannot try more codes than the limit.
+// All instances share the counts. An attempt is counted before its code is looked up, and the count is undone if the
+// code was right. Parallel attempts therefore cannot try more codes than the limit allows.
 import type { Count, CreateFailureCounter } from './failure-counter.ts';
 import { addressKey, nameKey } from './keys.ts';
 
-/** Wrong codes until further attempts are refused, and the seconds in which they are counted. */
+/** After `limit` wrong codes, further attempts are rejected. The codes are counted for `window` seconds. */
 const limits = { limit: 10, window: 15 * 60 };
 
 export interface UserCodeKeys {
@@ -15,12 +16,12 @@ export interface UserCodeKeys {
 }
 
 export interface UserCodeAttempt {
-  /** To be called when the code was right. The attempt then does not count. */
+  /** To be called if the code was right. The attempt then does not count. */
   readonly succeeded: () => Promise<void>;
 }
 
-export interface Refused {
-  /** Seconds. */
+export interface RejectedAttempt {
+  /** The seconds after which the user may try again. */
   readonly retryAfter: number;
 }
 
@@ -42,18 +43,19 @@ export function createUserCodeGuard(createCounter: CreateFailureCounter) {
       return longestWait(counts.filter(({ failures, limit }) => failures >= limit));
     },
 
-    async beginAttempt(keys: UserCodeKeys): Promise<UserCodeAttempt | Refused> {
+    /** Counts an attempt. Rejects it if the limit was already reached. */
+    async beginAttempt(keys: UserCodeKeys): Promise<UserCodeAttempt | RejectedAttempt> {
       const counted = countersOf(keys);
-      const takeBack = async (): Promise<void> => {
+      const undo = async (): Promise<void> => {
         await Promise.all(counted.map(({ counter, key }) => counter.subtract(key)));
       };
       const counts = await Promise.all(counted.map(({ counter, key }) => counter.add(key)));
       const retryAfter = longestWait(counts.filter(({ failures, limit }) => failures > limit));
-      if (retryAfter === 0) return { succeeded: takeBack };
-      await takeBack();
+      if (retryAfter === 0) return { succeeded: undo };
+      await undo();
       return { retryAfter };
     },
   };
 }
 
-const longestWait = (full: readonly Count[]): number => Math.max(0, ...full.map(({ resetIn }) => resetIn));
+const longestWait = (counts: readonly Count[]): number => Math.max(0, ...counts.map(({ resetIn }) => resetIn));
