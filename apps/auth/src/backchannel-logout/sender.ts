@@ -1,8 +1,9 @@
-// Sends logout tokens to the applications of ended sessions (docs/behaviour.md, "Back-channel logout").
+// Sends logout tokens to the clients of ended sessions (docs/behaviour.md, "Back-channel logout").
 //
-// The queue is in the database, because the import command also ends sessions and is no server, and because a user must
-// not wait for the applications. The instance that has ended a session sends its tokens at once; every instance looks
-// for other tokens every second. Each token is sent once, whether or not the application accepts it.
+// The tokens wait in a queue in the database. A user who signs out therefore does not wait for the clients, and the
+// import command can queue tokens although it does not send any. The instance that ended a session sends its tokens
+// immediately. In addition, every instance checks the queue every second. Each token is sent once, even if the client
+// does not accept it.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
@@ -11,9 +12,9 @@ import type { LogoutStore, QueuedLogout } from './store.ts';
 /** The outcome of one logout token, as the audit trail and the metrics name it. */
 export type LogoutOutcome =
   | 'sent'
-  /** The application returned a status other than 200 and 204. */
+  /** The client responded with a status other than 200 and 204. */
   | 'rejected'
-  /** The address does not lead to a public or allowed address. */
+  /** The logout address of the client is neither in the public internet nor in an allowed network. */
   | 'address_not_allowed'
   | 'timeout'
   /** The connection failed, or the token could not be created. */
@@ -25,7 +26,7 @@ export type LogoutOutcome =
 
 export interface LogoutResult {
   readonly outcome: LogoutOutcome;
-  /** The status of the application's response. */
+  /** The status of the client's response. */
   readonly status?: number;
   /** The error code of a failed connection, such as `ECONNREFUSED`. */
   readonly reason?: string | undefined;
@@ -37,30 +38,31 @@ export type SendLogoutToken = (logout: QueuedLogout) => Promise<LogoutResult>;
 export interface LogoutSenderOptions {
   readonly store: LogoutStore;
   readonly send: SendLogoutToken;
-  /** Whether the keys are loaded that sign the tokens. */
+  /** Whether the signing keys are loaded. */
   readonly isReady: () => boolean;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
 export interface LogoutSender {
-  /** Sends the tokens that are in the queue now. Does not wait for them. */
+  /** Starts to send the tokens that are in the queue now, and does not wait for them. */
   readonly sendQueued: () => void;
   /** Resolves when no token is being sent. */
   readonly waitUntilIdle: () => Promise<void>;
-  /** Stops, and waits for the tokens that are being sent. */
+  /** Takes no more tokens from the queue, and waits for the tokens that are being sent. */
   readonly close: () => Promise<void>;
 }
 
 /** Milliseconds between two checks of the queue. */
 const checkInterval = 1_000;
+/** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;
-/**
- * A client with so many requests in progress waits, so that an application whose requests time out does not delay the
- * tokens of other applications.
- */
+/** The same for one client. A client that does not respond must not delay the tokens of other clients. */
 const maxParallelPerClient = 10;
-/** Seconds. A user has probably signed in again since, and a token without `sid` would end the new session too. */
+/**
+ * In seconds. An older token is not sent: the user has probably signed in again, and a token without `sid` would end
+ * the new session too.
+ */
 const maxAge = 3_600;
 
 export function createLogoutSender({ store, send, isReady, audit, logger }: LogoutSenderOptions): LogoutSender {
@@ -110,7 +112,7 @@ export function createLogoutSender({ store, send, isReady, audit, logger }: Logo
     }
     checking = takeAndStart()
       .catch((err: unknown) => {
-        // When the database is unavailable, the requests that fail log a warning already.
+        // While the database is unavailable, failed requests already log warnings.
         const level = isUnavailable(err) ? 'debug' : 'warn';
         logger[level]({ err }, 'queue of logout tokens could not be read and will be read again');
       })

@@ -1,12 +1,14 @@
-// The part of a statement that queues logout tokens. Every statement that ends sessions contains it, so a session never
-// ends without its logout tokens, and ends only once however many requests end it at the same time.
+// Defines the part of an SQL statement that queues logout tokens.
+//
+// Every statement that ends sessions contains this part. A session therefore never ends without its logout tokens. If
+// several requests end a session at the same time, the tokens are still queued only once.
 
 /**
- * Queues a logout token for each application of the ended sessions. The statement must define the common table
- * expression `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`.
+ * Queues a logout token for each client of the ended sessions. The statement must define the common table expression
+ * `ended` with the columns `account_id` and `payload` of the sessions in `oidc_artifact`.
  *
- * A client without a grant is no application of the session: the user has only seen its sign-in or consent page. A
- * client that does not require the session gets one token for all ended sessions of the account.
+ * A client without a grant gets no token, because its user has only seen the sign-in page or the consent page. A client
+ * that does not require the id of the session gets one token for all ended sessions of the account.
  */
 export const queueLogoutTokens = `
   insert into backchannel_logout (client_id, account_id, sid)

@@ -1,19 +1,19 @@
-// Reads the queue of logout tokens (table `backchannel_logout`).
+// Takes logout tokens from the queue (table `backchannel_logout`).
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface QueuedLogout {
   readonly clientId: string;
   readonly accountId: string;
-  /** Null if the client does not require the session. */
+  /** The id of the ended session. Null if the client does not require it. */
   readonly sid: string | null;
-  /** Seconds since the session ended. */
+  /** The seconds since the session ended. */
   readonly age: number;
 }
 
 export interface TakeOptions {
   readonly limit: number;
   readonly maxPerClient: number;
-  /** Clients that have enough requests in progress. */
+  /** Clients whose tokens stay in the queue, because enough requests to them are in progress. */
   readonly except: readonly string[];
 }
 
@@ -22,8 +22,8 @@ export type LogoutStore = ReturnType<typeof createLogoutStore>;
 export function createLogoutStore({ db }: { db: Database }) {
   return {
     /**
-     * Removes logout tokens from the queue, the oldest of each client, and returns them. No other instance gets them,
-     * so each is sent once, and never again after a crash.
+     * Removes the oldest logout tokens of each client from the queue, and returns them. No other instance gets these
+     * tokens, so each token is sent at most once. After a crash, a token that was removed is not sent again.
      */
     take: ({ limit, maxPerClient, except }: TakeOptions): Promise<readonly QueuedLogout[]> =>
       query<QueuedLogout>(

@@ -2,12 +2,12 @@
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Request, RequestHandler, Response } from 'express';
 
-/** A request without any token has no `error` (RFC 6750 section 3.1). */
+/** The error of a userinfo request. If the request has no token, `error` is undefined (RFC 6750 section 3.1). */
 export interface BearerError {
   readonly status: 400 | 401 | 403;
   readonly error?: string;
   readonly description?: string;
-  /** The scheme of the challenge. */
+  /** The authentication scheme that `WWW-Authenticate` names first. */
   readonly scheme?: 'Bearer' | 'DPoP';
   /** The value of the header `DPoP-Nonce`. */
   readonly nonce?: string | undefined;
@@ -18,7 +18,7 @@ export interface PresentedToken {
   readonly token: string;
 }
 
-/** Returns the token of the Authorization header. It may be invalid. */
+/** Returns the token of the Authorization header, which is not verified yet. */
 export function presentedTokenOf(request: Request): PresentedToken | BearerError {
   if (request.query.access_token !== undefined) {
     const description = 'access tokens must not be provided via query parameter';
@@ -40,10 +40,13 @@ const schemes: ReadonlyMap<string, 'Bearer' | 'DPoP'> = new Map([
   ['dpop', 'DPoP'],
 ]);
 
-/** Moves the token of a form into the Authorization header. Only one of both may carry a token (RFC 6750 section 2). */
+/**
+ * Moves the token of a form into the Authorization header. A request that has a token in both places is rejected
+ * (RFC 6750 section 2).
+ */
 export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
   const token = (request.body as { access_token?: unknown } | undefined)?.access_token;
-  // The body has been read, so the library must not try to read it.
+  // The body has already been read. Without these headers, the library does not try to read it again.
   delete request.headers['content-type'];
   delete request.headers['content-length'];
   delete request.headers['transfer-encoding'];
@@ -67,7 +70,7 @@ export function sendBearerError(response: Response, issuer: string, bearerError:
     ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
     ...(error === 'insufficient_scope' ? ['scope="openid"'] : []),
     ...(scheme === 'DPoP' ? [algorithms] : []),
-    // A request without a token may choose the scheme.
+    // The response to a request without a token names both schemes.
     ...(error === undefined ? [`DPoP realm="${issuer}"`, algorithms] : []),
   ];
   if (nonce !== undefined) response.set('DPoP-Nonce', nonce);

@@ -1,6 +1,6 @@
-// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens. oidc-provider serves opaque tokens
-// only: it authenticates the client and then refuses a JWT with unsupported_token_type. This middleware replaces that
-// response.
+// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens. oidc-provider serves these endpoints
+// for opaque tokens only. It authenticates the client and then rejects a JWT with `unsupported_token_type`. This
+// middleware replaces that response.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
 import type { ProviderAccount } from '../claims.ts';
@@ -20,7 +20,7 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   const { revokeGrant, keys, findAccount } = options;
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
-  /** A valid token is inactive if its client was revoked, its grant was revoked, or its account was disabled. */
+  /** A valid token is inactive if its client was removed, its grant was revoked, or its account was disabled. */
   const isActive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
     if (!(await provider.Client.find(clientId))) return false;
     if (grantId === undefined) return true;
@@ -40,9 +40,9 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   };
 
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
-    // An invalid token, or a token of another client, needs no revocation.
+    // A token that is invalid or belongs to another client gets the response 200 and is not revoked.
     if (token?.clientId === client.clientId) {
-      // A token without a grant cannot be revoked, so the library's error is right.
+      // A token without a grant cannot be revoked. The response stays the library's error `unsupported_token_type`.
       if (token.grantId === undefined) return;
       await revokeGrant(token.grantId);
       provider.emit('grant.revoked', ctx, token.grantId);
@@ -53,9 +53,9 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
 
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     await next();
-    const isRefusedJwt = (ctx.body as { error?: string } | null)?.error === 'unsupported_token_type';
+    const isRejectedJwt = (ctx.body as { error?: string } | null)?.error === 'unsupported_token_type';
     const client = ctx.oidc?.client;
-    if (!isRefusedJwt || !client) return;
+    if (!isRejectedJwt || !client) return;
     const token = await verify(String(ctx.oidc.params?.token));
     if (ctx.path === routes.introspection) await introspect(ctx, client, token);
     else if (ctx.path === routes.revocation) await revoke(ctx, client, token);
@@ -63,10 +63,13 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
 }
 
 /**
- * Whether a client may introspect a token that `ownerId` obtained. A client may introspect its own tokens. A
- * confidential client may also introspect the access tokens of other clients: it may be the back end of an application
- * that sends its token along, and it must have the token to ask (RFC 7662 section 4). No client needs the refresh token
- * of another one. A personal access token may not, because it exists for bookings only.
+ * Whether a client may introspect a token that was issued to the client `ownerId`.
+ * - Every client may introspect its own tokens.
+ * - A confidential client may also introspect the access tokens of other clients. It may be the back end of an
+ *   application and receive the application's access token. It must already have the token to introspect it (RFC 7662
+ *   section 4).
+ * - A personal access token may not introspect tokens of other clients, because it exists for bookings only.
+ * - No client may introspect the refresh tokens of other clients, because no client receives them.
  */
 export function mayInspect(
   client: RegisteredClient,

@@ -1,9 +1,12 @@
-// Serves plain token requests of personal access tokens without the pipeline of oidc-provider (docs/decisions/0009).
+// Serves plain token requests of personal access tokens without oidc-provider, which takes about half the CPU time
+// (docs/decisions/0009).
 //
-// Nearly every request to the token endpoint is one: a small form with the grant type, the scope and the credentials of
-// a personal access token, and nothing else. Serving it here takes about half the CPU time. This file decides whether
-// the request is plain and checks the secret; grants/client-credentials.ts issues the token. Every other request goes
-// to the library, and so does every request that must be refused. So this file never writes an error.
+// A plain request is a small form that contains only the grant type, the scope and the credentials of a personal access
+// token. Nearly all requests to the token endpoint are plain. This file decides whether a request is plain, and checks
+// the secret. grants/client-credentials.ts issues the token.
+//
+// All other requests go to the library. Requests that must be rejected go there too, so this file never writes an
+// error.
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
 import type { RequestHandler } from 'express';
@@ -33,7 +36,8 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
     if (!client || ownMetadataOf(client).kind !== 'personal-access-token') return undefined;
     if (!(await client.compareClientSecret(credentials.secret))) return undefined;
     if (countTokenRequest(limit, client, address) > 0) return undefined;
-    // The library then counts the refused request again, which does not matter: it is refused in any case.
+    // If issuing fails, the library handles the request again and counts it twice in the rate limit. That does no harm,
+    // because the request is rejected in any case.
     return issue(provider, { client, scope: bookingsScope, facilities: [], address }).catch((error: unknown) => {
       if (error instanceof errors.OIDCProviderError) return undefined;
       throw error;
@@ -41,7 +45,7 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
   };
 
   const serve: RequestHandler = async (request, response, next) => {
-    // The library takes the body from here too, if the request turns out not to be plain.
+    // If the request is not plain, the library reads the body from this property.
     request.body = await readBody(request);
     response.locals.route = path;
     response.setHeader('Cache-Control', 'no-store');
@@ -61,10 +65,11 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
       : next();
 }
 
+/** Matches the content type of an HTML form, with or without the charset UTF-8. */
 const formType = /^application\/x-www-form-urlencoded(; ?charset=utf-8)?$/i;
-/** Bytes. */
+/** The maximum length of the body of a plain request, in bytes. */
 const maxBody = 2_048;
-/** The library gives these headers a meaning, or refuses the request because of them. */
+/** Headers that can change how the library handles a request. A plain request has none of them. */
 const specialHeaders = ['origin', 'dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop'] as const;
 
 function hasPlainHeaders({ headers }: IncomingMessage): boolean {
@@ -91,22 +96,23 @@ function readBody(request: IncomingMessage): Promise<string> {
   });
 }
 
-/** Characters that no encoding changes, so that every decoder reads the same value. */
+/** Matches text that is the same with and without URL encoding, because URL encoding changes none of its characters. */
 const unencoded = /^[A-Za-z0-9._~-]{1,256}$/;
+/** Matches an Authorization header with the scheme Basic, and captures the encoded credentials. */
 const basicCredentials = /^Basic ([A-Za-z0-9+/]{1,700}={0,2})$/i;
 const parametersWithHeader: ReadonlySet<string> = new Set(['grant_type', 'scope']);
 const parametersWithoutHeader: ReadonlySet<string> = new Set(['grant_type', 'scope', 'client_id', 'client_secret']);
 
-/** The credentials of a plain request; undefined if the request is not plain. */
+/** Returns the credentials of a plain request, or undefined if the request is not plain. */
 function plainCredentials(
   authorization: string | undefined,
   body: string,
   bookingsScope: string,
 ): { readonly id: string; readonly secret: string } | undefined {
-  // Avoids parsing the forms of other grants, which the library parses again.
+  // This quick check avoids parsing the forms of other grant types here, because the library parses them anyway.
   if (!body.includes('grant_type=client_credentials')) return undefined;
   const form = parse(body);
-  // A parameter that is sent twice is an array here, so it equals no string.
+  // The value of a repeated parameter is an array. It is not equal to a string, so the request is not plain.
   if (form.grant_type !== 'client_credentials' || form.scope !== bookingsScope) return undefined;
   const allowed = authorization === undefined ? parametersWithoutHeader : parametersWithHeader;
   for (const name of Object.keys(form)) if (!allowed.has(name)) return undefined;

@@ -1,13 +1,17 @@
-// Redirects POST requests to the authorization and the end-session endpoint to the same request as GET (OpenID Connect
-// Core section 3.1.2.1, RP-Initiated Logout 1.0 section 2). oidc-provider can serve such POST requests itself, but only
-// with cookies that browsers send across sites. Long requests of both methods are refused, because the parameters of an
+// Turns POST requests to the authorization endpoint and the end-session endpoint into GET requests, by a redirect
+// (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout 1.0 section 2).
+//
+// oidc-provider can serve such POST requests itself, but it would need cookies with `SameSite=None`: a POST request
+// from the site of a client contains no other cookies.
+//
+// Long requests are rejected, whether they are GET or POST requests. The reason is that the parameters of an
 // authorization request are stored until its interaction ends.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { sendHtml } from '../../html/response-headers.ts';
 import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
 import type { ProviderPages } from '../pages.ts';
 
-/** Characters. Servers and browsers limit the length of a URL. */
+/** The maximum length of the URL in characters. Longer URLs do not work with all servers and browsers. */
 const maxUrlLength = 8_000;
 
 export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, ...paths: readonly string[]): Router {
@@ -36,7 +40,7 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   };
 
   const router = Router({ caseSensitive: true, strict: true });
-  // Without this, Express answers OPTIONS itself and lists POST as the only method.
+  // Without this line, Express would respond to OPTIONS requests itself, with a list of methods that is incomplete.
   router.options([...paths], (_request, _response, next) => next('router'));
   router.get([...paths], refuseLongUrl);
   router.post([...paths], express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);

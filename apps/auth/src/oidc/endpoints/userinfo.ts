@@ -38,7 +38,10 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
     verifyProof: createProofVerifier({ keys, isFirstUse }),
   }));
 
-  /** A bound token needs a proof, and a token without a key must be sent as Bearer (RFC 9449 section 7). */
+  /**
+   * Checks that a token that is bound to a key is sent with a DPoP proof, and that any other token is sent with the
+   * scheme Bearer (RFC 9449 section 7).
+   */
   const findBindingError = async (
     request: Request,
     presented: PresentedToken,
@@ -104,7 +107,7 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
 const looksLikeJwt = (token: string): boolean => token.split('.').length === 3;
 const isBearerError = (result: object): result is BearerError => 'status' in result;
 
-/** Calls `create` once for each argument and caches the result: one verifier for each set of signing keys. */
+/** Returns a function that calls `create` once for each argument and caches the result. */
 function onePerArgument<Argument extends object, Value>(create: (argument: Argument) => Value) {
   const values = new WeakMap<Argument, Value>();
   return (argument: Argument): Value => {

@@ -1,5 +1,5 @@
-// Issues access tokens to clients that act on their own behalf: the grant client_credentials (RFC 6749 section 4.4).
-// Most of them are personal access tokens of service accounts (specification, "Bookings API access").
+// Issues access tokens with the grant type client_credentials (RFC 6749 section 4.4). Most clients that use this grant
+// type are personal access tokens of service accounts (specification, "Bookings API access").
 import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
@@ -8,7 +8,7 @@ import { requestedFacilities, selectFacilities } from '../facilities-claim.ts';
 import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ResourceServer } from '../resource-server.ts';
 import type { ScopeTable } from '../scopes.ts';
-import { checkScopes } from './scopes.ts';
+import { resolveTokenScopes } from './scopes.ts';
 
 export interface ClientCredentialsOptions {
   readonly scopes: ScopeTable;
@@ -21,29 +21,35 @@ export interface ClientCredentialsOptions {
 export interface ClientCredentialsRequest {
   readonly client: RegisteredClient;
   readonly scope: string | undefined;
-  /** The facilities that the request selects; none selects all facilities of the account. */
+  /** The facilities that the request selects. If the list is empty, all facilities of the account are selected. */
   readonly facilities: readonly string[];
   /** The IP address that sent the request. */
   readonly address: string;
-  /** Binds the token to a key (../dpop.ts). */
+  /** Binds the token to the key of a DPoP proof (../dpop.ts). */
   readonly bind?: (token: InstanceType<Provider['ClientCredentials']>) => Promise<unknown>;
 }
 
 export type ClientCredentials = ReturnType<typeof createClientCredentials>;
 
 export function createClientCredentials({ scopes, resource, clients, audit }: ClientCredentialsOptions) {
-  /** @throws {errors.InvalidScope | errors.InvalidRequest} */
-  const facilitiesClaim = (client: RegisteredClient, named: readonly string[]): readonly string[] => {
+  /**
+   * @throws {errors.InvalidScope} if the account has no role at any facility
+   * @throws {errors.InvalidRequest} if the account has no role at a requested facility, or there are too many
+   * facilities
+   */
+  const facilitiesClaim = (client: RegisteredClient, requested: readonly string[]): readonly string[] => {
     const { account_id: accountId, facility_ids: ids = [] } = ownMetadataOf(client);
     if (accountId === undefined) return [];
-    const facilities = selectFacilities(ids, named);
+    const facilities = selectFacilities(ids, requested);
     if (facilities.length > 0) return facilities;
     throw new errors.InvalidScope('the account has no role at any facility', scopes.bookings);
   };
 
   /**
    * Issues the token and records it in the audit trail. Returns the body of the response.
-   * @throws {errors.UnauthorizedClient | errors.InvalidScope | errors.InvalidRequest}
+   * @throws {errors.UnauthorizedClient} if the client is a driving range
+   * @throws {errors.InvalidScope} if the client may not have the scope, or its account has no facility
+   * @throws {errors.InvalidRequest} if the requested facilities are not valid
    */
   const issue = async (provider: Provider, request: ClientCredentialsRequest) => {
     const { client, address } = request;
@@ -51,7 +57,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
     if (kind === 'driving-range') {
       throw new errors.UnauthorizedClient('driving-range clients may not use client_credentials');
     }
-    const requested = checkScopes(scopes, client, request.scope, { issuesRefreshTokens: false });
+    const requested = resolveTokenScopes(scopes, client, request.scope, { issuesRefreshTokens: false });
     const scope = requested.join(' ');
     const extra = requested.includes(scopes.bookings)
       ? { facilities: facilitiesClaim(client, request.facilities) }
@@ -75,7 +81,10 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
   return {
     issue,
 
-    /** Replaces the library's own grant, which issues a useless token if the scope is unknown or missing. */
+    /**
+     * Registers our handler of this grant type instead of the library's. If the scope is unknown or missing, the
+     * library's handler would issue a token without scopes, which has no use.
+     */
     register(provider: Provider): void {
       provider.registerGrantType(
         'client_credentials',

@@ -1,6 +1,6 @@
-// Issues the tokens of the grants `password` and `social_access_token`: an access token and, with the scope
-// offline_access, a refresh token. oidc-provider has no function for that, so this file repeats the steps of the
-// library's authorization code grant.
+// Issues the tokens of the grant types `password` and `social_access_token`. The client gets an access token and, with
+// the scope offline_access, a refresh token. oidc-provider has no public function that issues both, so this file
+// repeats the steps of the library's handler for authorization codes.
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
 import { bindToProof } from '../dpop.ts';
 import type { ResourceServer } from '../resource-server.ts';
@@ -17,7 +17,7 @@ export interface TokenRequest {
   readonly accountId: string;
   /** The scopes of the new grant. */
   readonly granted: readonly string[];
-  /** The name of the grant type. */
+  /** The name of the grant type. The library stores it in the tokens under this name. */
   readonly gty: string;
 }
 
@@ -33,8 +33,8 @@ export async function issueTokens(
 
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
   if (withRefreshToken) grant.addOIDCScope(offlineAccess);
-  // Without a refresh token nothing needs the grant once the access token has expired. A client may get a new access
-  // token every hour this way, and grants that live for a year would pile up.
+  // Without a refresh token, the grant is not needed after the access token has expired. A client may get a new access
+  // token every hour, so grants that are stored for a year would become very many.
   else Object.assign(grant, { expiresIn: lifetimes.accessToken(client) });
   grant.addResourceScope(resource.audience, custom);
   await grant.save();
@@ -60,7 +60,7 @@ export async function issueTokens(
       resource: resource.audience,
       rotations: 0,
       scope,
-      // RFC 9449 section 5: the refresh token of a public client is bound to the same key.
+      // RFC 9449 section 5: the refresh token of a public client is bound to the same key as the access token.
       ...(client.clientAuthMethod === 'none' && jkt !== undefined && { jkt }),
     });
     ctx.oidc.entity('RefreshToken', refreshToken);

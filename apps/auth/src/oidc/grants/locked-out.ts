@@ -1,4 +1,4 @@
-// The error of a token request while its account or address is locked out after too many failed sign-ins.
+// Creates the error of a token request whose user or IP address is locked out after too many failed sign-ins.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
 /**

@@ -1,11 +1,11 @@
-// Registers the grant `password` (RFC 6749 section 4.3; specification, "Resource owner password flow"). It uses the
-// function of the sign-in page, so the protection against guessed passwords covers the grant too.
+// Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow"). It checks
+// the password with the same function as the sign-in page, so it is protected against guessing in the same way.
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
-import { checkScopes } from './scopes.ts';
+import { resolveTokenScopes } from './scopes.ts';
 
 export interface PasswordGrantOptions extends IssueOptions {
   readonly signIn: SignIn['signIn'];
@@ -16,7 +16,7 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
     'password',
     async (ctx) => {
       const { client, params } = ctx.oidc;
-      const granted = checkScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const granted = resolveTokenScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
       const { username, password } = params;
       if (!username || !password) throw new errors.InvalidRequest('username and password are required');
       const result = await options

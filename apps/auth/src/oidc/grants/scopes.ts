@@ -1,15 +1,15 @@
-// Checks the scopes of a token request that issues no id_token.
+// Determines the scopes of a token request with a grant type that issues no id_token.
 import { effectiveScopes, type RegisteredClient } from '../registered-client.ts';
 import { checkRequestedScopes } from '../requested-scope.ts';
 import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 
 /**
- * Returns the scopes that the token gets. `issuesRefreshTokens` says whether the grant can issue refresh tokens. If it
- * cannot, `offline_access` is left out, even if the client may not request it. Alone it stays, so that the scope rules
- * reject it.
- * @throws {errors.InvalidScope}
+ * Returns the scopes that the token gets. `issuesRefreshTokens` says whether the grant type issues refresh tokens. If
+ * it does not, `offline_access` is removed from the scopes, and it does not matter whether the client may request it.
+ * If `offline_access` is the only scope, it is not removed, so that the scope rules reject the request.
+ * @throws {errors.InvalidScope} if the scopes break a scope rule (../scopes.ts)
  */
-export function checkScopes(
+export function resolveTokenScopes(
   table: ScopeTable,
   client: RegisteredClient,
   scope: string | undefined,

@@ -1,6 +1,6 @@
-// Registers the grant `social_access_token`: a native app sends the access token that it got from a social provider
-// (specification, "Native social token exchange"). The token counts only if the provider confirms that it is active and
-// was issued to one of our apps.
+// Registers the grant type `social_access_token` (specification, "Native social token exchange"). A native app sends
+// the access token that it got from a social provider. The token is accepted only if the provider confirms that the
+// token is active and was issued to one of our apps.
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { Lockout, SignInAttempt } from '../../guard/sign-in-guard.ts';
@@ -8,11 +8,11 @@ import type { NativeTokenVerifier } from '../../social/native-token.ts';
 import { unavailable } from '../unavailable.ts';
 import { type IssueOptions, issueTokens } from './issue.ts';
 import { lockedOut } from './locked-out.ts';
-import { checkScopes } from './scopes.ts';
+import { resolveTokenScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
-  /** A token that no provider confirms counts as a failed sign-in from the address. */
+  /** Begins an attempt to sign in. A token that no provider confirms counts as a failed sign-in from the address. */
   readonly beginSocialAttempt: (address: string) => Promise<SignInAttempt | Lockout>;
   readonly findOrCreateSocialAccount: (
     identity: SocialIdentity,
@@ -24,7 +24,7 @@ export function registerSocialGrant(provider: Provider, options: SocialGrantOpti
     'social_access_token',
     async (ctx) => {
       const { client, params } = ctx.oidc;
-      const granted = checkScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
+      const granted = resolveTokenScopes(options.scopes, client, params.scope, { issuesRefreshTokens: true });
       const { token, provider: name } = params;
       if (!token) throw new errors.InvalidRequest('token is required');
       const attempt = await options.beginSocialAttempt(ctx.ip);

@@ -1,17 +1,19 @@
-// Converts the payloads of oidc-provider's models to rows of the table oidc_artifact, and rows back to payloads. The id
-// of most artifacts is a bearer secret, so the table stores only its SHA-256 (docs/decisions/0005).
+// Converts the payloads of oidc-provider's models to rows of the table oidc_artifact, and converts rows to payloads.
+// The id of most artifacts is a secret with which anybody can use the artifact, so the table stores only the SHA-256 of
+// the id (docs/decisions/0005).
 import { jsonText } from '@bay-booking/service/database/database';
 import type { AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 
-/** The id of these models is never handed to a client, so their payload keeps it. */
+/** The ids of these models are no secrets, because no client uses them. Their payload may contain the id. */
 const modelsWithPublicId = new Set(['Grant', 'ReplayDetection']);
 
-/** The columns that `valuesOf` fills, with their placeholders. */
+/** The columns for the values of `valuesOf`, in the same order. */
 export const columns = 'model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at';
+/** The SQL expressions for these columns. */
 export const placeholders = '$1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9)';
 
-/** `expiresIn` is in seconds. */
+/** Returns the values of a row. `expiresIn` is in seconds. */
 export const valuesOf = (model: string, id: string, payload: AdapterPayload, expiresIn: number | undefined) => [
   model,
   hashSecret(id),
@@ -24,20 +26,21 @@ export const valuesOf = (model: string, id: string, payload: AdapterPayload, exp
   expiresIn ?? null,
 ];
 
+/** Removes the secrets of a payload that must not be stored. */
 export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayload): AdapterPayload {
   if (modelsWithPublicId.has(model)) return { ...payload, jti };
-  // An interaction contains the id of its session, which is the value of the session cookie. Nothing reads it.
+  // An interaction contains the value of the session cookie. Nothing reads this value, so it is not stored.
   const { session } = payload as { session?: Record<string, unknown> };
   return session ? { ...payload, session: { ...session, cookie: undefined } } : payload;
 }
 
 /**
- * `id` is undefined where the caller does not know it. `consumedAt` is in seconds since the epoch, or undefined for an
- * artifact that the library is to treat as unused.
+ * Returns the payload of a row for the library. `id` is undefined if the caller does not know it. `consumedAt` is in
+ * seconds since 1970. If it is undefined, the library treats the artifact as unused.
  *
- * The query returned this row, so it has not expired by the clock of the database. The library compares `exp` with the
- * clock of this host, which may be wrong: a host that is a minute fast would refuse every code that another instance
- * issued. Hence `exp` is moved into this host's future.
+ * A row that a query returned has not expired by the clock of the database. The library, however, compares `exp` with
+ * the clock of this host, which may be wrong. If the clock were a minute ahead, this instance would reject every code
+ * that another instance issued. This function therefore moves `exp` into the future of this host.
  */
 export const payloadOf = (
   payload: AdapterPayload,

@@ -1,7 +1,7 @@
-// Stores what oidc-provider issues and remembers: codes, opaque access tokens, interactions and grants.
+// Stores the records ("artifacts") of oidc-provider, such as codes, opaque access tokens, interactions and grants.
 //
-// Concurrent use: of several concurrent uses of a code exactly one wins, because a conditional update consumes the code
-// (concurrent-use.ts). Everything else is written whole, and the last write wins.
+// Concurrent use: a conditional update consumes a code, so exactly one of several concurrent uses succeeds
+// (concurrent-use.ts). Every other write replaces the whole record, so the last write wins.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -12,11 +12,11 @@ import type { ConcurrentUse } from './concurrent-use.ts';
 interface FoundRow {
   readonly id: string;
   readonly payload: AdapterPayload;
-  /** Seconds since the epoch. */
+  /** In seconds since 1970. Null if the artifact is unused. */
   readonly consumedAt: number | null;
 }
 
-/** `key` are the columns of a unique index: a row with the same key is replaced. */
+/** Inserts a row, or replaces the row with the same key. `key` names the columns of a unique index. */
 export const upsertStatement = (key: string): string =>
   `insert into oidc_artifact (${columns}) values (${placeholders})
    on conflict ${key} do update set id = excluded.id, payload = excluded.payload, grant_id = excluded.grant_id,
@@ -38,8 +38,8 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         [model, value],
       );
       if (!row) return undefined;
-      // For a concurrent use the artifact looks unused, so the library does not revoke the grant. The library then
-      // tries to consume the artifact, which fails.
+      // If this request is a concurrent use, the artifact is returned as unused. Otherwise the library would revoke the
+      // grant. The library then tries to consume the artifact, and that fails.
       const isUsed = row.consumedAt !== null && !concurrentUse.isConcurrent(row.id, row.consumedAt);
       return payloadOf(row.payload, id, isUsed ? (row.consumedAt ?? undefined) : undefined);
     };
@@ -49,7 +49,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         await run(upsertById, valuesOf(model, id, payload, expiresIn));
       },
       find: (id) => findBy('id', hashSecret(id), id),
-      // The id is unknown here, and the library does not need it for models that it finds by uid or user code.
+      // The next two functions do not know the id. The library does not need it where it uses these functions.
       findByUid: (uid) => findBy('uid', uid),
       findByUserCode: (userCode) => findBy('user_code', userCode),
       async consume(id) {
@@ -75,7 +75,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
     adapterFor,
 
     /**
-     * Stores an id that must not be stored twice. Returns false if the id is already stored, even if it has expired.
+     * Stores an id with this lifetime in seconds. Returns false if the id was already stored, even if it has expired.
      */
     async insertOnce(model: string, id: string, expiresIn: number): Promise<boolean> {
       const rows = await run(
@@ -86,7 +86,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       return rows.length > 0;
     },
 
-    /** Deletes a grant with all its codes and tokens. Userinfo then refuses the JWTs of the grant, too. */
+    /** Deletes a grant with all its codes and tokens. From then on, userinfo also rejects the JWTs of the grant. */
     async revokeGrant(grantId: string): Promise<void> {
       await run(`delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
         grantId,

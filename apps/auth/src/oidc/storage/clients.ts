@@ -1,7 +1,7 @@
-// Lets oidc-provider find clients.
+// Reads clients for oidc-provider, which never writes them.
 //
-// Concurrent use: clients are only read, and every request reads them again. So the next request after a client was
-// revoked is refused.
+// Concurrent use: every request reads its client from the database again. After a client was revoked, its next request
+// is therefore rejected.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { orUnavailable } from '../unavailable.ts';
 

@@ -1,4 +1,4 @@
-// Tests how long a use of a code or refresh token counts as in progress.
+// Tests for how long a use of a code or refresh token counts as in progress.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,19 +7,20 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, Provider } from 'oidc-provider';
 import { createConcurrentUse } from './concurrent-use.ts';
 
-/** All that jest can replace, except `performance`. */
+/** Jest replaces `performance` only. This list names everything else that it could replace. */
 const doNotFake = [
   ...(['Date', 'hrtime', 'nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
   ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),
 ];
 
-test('a use whose response is not finished counts as in progress for 5 s, and not longer', async () => {
+test('a use without a response counts as in progress for 5 s, and not longer', async () => {
   const concurrentUse = createConcurrentUse();
   const response = Promise.withResolvers<void>();
   const consumed = Promise.withResolvers<void>();
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   let isConcurrent: boolean | undefined;
-  // The client `first` uses the token, and its response takes as long as the test wants. Another client uses it again.
+  // The client `first` uses the token, and gets its response only when the test resolves `response`. The other clients
+  // then use the same token.
   const find = async (clientId: string): Promise<undefined> => {
     if (clientId === 'first') {
       await concurrentUse.consume('token', async () => [{}]);
@@ -37,7 +38,7 @@ test('a use whose response is not finished counts as in progress for 5 s, and no
   concurrentUse.observe(provider);
   const server = createServer(provider.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  /** Sends a token request on a connection of its own: the first request counts from the opening of its connection. */
+  /** Sends a token request on a new connection, because such a request counts from the opening of the connection. */
   const send = async (clientId: string): Promise<void> => {
     const { port } = server.address() as AddressInfo;
     const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: clientId });

@@ -1,29 +1,35 @@
 // Distinguishes a concurrent use of a code or refresh token from a replay.
 //
-// A code or refresh token can be used once (RFC 6749 sections 4.1.2 and 6), and the database decides which use wins. A
-// losing use is a concurrent use if its request arrived before the response to the winning request was handed over to
-// the network. The usual cause is a client that sends two requests at the same time, so the losing request is refused
-// and nothing is revoked. Every other losing use is a replay: the token may be stolen, so the whole grant is revoked
-// (RFC 9700 section 4.14.2). There is no grace period. A winning request counts as in progress for 5 s at most, so that
-// a slow response cannot make a later replay look like a concurrent use.
+// A code or refresh token can be used once (RFC 6749 sections 4.1.2 and 6). The database decides which use succeeds
+// ("wins"). All other uses fail. There are two kinds of failed uses:
+// - A concurrent use: its request arrived before the response to the winning request was written to the network. The
+//   usual cause is a client that sends two requests at the same time. The request is rejected, and nothing is revoked.
+// - A replay: every other failed use. The token may be stolen, so the whole grant is revoked (RFC 9700 section 4.14.2).
+//
+// There is no grace period after the response. A winning request counts as in progress for at most 5 s. Without this
+// limit, a slow response would make a later replay look like a concurrent use.
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
-/** Milliseconds that a winning request counts as in progress, and that a connection counts as just opened. */
+/** In milliseconds. The longest time for which a winning request counts as in progress, and a connection as new. */
 const maxDuration = 5_000;
-/** Limits the memory. Without its entry here, a use is judged as if another instance had served it. */
+/**
+ * The maximum number of remembered uses, which limits the memory. A use that is not remembered is treated like a use at
+ * another instance.
+ */
 const maxUses = 10_000;
 
-/** Use of one artifact by requests to this instance. Times are those of `performance.now()`. */
+/** The use of one artifact by requests to this instance. Times are values of `performance.now()`. */
 interface Use {
-  /** A request that arrives until this time is a concurrent use. */
+  /** A request that arrives before this time is a concurrent use. */
   concurrentUntil: number;
-  /** Requests that are trying to use the artifact now. */
+  /** The number of requests that are trying to use the artifact now. */
   running: number;
-  won: boolean;
+  /** Whether a request to this instance has won. */
+  hasWon: boolean;
 }
 
 export type ConcurrentUse = ReturnType<typeof createConcurrentUse>;
@@ -32,7 +38,7 @@ export function createConcurrentUse() {
   const uses = new Map<string, Use>();
 
   const begin = (hash: string): Use => {
-    const use = uses.get(hash) ?? { concurrentUntil: performance.now() + maxDuration, running: 0, won: false };
+    const use = uses.get(hash) ?? { concurrentUntil: performance.now() + maxDuration, running: 0, hasWon: false };
     use.running += 1;
     if (uses.size >= maxUses) uses.delete(uses.keys().next().value ?? '');
     uses.set(hash, use);
@@ -40,7 +46,7 @@ export function createConcurrentUse() {
   };
 
   return {
-    /** Registers the middleware that notes when a request arrives and when its response is handed over. */
+    /** Registers the middleware that records when a request arrives and when its response is written. */
     observe(provider: Provider): void {
       provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
         const state = requestState(ctx);
@@ -54,15 +60,16 @@ export function createConcurrentUse() {
     },
 
     /**
-     * Runs the statement that uses up the artifact with this hash. The statement returns a row if it was the first.
-     * @throws {errors.InvalidGrant} if another use was first
+     * Runs the statement that consumes the artifact with this hash. The statement must return a row if no other request
+     * has consumed the artifact before.
+     * @throws {errors.InvalidGrant} if another request has consumed the artifact before
      */
     async consume(hash: string, statement: () => Promise<readonly unknown[]>): Promise<void> {
       const use = begin(hash);
       try {
         const rows = await statement();
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
-        use.won = true;
+        use.hasWon = true;
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };
@@ -71,14 +78,17 @@ export function createConcurrentUse() {
         else end();
       } finally {
         use.running -= 1;
-        if (use.running === 0 && !use.won) uses.delete(hash);
+        if (use.running === 0 && !use.hasWon) uses.delete(hash);
       }
     },
 
     /**
-     * Whether the current request is a concurrent use of a used artifact, and not a replay. `consumedAt` is in seconds
-     * since the epoch, by the clock of the database. It stands for the time of the response if another instance served
-     * the winning request. If the clocks differ, a replay within the difference is refused without revoking the grant.
+     * Whether the current request is a concurrent use of a consumed artifact. Otherwise it is a replay.
+     *
+     * `consumedAt` is in seconds since 1970, by the clock of the database. If another instance served the winning
+     * request, the time of its response is not known, so `consumedAt` is used instead. If the clock of the database is
+     * ahead of the clock of this host, a replay in this time difference looks like a concurrent use. It is then
+     * rejected without revoking the grant.
      */
     isConcurrent(hash: string, consumedAt: number): boolean {
       const arrivedAt = currentRequestState()?.arrivedAt;
@@ -92,8 +102,9 @@ export function createConcurrentUse() {
 }
 
 /**
- * Requests that have already reached this host were sent before the response, but may not have been read yet. Two turns
- * of the event loop read them: the first accepts new connections, the second reads from them.
+ * Calls `callback` after this process has read all requests that have already reached this host. They were sent before
+ * the response, so they must count as concurrent. Two turns of the event loop are needed: the first turn accepts new
+ * connections, and the second turn reads from them.
  */
 const afterPendingRequests = (callback: () => void): void => {
   setImmediate(() => setImmediate(callback));
@@ -103,9 +114,9 @@ const watchedServers = new WeakSet<Server>();
 const openedAt = new WeakMap<Socket, number>();
 
 /**
- * The time at which a request arrived. The first request of a connection counts from the time at which the connection
- * was opened: a client that sends many requests at the same time opens a connection for each, and a busy client may
- * still be sending some of them when the first one has its response.
+ * The time at which a request arrived. For the first request of a connection, it is the time at which the connection
+ * was opened. A client that sends many requests at the same time opens a connection for each of them. If this client is
+ * busy, it may get the first response before it has sent the last request.
  */
 function arrivalOf({ socket }: IncomingMessage & { socket: Socket & { server?: Server } }): number {
   const now = performance.now();

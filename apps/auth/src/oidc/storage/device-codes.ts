@@ -1,12 +1,14 @@
-// Stores the codes of devices (RFC 8628): the device code, with which the device polls the token endpoint, and the user
-// code, which the user enters on our page.
+// Stores the two codes of the device flow (RFC 8628). The device polls the token endpoint with the device code. The
+// user enters the user code on our page.
 //
-// Concurrent use: one statement records a poll, and each decision and use is a conditional update. So of several polls
-// exactly one is not too early, of several decisions about a code one wins, and an approved code gives tokens once.
+// Concurrent use: each of these steps is one statement, and the statement has an effect only once.
+// - Of several polls at the same time, only one is not too early.
+// - Of several decisions about a code, only the first one counts.
+// - An approved code can be exchanged for tokens once.
 //
-// Only a hash of the device code is stored, and our page finds codes by the user code. So between the page and the end
-// of the sign-in the hash stands for the code. At the token endpoint everything that a client sends is hashed, so the
-// hash is of no use there.
+// The table contains only a hash of the device code. Our page finds the record by the user code, so it does not know
+// the device code. It uses the hash as a reference to the record until the sign-in has ended. A stolen reference cannot
+// be used at the token endpoint, because the token endpoint hashes the code that a client sends.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -15,18 +17,21 @@ import { columns, placeholders, valuesOf, withoutSecrets } from './artifact-row.
 import type { ArtifactStore } from './artifacts.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 
-/** Seconds between two polls, and the seconds that each poll within the interval adds. */
+/** The seconds between two polls. Each poll that is too early makes the interval longer by as many seconds. */
 export const pollInterval = 5;
-/** Seconds that a poll may be early, because timers are not exact. */
+/** The seconds by which a poll may be early, because timers are not exact. */
 const tolerance = 0.1;
-/** Seconds that an expired code is stored, so that the device gets `expired_token`. */
+/** The seconds for which an expired code is still stored, so that the device gets `expired_token`. */
 const retention = 600;
 
-/** The user has neither allowed nor denied the code, and it has not expired. */
+/** The condition that the code has not expired, and that the user has neither allowed nor denied it. */
 const isPending = `model = 'DeviceCode' and consumed_at is null and account_id is null
   and payload ->> 'error' is null and expires_at > now() + interval '${retention} seconds'`;
 
-/** Finds a code and records the poll of its own client ($2), unless the code was used or has expired. */
+/**
+ * Finds a code by the hash of the device code ($1). If the client $2 owns the code, and the code was not used and has
+ * not expired, the statement also records the poll.
+ */
 const pollStatement = `
   with found as (
     select id, payload, expires_at > now() + interval '${retention} seconds' as valid, client_id = $2 as own,
@@ -41,19 +46,22 @@ const pollStatement = `
        set poll_interval = p.interval,
            next_poll_at = clock_timestamp() + make_interval(secs => p.interval - ${tolerance})
       from poll p where a.model = 'DeviceCode' and a.id = p.id)
-  select payload, valid, own, used_at as "usedAt", early from found`;
+  select payload, valid as "isValid", own as "isOwn", used_at as "usedAt", early as "isEarly" from found`;
 
 interface PolledRow {
   readonly payload: AdapterPayload;
-  readonly valid: boolean;
-  readonly own: boolean;
-  /** Seconds since the epoch. */
+  /** Whether the code has not expired. */
+  readonly isValid: boolean;
+  /** Whether the code belongs to the client that polls. */
+  readonly isOwn: boolean;
+  /** In seconds since 1970. Null if the code is unused. */
   readonly usedAt: number | null;
-  readonly early: boolean;
+  /** Whether this poll came before the interval had passed. */
+  readonly isEarly: boolean;
 }
 
 export interface PendingCode {
-  /** Stands for the device code, which is not known here. */
+  /** The hash of the device code, which identifies the record. The device code itself is not known here. */
   readonly reference: string;
   readonly clientId: string;
   /** The parameters of the device authorization request. */
@@ -80,7 +88,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     if (rows.length === 0) throw unavailable(new Error('the user code is already in use'));
   };
 
-  /** Stores what the user decided. Returns false if the code is no longer pending. */
+  /** Stores the decision of the user. Returns false if the code is no longer pending. */
   const decide = async (reference: string, payload: AdapterPayload): Promise<boolean> => {
     const rows = await run(
       `update oidc_artifact set payload = $2::jsonb, grant_id = $3, account_id = $4
@@ -91,23 +99,26 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
   };
 
   const findByReference = async (reference: string): Promise<AdapterPayload | undefined> => {
-    const [row] = await run<{ payload: AdapterPayload; valid: boolean }>(
-      `select payload, expires_at > now() + interval '${retention} seconds' as valid
+    const [row] = await run<{ payload: AdapterPayload; isValid: boolean }>(
+      `select payload, expires_at > now() + interval '${retention} seconds' as "isValid"
          from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now()`,
       [reference],
     );
-    return row && withExpiry({ ...row.payload, jti: reference }, row.valid);
+    return row && withExpiry({ ...row.payload, jti: reference }, row.isValid);
   };
 
-  /** @throws {errors.SlowDown} */
+  /**
+   * Records a poll and returns the payload of the code for the library.
+   * @throws {errors.SlowDown} if the poll came before the interval had passed
+   */
   const poll = async (id: string): Promise<AdapterPayload | undefined> => {
     const hash = hashSecret(id);
     const [row] = await run<PolledRow>(pollStatement, [hash, currentContext()?.oidc.client?.clientId ?? null]);
     if (!row) return undefined;
-    const { valid, own, usedAt, early } = row;
-    if (own && valid && usedAt === null && early) throw new errors.SlowDown('wait longer between two polls');
+    const { isValid, isOwn, usedAt, isEarly } = row;
+    if (isOwn && isValid && usedAt === null && isEarly) throw new errors.SlowDown('wait longer between two polls');
     const isReplay = usedAt !== null && !concurrentUse.isConcurrent(hash, usedAt);
-    const payload = withExpiry({ ...row.payload, jti: id }, valid || usedAt !== null);
+    const payload = withExpiry({ ...row.payload, jti: id }, isValid || usedAt !== null);
     return isReplay ? { ...payload, consumed: Math.floor(usedAt) } : payload;
   };
 
@@ -115,8 +126,8 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     ...artifacts.adapterFor('DeviceCode'),
     async upsert(id, payload, expiresIn) {
       if (!isUserStep()) return create(id, payload, expiresIn);
-      // The library stores every error of the sign-in, such as a session that has ended. Only the decision of the user
-      // is final, so that the user can enter the code again.
+      // The library would store every error of the sign-in, such as a session that has ended. Such errors are not
+      // stored here, so that the user can enter the code again. Only the decision of the user is final.
       if (payload.error !== undefined && payload.error !== 'access_denied') return;
       if (!(await decide(id, payload))) throw new errors.InvalidRequest('the code was used already, or has expired');
     },
@@ -165,8 +176,11 @@ const currentContext = (): KoaContextWithOIDC | undefined => Provider.ctx as Koa
 /** Whether the library handles the sign-in of a user, and not a request of the device. */
 const isUserStep = (): boolean => currentContext()?.oidc.route === 'device_resume';
 
-/** The clock of the database decides whether a code has expired (artifact-row.ts explains why). */
-const withExpiry = (payload: AdapterPayload, valid: boolean): AdapterPayload => ({
+/**
+ * Sets `exp` to a time in the future if the code is valid, or in the past if it has expired. The clock of the database
+ * decides whether it has expired (artifact-row.ts explains why).
+ */
+const withExpiry = (payload: AdapterPayload, isValid: boolean): AdapterPayload => ({
   ...payload,
-  exp: Math.floor(Date.now() / 1000) + (valid ? 60 : -60),
+  exp: Math.floor(Date.now() / 1000) + (isValid ? 60 : -60),
 });

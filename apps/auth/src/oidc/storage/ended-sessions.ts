@@ -1,4 +1,4 @@
-// Ends the session of a browser, and queues logout tokens for its applications.
+// Ends the session of a browser, and queues logout tokens for the clients of the session.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 import { hashSecret } from '../../secrets.ts';
@@ -9,7 +9,7 @@ export type EndSession = (id: string) => Promise<void>;
 
 export interface EndedSessionOptions {
   readonly db: Database;
-  /** Sends the queued logout tokens. */
+  /** Starts to send the queued logout tokens, and does not wait for them. */
   readonly sendLogoutTokens: () => void;
 }
 

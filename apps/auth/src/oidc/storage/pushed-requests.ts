@@ -1,10 +1,10 @@
 // Stores pushed authorization requests (RFC 9126).
 //
-// A request must reach the sign-in page within its lifetime of 60 s, and gives one code. The user may take longer to
-// sign in, so the record outlives the request: a request that was opened in two windows is found, and refused, when the
-// second window asks for its code.
+// A browser must open the request within 60 s, and the request gives one authorization code. The record is stored
+// longer than these 60 s, because the user may need more time to sign in. If the request was opened in two windows, the
+// record is still there when the user finishes the second one. The second window then gets an error instead of a code.
 //
-// Concurrent use: of several uses one wins, because a conditional update consumes the request.
+// Concurrent use: a conditional update consumes the request, so exactly one of several uses succeeds.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -21,7 +21,7 @@ export interface PushedRequestOptions {
 interface FoundRequest {
   readonly payload: AdapterPayload;
   readonly isUsed: boolean;
-  /** Seconds until the record ends. */
+  /** The seconds until the record expires. */
   readonly remaining: number;
 }
 

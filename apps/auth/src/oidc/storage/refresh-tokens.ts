@@ -1,7 +1,7 @@
-// Stores refresh tokens and rotates them: each refresh uses a token up and stores its successor (RFC 6749 section 6).
+// Stores refresh tokens and rotates them: each refresh consumes one token and stores the next one (RFC 6749 section 6).
 //
-// Concurrent use: one statement consumes the used token and inserts its successor, so both happen or neither. Of
-// several concurrent uses of a token exactly one consumes it; the others get invalid_grant (concurrent-use.ts).
+// Concurrent use: one statement consumes the used token and inserts the next one, so either both or none happen.
+// Exactly one of several concurrent uses consumes the token. The others get `invalid_grant` (concurrent-use.ts).
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -26,7 +26,7 @@ export interface RefreshTokenOptions {
 export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: RefreshTokenOptions): Adapter {
   return {
     ...adapter,
-    /** Only notes the token: the library always stores the successor next, and `upsert` then does both. */
+    /** Only remembers the token. The library always stores the next token after this call, and `upsert` does both. */
     async consume(id) {
       const state = currentRequestState();
       if (!state) return adapter.consume(id);

@@ -1,4 +1,4 @@
-// Compares a session before and after a request, so that only the changes need to be written.
+// Finds the changes that a request made to a session, because only these are written (sessions.ts).
 import type { AdapterPayload } from 'oidc-provider';
 
 interface Changes {

@@ -1,8 +1,9 @@
 // Stores the sessions of browsers.
 //
-// Concurrent use: two requests of one browser often run at the same time, for example from two tabs, and the library
-// writes a session whole. So each request writes only the fields that it changed, and does not undo the changes of the
-// other request. A session that ends while a request uses it stays ended: writing it back would sign the user in again.
+// Concurrent use: two requests of one browser often run at the same time, for example from two tabs. The library writes
+// the whole session for each of them, so one request could undo the changes of the other. Here each request therefore
+// writes only the fields that it changed. If a session ends while a request uses it, the request does not write it.
+// Writing it would sign the user in again.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -13,11 +14,11 @@ import { upsertStatement } from './artifacts.ts';
 import type { EndSession } from './ended-sessions.ts';
 import { sessionChanges } from './session-changes.ts';
 
-// The library gives a session a new id at every sign-in; the uid stays. Of two concurrent sign-ins of one browser the
-// later one replaces the id, and neither fails.
+// The library gives a session a new id at every sign-in, but the uid does not change. If one browser signs in twice at
+// the same time, the later sign-in replaces the id of the session, and both sign-ins succeed.
 const insertStatement = upsertStatement('(model, uid) where uid is not null');
 
-// $10: the request gives the session a new id, so the session is found by its uid under whatever id it has now.
+// $10 is true if the request gives the session a new id. The session is then found by its uid alone.
 const mergeStatement = `
   update oidc_artifact
      set id = $1, account_id = $2, expires_at = now() + make_interval(secs => $3),
@@ -59,7 +60,7 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
     async find(id) {
       const payload = await adapter.find(id);
       const state = currentRequestState();
-      // A copy, because the library changes the payload that it gets.
+      // The state needs a copy, because the library changes the payload.
       if (payload && state && state.session?.id !== id) state.session = { id, payload: structuredClone(payload) };
       return payload;
     },
@@ -67,14 +68,14 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
       const found = currentRequestState()?.session;
       if (found) {
         if (await merge(found, id, payload, expiresIn)) return;
-        // Only a request that has signed the user in may create a session.
+        // The session has ended or changed. Only a request that has just signed the user in may create a new one.
         if (payload.loginTs === found.payload.loginTs) return;
       }
       await run(insertStatement, valuesOf('Session', id, payload, expiresIn));
     },
     async destroy(id) {
-      // To give a session a new id, the library destroys the old id and stores the new one. `merge` changes the id of
-      // the row, so the row must still exist.
+      // To give a session a new id, the library deletes the session with the old id and stores it with the new id. The
+      // row must not be deleted in this case, because `merge` changes its id later.
       const sessionId = Provider.ctx?.oidc?.session?.jti;
       if (sessionId === id) return endSession(id);
       const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;
