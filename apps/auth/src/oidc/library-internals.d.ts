@@ -1,4 +1,5 @@
-// Declares types for the three internal modules of oidc-provider that dpop.ts and dpop-nonces.ts use. The library has none for them.
+// Declares types for the three internal modules of oidc-provider that dpop.ts and dpop-nonces.ts use. The library has
+// none for them.
 declare module 'oidc-provider/lib/helpers/grants.js' {
   import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 
