@@ -1,4 +1,5 @@
-// GET /api/booking-availability: returns the times when bays are free (docs/behaviour.md, "Availability").
+// Describes and handles GET /api/booking-availability, which returns the times when bays are free (docs/behaviour.md,
+// "Availability").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -31,7 +32,7 @@ export interface AvailabilityServices {
 export function createAvailabilityEndpoints({ store, findHold, link }: AvailabilityServices) {
   const schedules = createScheduleCache();
 
-  /** The bookings, holds and closures that make bays unavailable, by facility. */
+  /** Reads the bookings, holds and closures that make bays unavailable, and groups them by facility. */
   async function findTaken(
     bays: readonly BayRow[],
     interval: Interval,

@@ -1,4 +1,4 @@
-// An example of availability for the OpenAPI document. It uses the places of the demo.
+// Creates the example of availability for the OpenAPI document. It uses the locations and bays of the demo.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes } from '../http/pagination.ts';
 

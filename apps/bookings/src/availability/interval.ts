@@ -1,7 +1,8 @@
-// Intervals of time in milliseconds since 1970, and the operations on them that the rule for free bays needs.
+// Defines intervals of time, and the operations on them that the rule for free bays needs. Times are in milliseconds
+// since 1970.
 //
-// An interval includes its start and excludes its end. If both are equal, the interval is an instant, which includes
-// that single moment.
+// An interval includes its start and excludes its end. If start and end are equal, the interval is an instant. An
+// instant includes this single moment.
 
 export interface Interval {
   readonly start: number;
@@ -25,7 +26,7 @@ function includesStartOf(interval: Interval, { start }: Interval): boolean {
   return interval.start <= start && (start < interval.end || (isInstant(interval) && start === interval.start));
 }
 
-/** Sorts intervals and joins those that touch or overlap. */
+/** Sorts intervals, and joins intervals that touch or overlap. */
 export function join(intervals: readonly Interval[]): Interval[] {
   const joined: { start: number; end: number }[] = [];
   for (const { start, end } of intervals.toSorted((a, b) => a.start - b.start)) {
@@ -37,8 +38,8 @@ export function join(intervals: readonly Interval[]): Interval[] {
 }
 
 /**
- * The parts of `interval` that belong to none of `others`. An instant in `others` splits the interval, and the second
- * part begins 1 ms after the instant.
+ * Returns the parts of `interval` that belong to none of `others`. If `others` has an instant inside the interval, the
+ * instant splits the interval in two, and the second part begins 1 ms after the instant.
  */
 export function subtract(interval: Interval, others: readonly Interval[]): Interval[] {
   const parts: Interval[] = [];

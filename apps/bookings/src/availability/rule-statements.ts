@@ -1,7 +1,8 @@
-// Statements that every change of opening hours and closures runs before it writes, in the same transaction.
+// Builds the statements that every change of opening hours or closures runs first in its transaction.
 //
-// They lock the location and then the bays, in the order of their ids, as imports and bookings do, so that no deadlock
-// is possible. Bookings wait for the lock of their bay, and then see that its rules have another version.
+// The statements lock the location and then the bays in the order of their ids. Imports and bookings lock rows in the
+// same order, so no deadlock is possible. The statements also increase the version of the bays' rules. A concurrent
+// booking waits for the lock of its bay, and then finds that the version has changed.
 import type { Statement } from '@bay-booking/service/database/transaction';
 
 export interface RuleTarget {

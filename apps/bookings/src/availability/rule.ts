@@ -1,9 +1,10 @@
 // Decides whether an interval of a bay can be booked. Availability, holds, and creating and updating bookings all use
 // this rule (docs/decisions/0012-one-rule-for-free-bays.md).
 //
-// An interval can be booked if the bay is bookable, its location is open and no closure applies for the whole interval,
-// and no booking and no live hold overlaps it. The first half of the rule is in this file. For the second half, a
-// booking or hold is added under the lock of the bay, see bookings/storage/statements.ts.
+// An interval can be booked under two conditions. First, the bay is bookable, its location is open during the whole
+// interval, and no closure overlaps the interval. Second, no booking and no live hold overlaps the interval. This file
+// checks the first condition. The statements that add a booking or a hold check the second condition after they have
+// locked the bay (bookings/storage/statements.ts).
 import type { Schedule } from '../opening-hours/schedule.ts';
 import { doOverlap, type Interval, subtract } from './interval.ts';
 
@@ -11,15 +12,15 @@ export interface Closure extends Interval {
   readonly reason: string | null;
 }
 
-/** What the owner of a bay has decided about it, apart from bookings and holds. */
+/** The rules that the owner of a bay has set for it. Bookings and holds are not part of the rules. */
 export interface BayRules {
   readonly bookable: boolean;
   readonly schedule: Schedule;
-  /** By start. */
+  /** Sorted by start. */
   readonly closures: readonly Closure[];
 }
 
-/** The `moreInfo` of BOOK00003, or undefined if the rules permit the interval. */
+/** Returns the `moreInfo` of BOOK00003 if the rules do not permit the interval, or else undefined. */
 export function findRefusal({ bookable, schedule, closures }: BayRules, interval: Interval): string | undefined {
   if (!bookable) return '';
   if (!schedule.isOpenThroughout(interval)) return 'closed';
@@ -28,7 +29,7 @@ export function findRefusal({ bookable, schedule, closures }: BayRules, interval
   return closure.reason === null ? 'blocked' : `blocked: ${closure.reason}`;
 }
 
-/** The parts of `interval` that can be booked. `taken` are the bookings and live holds. */
+/** Returns the parts of `interval` that can be booked. `taken` are the times of bookings and live holds. */
 export function findGaps(
   { bookable, schedule, closures }: BayRules,
   taken: readonly Interval[],

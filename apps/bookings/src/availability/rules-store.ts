@@ -1,7 +1,8 @@
 // Reads and caches the rules of bays: opening hours and closures, with the version of the rules.
 //
-// The statement that writes a booking compares the version with the row of the bay, which it has locked. Rules that are
-// out of date therefore never let a booking pass, and a refusal is always based on rules that were just read.
+// Cached rules can be out of date. The statement that writes a booking locks the row of the bay and compares the
+// version of the rules with it, so outdated rules never permit a booking. Before a booking is rejected, its rules are
+// read again.
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { LRUCache } from 'lru-cache';
 import type { OpeningHours } from '../opening-hours/hours.ts';
@@ -16,7 +17,7 @@ export interface Bay {
 
 export interface VersionedRules extends BayRules {
   readonly version: number;
-  /** Closures that end before this moment are left out. */
+  /** The rules do not include closures that end before this time, in milliseconds since 1970. */
   readonly since: number;
 }
 
@@ -35,7 +36,10 @@ const maxSchedules = 2_000;
 export const milliseconds = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
 
 export const ruleReads = {
-  /** A single statement, so that the version fits the rules. $3: closures that end before it are left out. */
+  /**
+   * Reads the rules and their version in a single statement, so that they belong together. Closures that end before $3
+   * are left out.
+   */
   rules: `select bay.bookable, bay.rules_version as version, facility.time_zone as "timeZone",
   location.opening_hours as hours, (
     select json_agg(json_build_object('start', ${milliseconds('start_date')}, 'end', ${milliseconds('end_date')},
@@ -55,7 +59,10 @@ export function createRulesStore(db: Queryable) {
   const schedules = createScheduleCache();
   const keyOf = ({ facilityId, bayId }: Bay): string => JSON.stringify([facilityId, bayId]);
 
-  /** The present rules of the bay for intervals that start at `start` or later. Undefined if the bay does not exist. */
+  /**
+   * Reads the rules of the bay from the database. They apply to intervals that start at `start` or later. Undefined if
+   * the bay does not exist.
+   */
   async function read(bay: Bay, start: number): Promise<VersionedRules | undefined> {
     const since = Math.min(start, Date.now() - day);
     const [row] = await query<Row>(db, ruleReads.rules, [bay.facilityId, bay.bayId, new Date(since).toISOString()]);
@@ -69,7 +76,7 @@ export function createRulesStore(db: Queryable) {
   return {
     read,
 
-    /** Rules that can be out of date. */
+    /** Returns rules of the bay that can be out of date, from the cache if it has them. */
     find: async (bay: Bay, { start }: Interval): Promise<VersionedRules | undefined> => {
       const cached = cache.get(keyOf(bay));
       return cached && cached.since <= start ? cached : read(bay, start);

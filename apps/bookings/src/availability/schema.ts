@@ -1,4 +1,4 @@
-// JSON Schemas of availability.
+// Defines the JSON Schemas of availability.
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
@@ -63,7 +63,7 @@ export const availabilitySchema = {
   properties: { ...envelope.properties, asOf: { ...dateTime, description: 'When the bays were read.' } },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const availabilityComponents = {
   Availability: availabilitySchema,
   BayAvailability: bayAvailabilitySchema,

@@ -1,4 +1,4 @@
-// Reads the bays of an availability request, and what takes them: bookings, live holds and closures.
+// Reads the bays of an availability request, and the bookings, live holds and closures that make them unavailable.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type Bind, oneOf } from '../bookings/search/where.ts';
@@ -21,9 +21,9 @@ export interface BayRow {
   readonly asOf: string;
 }
 
-/** What takes the bays of one facility, by bay. */
+/** The times when the bays of one facility are unavailable. */
 export interface TakenTimes {
-  /** Bookings and live holds. */
+  /** The times of bookings and live holds, by the id of the bay. */
   readonly taken: ReadonlyMap<string, readonly Interval[]>;
   readonly closures: readonly (Closure & { readonly bayIds: readonly string[] | null; readonly locationId: string })[];
 }
@@ -33,7 +33,10 @@ export interface BayFilter {
   readonly bayIds?: readonly string[] | undefined;
 }
 
-/** A page of the bays of these facilities that the filter selects, or their number if there is no page. */
+/**
+ * Builds the statement that reads a page of the bays of these facilities that the filter selects. Without `page`, the
+ * statement counts these bays.
+ */
 export function baysStatement(
   facilities: readonly string[],
   { locationIds, bayIds }: BayFilter,
@@ -56,8 +59,9 @@ where ${where} order by bay.name collate "C", bay.id collate "C" limit ${bind(pa
 }
 
 /**
- * Hides a parameter from the planner. With values that it knows, PostgreSQL estimates a lower cost than for a generic
- * plan, so it plans every execution of the prepared statement anew. That took a third of the time of these statements.
+ * Hides the value of a parameter from the planner of PostgreSQL. If the planner knows the values, it estimates a lower
+ * cost than for a generic plan. It then plans the prepared statement anew at every execution, which took a third of the
+ * time of these statements.
  */
 const hidden = (parameter: string, type: string): string => `(select ${parameter}::${type})`;
 const [from, to, asOf] = ['$3', '$4', '$5'].map((parameter) => hidden(parameter, 'timestamptz'));
@@ -66,9 +70,11 @@ export const availabilityReads = {
   clock: 'select now()::timestamptz(3) as now',
 
   /**
-   * The bookings of a bay do not overlap, so only the last one that began before the interval can reach into it. The
-   * live holds, apart from hold $6, are few. Each row is a bay with its starts and ends in turn, in PostgreSQL's binary
-   * format. Text takes 1.7 times as long in PostgreSQL.
+   * Reads the bookings of bays $2 and their live holds, apart from hold $6. The bookings of a bay do not overlap, so of
+   * the bookings that began before the interval, only the last one can reach into it.
+   *
+   * Each row has the alternating starts and ends of a bay in the binary format of PostgreSQL. PostgreSQL takes 1.7
+   * times as long to return text.
    */
   taken: `select bay.id as "bayId",
   string_agg(timestamptz_send(start_date) || timestamptz_send(end_date), ''::bytea) as times
@@ -102,7 +108,7 @@ export function createAvailabilityStore(db: Queryable) {
   }
 
   return {
-    /** `asOf` is the time of the database, whose clock decides which holds are live. */
+    /** Reads a page of bays. `asOf` is the time of the database, whose clock decides which holds are live. */
     findBays: async (facilities: readonly string[], filter: BayFilter, page: PageRequest) => {
       const offset = offsetOf(page);
       const { sql, values } = baysStatement(facilities, filter, { limit: page.pageSize, offset });
@@ -115,7 +121,10 @@ export function createAvailabilityStore(db: Queryable) {
       return { rows, asOf, total: reconcileTotal(rows.length, offset, counted?.total ?? 0) };
     },
 
-    /** `interval` is in milliseconds. The hold `exceptHoldId` takes nothing. */
+    /**
+     * Reads the times when bays are unavailable. `interval` is in milliseconds. The hold `exceptHoldId` is ignored, so
+     * its time counts as free.
+     */
     findTaken: async (
       facilityId: string,
       bayIds: readonly string[],

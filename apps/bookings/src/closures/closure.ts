@@ -13,7 +13,10 @@ export interface Closure {
   readonly lastUpdatedAt: string;
 }
 
-/** Closures of a location have the ids of its bays too, for the link to the conflicting bookings. */
+/**
+ * A closure with the ids of all bays that it closes, also if it closes a whole location. The link to the conflicting
+ * bookings needs these ids.
+ */
 export interface ClosureRow extends Closure {
   readonly closedBayIds: readonly string[];
 }

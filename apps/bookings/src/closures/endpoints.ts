@@ -150,7 +150,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
           const old = await find(id, caller);
           const requested = await validateClosure(body, validationErrors, caller.facilities, store);
           checkIfMatch(header('if-match'), old);
-          // No two versions have the same timestamp, because the store recognizes a version by it.
+          // The store recognizes the version of a closure by this timestamp, so a new version needs a later one.
           const at = Math.max(clock().getTime(), Date.parse(old.lastUpdatedAt) + 1);
           const { createdAt } = old;
           const replacement = { ...requested, id: old.id, createdAt, lastUpdatedAt: new Date(at).toISOString() };

@@ -1,4 +1,4 @@
-// Examples of closures for the OpenAPI document. They use the places of the demo.
+// Creates the examples of closures for the OpenAPI document. They use the locations and bays of the demo.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes, listResponse } from '../http/pagination.ts';
 import type { ClosureRow } from './closure.ts';

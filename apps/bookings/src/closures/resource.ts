@@ -5,7 +5,7 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 import { contentEtag } from '../http/etag.ts';
 import type { ClosureRow } from './closure.ts';
 
-/** A search for bookings takes this many bays. */
+/** The maximum number of bays in a search for bookings. */
 const maxBaysOfSearch = 500;
 
 export function closurePath({ id }: { readonly id: string }): string {

@@ -1,4 +1,4 @@
-// JSON Schemas of closures and of the requests for them.
+// Defines the JSON Schemas of closures and of the requests for closures.
 import { linkSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { editLinksSchema } from '../http/edit-links.ts';
@@ -55,7 +55,7 @@ export const closureQuerySchema = {
   },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const closureComponents = {
   Closure: closureSchema,
   ClosureList: closureListSchema,

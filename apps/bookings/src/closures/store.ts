@@ -14,7 +14,9 @@ const columns = `booking_closure.facility_id as "facilityId", booking_closure.id
       and bay.location_id = booking_closure.location_id order by bay.name collate "C", bay.id collate "C"
   )) as "closedBayIds"`;
 
-/** $2: locations, $3: bays, $4 and $5: the interval; null means no filter. */
+/**
+ * Selects closures by location ($2), by bay ($3) and by interval ($4 and $5). A parameter that is null is no filter.
+ */
 const matching = `from booking_closure where facility_id = any($1)
   and ($2::text[] is null or location_id = any($2) or exists (
     select from bay where bay.facility_id = booking_closure.facility_id and bay.id = any(bay_ids)
@@ -57,7 +59,7 @@ export function createClosureStore(db: Database) {
     return (await query<ClosureRow>(db, closureReads.find, [facilities, id], isoTimestamps))[0];
   }
 
-  /** The closure with its locked bays, as the transaction sees it. */
+  /** Reads the closure in a transaction that has locked its bays. */
   async function findIn(run: Run, { facilityId, id }: Closure): Promise<ClosureRow | undefined> {
     const [[row]] = await run<[ClosureRow[]]>([closureReads.find, [[facilityId], id], isoTimestamps]);
     return row;
@@ -77,7 +79,7 @@ export function createClosureStore(db: Database) {
       return { rows, total: counted[0]?.total ?? 0 };
     },
 
-    /** The facilities among `facilities` of bays that exist. */
+    /** Returns the bays that exist in `facilities`, each with its facility. */
     findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
       query<{ facilityId: string; id: string }>(db, closureReads.facilitiesOfBays, [facilities, bayIds]),
 
@@ -87,7 +89,7 @@ export function createClosureStore(db: Database) {
     findBaysOfLocation: async (facilityId: string, locationId: string): Promise<readonly string[]> =>
       (await query<{ id: string }>(db, closureReads.baysOfLocation, [facilityId, locationId])).map(({ id }) => id),
 
-    /** `response` is stored if the request had an Idempotency-Key. */
+    /** Adds a closure. `response` is given if the request had an Idempotency-Key, and is then stored. */
     create: (closure: Closure, response: NewResponse | undefined): Promise<StoreResponseOutcome> =>
       retryOnce(db, () =>
         inTransaction(db, async (run) => {
@@ -104,7 +106,8 @@ export function createClosureStore(db: Database) {
       }),
 
     /**
-     * Replaces the closure `old`, or deletes it. Returns false if it was changed or deleted since it was read.
+     * Replaces the closure `old`, or deletes it if there is no `replacement`. Returns false if another request has
+     * changed or deleted the closure since it was read.
      */
     replace: (old: Closure, replacement: Closure | undefined): Promise<boolean> =>
       retryOnce(db, () =>
@@ -132,7 +135,7 @@ function targetOf({ facilityId, bayIds, locationId }: Closure) {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }
 
-/** One target per facility, in the order in which facilities are locked. */
+/** Returns one target for each facility, in the order in which transactions lock facilities. */
 function targetsOf(old: Closure, replacement: Closure | undefined) {
   const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);
   return [...Map.groupBy(targets, ({ facilityId }) => facilityId)]

@@ -1,4 +1,4 @@
-// Validates a requested closure.
+// Validates a request to create or update a closure.
 import type { Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';

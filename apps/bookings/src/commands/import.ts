@@ -1,6 +1,7 @@
-// npm run import -- FILE: imports facilities, locations and bays. `-` reads standard input.
+// The command `npm run import -- FILE`: imports facilities, locations and bays. If FILE is `-`, the command reads
+// standard input.
 //
-// The import creates or updates each record by its id, and applies all of the file or nothing.
+// The import finds each record by its id, and creates or updates it. If one record is invalid, nothing is imported.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';

@@ -1,4 +1,4 @@
-// npm run migrate: applies the pending migrations. Two hosts may run it at the same time.
+// The command `npm run migrate`: applies the pending migrations. Several hosts can run it at the same time.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { runCommand } from '@bay-booking/service/lifecycle';

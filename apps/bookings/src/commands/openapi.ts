@@ -1,4 +1,4 @@
-// Writes openapi.json with the addresses of the demo. `npm run generate` runs this command.
+// Writes the file openapi.json, with the addresses of the demo. `npm run generate` runs this command.
 import { writeFile } from 'node:fs/promises';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
@@ -10,7 +10,7 @@ import { createWebhooks } from '../webhooks/webhooks.ts';
 
 runCommand(async () => {
   const baseUrl = 'http://localhost:4001';
-  // The endpoints need a database object, but writing the document sends no query.
+  // The endpoints need a database object. No query is sent to it.
   const db = connectDatabase({ url: 'postgres://localhost/none', applicationName: 'openapi' });
   const webhooks = createWebhooks({
     db,

@@ -1,8 +1,8 @@
-// npm run recount [-- --off]: corrects the counts from which the totals of long lists are calculated, and switches
-// their use on. Requests can go on meanwhile.
+// The command `npm run recount [-- --off]`: corrects the counts from which the totals of long lists are calculated, and
+// lets the service use them. The service can run at the same time.
 //
-// `--off` switches their use off, before a rollback to a release that does not maintain the counts
-// (docs/operations/upgrade.md).
+// With `--off`, the service no longer uses the counts. This is necessary before a rollback to a release that does not
+// maintain the counts (docs/operations/upgrade.md).
 import { parseArgs } from 'node:util';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { connectDatabase } from '@bay-booking/service/database/database';

@@ -1,4 +1,5 @@
-// POST /api/booking-holds: a hold is refused in the same cases as a booking, by the same rule.
+// Handles POST /api/booking-holds: validates the request and creates a hold. The conditions for a hold are those for a
+// booking, and the same code checks them. In addition, the number of holds of a client is limited.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';

@@ -12,5 +12,8 @@ export interface Hold {
   readonly correlationId: string | null;
 }
 
-/** Seconds. */
+/**
+ * How many seconds a hold lasts from its creation or its latest extension. `maxInTotal` limits the time from the
+ * creation to the end, with all extensions.
+ */
 export const holdSeconds = { min: 30, max: 900, default: 300, maxInTotal: 1_800 } as const;

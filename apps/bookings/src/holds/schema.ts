@@ -1,4 +1,4 @@
-// JSON Schemas of holds and of the requests for them.
+// Defines the JSON Schemas of holds and of the requests for holds.
 import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '../http/text.ts';
 import { holdSeconds } from './hold.ts';
@@ -42,7 +42,7 @@ export const holdSchema = {
   },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const holdComponents = {
   Hold: holdSchema,
   CreateHold: createHoldSchema,

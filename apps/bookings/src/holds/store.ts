@@ -1,7 +1,8 @@
 // Reads and writes holds.
 //
-// A hold and a booking of the same bay wait for each other, because both lock the row of the bay. A new hold changes
-// bay.held_until, which the statement that writes a booking compares (bookings/storage/statements.ts).
+// Transactions that create a hold or a booking for the same bay run one after the other, because both lock the row of
+// the bay. A new hold changes bay.held_until. The statement that writes a booking checks this column
+// (bookings/storage/statements.ts).
 import { createHash } from 'node:crypto';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
@@ -23,11 +24,11 @@ export const holdReads = {
   find: `select ${columns} from booking_hold
 where facility_id = any($1) and id = $2::uuid and ${ofClient} and expires_at > clock_timestamp()`,
 
-  /** Counts the live holds of a client over all facilities. */
+  /** Counts the live holds of a client and subject over all facilities. */
   count: `select count(*)::int as holds from booking_hold
 where client_id = $1 and subject = $2 and expires_at > clock_timestamp()`,
 
-  /** A live hold that this transaction has locked the bay of, and the time of the database. */
+  /** Reads a live hold and the time of the database, in a transaction that has locked the bay of the hold. */
   findLocked: `select id, created_at as "createdAt", clock_timestamp()::timestamptz(3) as now from booking_hold
 where facility_id = $1 and id = $2::uuid and expires_at > clock_timestamp()`,
 
@@ -48,7 +49,7 @@ values ($1, $2::uuid, $3, $4::timestamptz, $5::timestamptz, $6::timestamptz, $7:
   deleteExpired: 'delete from booking_hold where facility_id = $1 and id = any($2::uuid[]) returning id',
 } as const;
 
-/** Locks the row of a client, so that its holds are counted by one request at a time. */
+/** Locks the row of a client and subject, so that only one request at a time counts their holds and adds one. */
 export const lockClient = `insert into booking_hold_client (id) values ($1)
 on conflict (id) do update set id = excluded.id returning id`;
 
@@ -81,7 +82,7 @@ export interface HoldCreation {
   /** The version of the rules that permit the interval. */
   readonly rulesVersion: number;
   readonly maxHolds: number;
-  /** Is stored if the request had an Idempotency-Key. */
+  /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response: NewResponse | undefined;
 }
 
@@ -92,10 +93,10 @@ export function createHoldStore(db: Database) {
       : undefined;
 
   return {
-    /** A live hold of the caller. */
+    /** Finds a live hold of the caller. */
     find,
 
-    /** The clock of the database decides when holds end. */
+    /** Returns the time of the database, whose clock decides when holds expire. */
     now: async (): Promise<string> => {
       const [row] = await query<{ now: string }>(db, holdReads.clock, [], isoTimestamps);
       if (!row) throw new Error('the database returned no time');
@@ -105,7 +106,10 @@ export function createHoldStore(db: Database) {
     count: async ({ clientId, subject }: Caller): Promise<number> =>
       (await query<{ holds: number }>(db, holdReads.count, [clientId, subject]))[0]?.holds ?? 0,
 
-    /** Locks in the same order as every write: idempotency key, then the client (only for holds), then the bay. */
+    /**
+     * Creates a hold. Rows are locked in the same order as by the transactions that write bookings: first the
+     * idempotency key, and last the bay. The row of the client, which only holds lock, comes in between.
+     */
     create: (hold: Hold, { caller, rulesVersion, maxHolds, response }: HoldCreation): Promise<CreateHoldOutcome> =>
       retryOnce(db, () =>
         inTransaction(db, async (run) => {
@@ -133,7 +137,10 @@ export function createHoldStore(db: Database) {
         throw error;
       }),
 
-    /** The hold then expires `seconds` from now, unless that is more than `maxSeconds` after its creation. */
+    /**
+     * Sets the expiry of a hold to `seconds` from now. The outcome is 'too long' if this is more than `maxSeconds`
+     * after the creation of the hold, and 'gone' if the hold has expired or was deleted.
+     */
     extend: (hold: Hold, seconds: number, maxSeconds: number): Promise<ExtendOutcome> =>
       retryOnce(db, () =>
         inTransaction(db, async (run): Promise<ExtendOutcome> => {
@@ -159,7 +166,7 @@ export function createHoldStore(db: Database) {
     delete: async ({ facilityId, id }: Hold): Promise<boolean> =>
       (await query(db, holdWrites.delete, [facilityId, id])).length > 0,
 
-    /** Deletes expired holds in batches. A hold that has expired cannot be extended. Returns their number. */
+    /** Deletes expired holds in batches, and returns how many were deleted. An expired hold cannot be extended. */
     deleteExpired: async (): Promise<number> => {
       let deleted = 0;
       for (;;) {

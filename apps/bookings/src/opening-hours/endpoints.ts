@@ -131,7 +131,7 @@ export function repeatedDates(exceptions: OpeningHours['exceptions']): Validatio
     : [{ field: 'exceptions', kind: 'invalid', hint: 'a date may occur once' }];
 }
 
-/** Leaves out unknown fields, and gives the days and fields the same order that PostgreSQL may have changed. */
+/** Leaves out unknown fields. Sorts the days and fields, because PostgreSQL may have changed their order. */
 export function knownFields({ weekly, exceptions }: OpeningHours): OpeningHours {
   type Ranges = OpeningHours['exceptions'][number]['hours'];
   const ranges = (hours: Ranges) => hours.map(({ opens, closes }) => ({ opens, closes }));

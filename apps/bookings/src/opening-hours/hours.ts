@@ -3,7 +3,10 @@
 export const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/** Wall-clock times (`HH:MM`) in the time zone of the facility. If `closes` <= `opens`, it is on the next day. */
+/**
+ * Wall-clock times (`HH:MM`) in the time zone of the facility. If `closes` is not after `opens`, `closes` is a time on
+ * the next day.
+ */
 export interface Hours {
   readonly opens: string;
   readonly closes: string;
@@ -12,6 +15,6 @@ export interface Hours {
 export interface OpeningHours {
   /** A weekday that is left out is closed. */
   readonly weekly: { readonly [day in Weekday]?: readonly Hours[] };
-  /** Each replaces the hours that begin on its date (`YYYY-MM-DD`). */
+  /** Each exception replaces the weekly hours that begin on its date (`YYYY-MM-DD`). */
   readonly exceptions: readonly { readonly date: string; readonly hours: readonly Hours[] }[];
 }

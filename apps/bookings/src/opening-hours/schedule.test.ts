@@ -5,7 +5,10 @@ import { weekdays } from './hours.ts';
 import { createSchedule } from './schedule.ts';
 
 const hour = 3_600_000;
-/** The changes of 2026; the second one sets the clocks back. Asia/Kathmandu has none. */
+/**
+ * The changes to and from daylight saving time in 2026. The second change of each zone sets the clocks back. In
+ * Asia/Kathmandu the clocks never change, so its entries are any two instants.
+ */
 const changes = {
   'Europe/Copenhagen': ['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z'],
   'America/New_York': ['2026-03-08T07:00:00Z', '2026-11-01T06:00:00Z'],
@@ -40,7 +43,7 @@ test.each(zones)('a location in %s is open exactly when the wall clock is within
         const isOpen = schedule.isOpenThroughout({ start: instant, end: instant });
         const now = wallClock(instant, zone);
         const isWithin = opens < closes ? opens <= now && now < closes : opens <= now || now < closes;
-        // An opening that begins or ends at a time that occurs twice is the longer one.
+        // If the hours begin or end at a time that occurs twice, the location is open longer than the wall clock says.
         const isRepeatedTime = change === changes[zone][1] && Math.abs(instant - Date.parse(change)) <= 2 * hour;
         if (isWithin || !isRepeatedTime) expect(isOpen).toBe(isWithin);
       },
@@ -49,6 +52,7 @@ test.each(zones)('a location in %s is open exactly when the wall clock is within
   );
 });
 
+/** Returns the openings of a location that opens only on one day of the week, around that day. Times are in UTC. */
 const openings = (zone: Zone, opens: string, closes: string, day: string) => {
   const weekday = weekdays[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7] ?? 'monday';
   const schedule = createSchedule({ weekly: { [weekday]: [{ opens, closes }] }, exceptions: [] }, zone);
@@ -58,12 +62,12 @@ const openings = (zone: Zone, opens: string, closes: string, day: string) => {
     .map(({ start, end }) => [start, end].map((instant) => new Date(instant).toISOString().slice(0, 16)));
 };
 
-test('hours that lie entirely within a skipped hour are not an opening', () => {
+test('a location does not open for hours that lie entirely within the time that the clocks skip', () => {
   expect(openings('Europe/Copenhagen', '02:15', '02:45', '2026-03-29')).toEqual([]);
   expect(openings('Australia/Lord_Howe', '02:05', '02:25', '2026-10-04')).toEqual([]);
 });
 
-test('a skipped time means the instant after the gap', () => {
+test('a time that the clocks skip means the instant after the skipped time', () => {
   expect(openings('Europe/Copenhagen', '02:30', '04:00', '2026-03-29')).toEqual([
     ['2026-03-29T01:00', '2026-03-29T02:00'],
   ]);
@@ -72,13 +76,13 @@ test('a skipped time means the instant after the gap', () => {
   ]);
 });
 
-test('a time that occurs twice gives the longer opening', () => {
+test('if a time occurs twice, the location opens at the first occurrence and closes at the second', () => {
   expect(openings('Europe/Copenhagen', '02:30', '02:45', '2026-10-25')).toEqual([
     ['2026-10-25T00:30', '2026-10-25T01:45'],
   ]);
 });
 
-test('an interval of thousands of years is decided at once', () => {
+test('isOpenThroughout checks an interval of thousands of years', () => {
   const hours = [{ opens: '00:00', closes: '00:00' }];
   const weekly = Object.fromEntries(weekdays.map((day) => [day, hours]));
   const years = { start: Date.parse('0001-01-01T00:00:00Z'), end: Date.parse('9999-12-31T00:00:00Z') };

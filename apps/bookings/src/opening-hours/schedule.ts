@@ -4,7 +4,10 @@ import { contains, doOverlap, type Interval, join } from '../availability/interv
 import { type Hours, type OpeningHours, weekdays } from './hours.ts';
 
 export interface Schedule {
-  /** When the location is open, as far as it affects `interval`. Intervals are joined, and can exceed `interval`. */
+  /**
+   * Returns the intervals during which the location is open. They cover at least `interval`, but can begin before it or
+   * end after it. Intervals that touch or overlap are joined.
+   */
   openDuring(interval: Interval): readonly Interval[];
   /** Whether the location is open for the whole interval, which can be thousands of years long. */
   isOpenThroughout(interval: Interval): boolean;
@@ -38,7 +41,10 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
     return openDuring(part).some((opening) => contains(opening, part));
   }
 
-  /** A gap ends the loop soon: with a gap every week, only exceptions can fill gaps, and there are at most 400. */
+  /**
+   * Used if the weekly hours have a gap, which only an exception can fill. There are at most 400 exceptions, so the
+   * loop soon finds a week with a gap.
+   */
   function isOpenWeekByWeek({ start, end }: Interval): boolean {
     let from = start;
     while (end - from > week) {
@@ -48,10 +54,10 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
     return isOpenDuring({ start: from, end });
   }
 
-  /** If the weekly hours have no gap, only exceptions can close the location. */
+  /** Used if the weekly hours have no gap. Only exceptions can then close the location. */
   function isOpenAroundExceptions(interval: Interval): boolean {
     return hours.exceptions.every(({ date }) => {
-      // The date is up to 14 hours away from the same date in UTC, and its hours reach into the next day.
+      // Dates of a time zone differ from dates in UTC by up to 14 hours, and hours can last into the next day.
       const affected = { start: Date.parse(date) - day, end: Date.parse(date) + 3 * day };
       if (!doOverlap(affected, interval)) return true;
       return isOpenDuring({
@@ -64,7 +70,10 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
   return { openDuring, isOpenThroughout: hasGapEveryWeek ? isOpenWeekByWeek : isOpenAroundExceptions };
 }
 
-/** Returns a function that converts the hours that begin on a date. A cache saves most of the time of a booking. */
+/**
+ * Returns the function that converts the hours that begin on a date to intervals. The function caches its results,
+ * because the conversion would take most of the time of a request that creates a booking.
+ */
 function createOpenings({ weekly, exceptions }: OpeningHours, timeZone: string) {
   const exceptionOn = new Map(exceptions.map(({ date, hours }) => [date, hours]));
   const cache = new Map<string, readonly Interval[]>();
@@ -75,7 +84,7 @@ function createOpenings({ weekly, exceptions }: OpeningHours, timeZone: string) 
     const hours = exceptionOn.get(key) ?? weekly[weekdays[date.dayOfWeek - 1] ?? 'monday'] ?? [];
     const openings = hours
       .map((range) => toInterval(date, range, timeZone))
-      // Hours that lie entirely in the hour that daylight saving time skips are not an opening.
+      // The location does not open for hours that lie entirely in the hour that the clocks skip.
       .filter(({ start, end }) => start < end);
     if (cache.size >= maxCachedDays) cache.clear();
     cache.set(key, openings);
@@ -83,7 +92,10 @@ function createOpenings({ weekly, exceptions }: OpeningHours, timeZone: string) 
   };
 }
 
-/** Whether each week is open without a gap. Daylight saving time adds no gap, because the hours are then longer. */
+/**
+ * Whether the weekly hours cover the week without a gap. This is checked in UTC. Changes to and from daylight saving
+ * time add no gap: if a time occurs twice, the location opens at the first and closes at the second occurrence.
+ */
 function isGapless(weekly: OpeningHours['weekly']): boolean {
   const openingsOn = createOpenings({ weekly, exceptions: [] }, 'UTC');
   const monday = Temporal.PlainDate.from('2024-01-01');
@@ -101,8 +113,8 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
 }
 
 /**
- * Milliseconds since 1970. A time that the clocks skip means the instant after the gap. Of a time that occurs twice,
- * `choice` selects one.
+ * Converts a local time to milliseconds since 1970. A time that the clocks skip is converted to the instant after the
+ * skipped time. If a time occurs twice, `choice` selects one of both instants.
  */
 function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
   const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });

@@ -1,4 +1,4 @@
-// JSON Schemas of opening hours.
+// Defines the JSON Schemas of opening hours.
 import { editLinksSchema } from '../http/edit-links.ts';
 import { weekdays } from './hours.ts';
 
@@ -73,7 +73,7 @@ export const openingHoursSchema = {
   },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const openingHoursComponents = {
   OpeningHours: openingHoursSchema,
   SetOpeningHours: setOpeningHoursSchema,

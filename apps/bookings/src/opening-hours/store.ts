@@ -27,7 +27,10 @@ export function createOpeningHoursStore(db: Database) {
     find: async (facilities: readonly string[], id: string): Promise<HoursRow | undefined> =>
       (await query<HoursRow>(db, hoursStatements.find, [facilities, id]))[0],
 
-    /** `hours` are null for a location that is always open. `check` can throw, and nothing is changed then. */
+    /**
+     * Sets the opening hours of a location. Without `hours`, the location is always open. `check` gets the current
+     * opening hours. If it throws an error, they are not changed.
+     */
     set: ({ facilityId, locationId }: HoursRow, hours: OpeningHours | null, check: (current: HoursRow) => void) =>
       retryOnce(db, () =>
         inTransaction(db, async (run) => {

@@ -1,41 +1,48 @@
-// Caches which facility each bay and each location belongs to.
+// Caches which facility each bay and each location belongs to. Nearly every request needs this information, and only
+// imports change it.
 //
-// Nearly every request needs this, and only imports change it. An entry contains the bays and locations of one facility
-// for a minute. A bay or location that no entry contains is looked up in the database, because it can be new. Bays and
-// locations never change their facility, so an entry is never wrong about those that it contains. Whether a bay can be
-// booked is not cached; the statement that writes the booking checks it.
+// An entry of the cache contains the bays and locations of one facility, for a minute. Bays and locations never move to
+// another facility, so an entry never names a wrong facility. A bay or location that no entry contains can be new, so
+// it is looked up in the database.
+//
+// Whether a bay can be booked is not cached. The statement that writes the booking checks this.
 import type { BayPlace, PlacesStore } from './store.ts';
 
 interface FacilityPlaces {
   readonly facilityId: string;
   readonly bays: ReadonlySet<string>;
-  /** Locations that have bays. */
+  /** The ids of the locations that have bays. */
   readonly locations: ReadonlySet<string>;
 }
 
 interface Entry {
   readonly loadedAt: number;
   readonly promise: Promise<FacilityPlaces | undefined>;
-  /** The result of `promise`. Awaiting hundreds of settled promises would take most of the time of a request. */
-  settled: boolean;
+  /** Whether `promise` has resolved, with the result `places`. */
+  isLoaded: boolean;
+  /**
+   * Requests read this field instead of `promise` when the entry is loaded. Awaiting hundreds of resolved promises
+   * would take most of the time of a request.
+   */
   places: FacilityPlaces | undefined;
 }
 
 export interface Catalogue {
-  /** The facility among `facilities` that the bay belongs to. */
+  /** Returns the facility among `facilities` that the bay belongs to. */
   findFacilityOfBay(facilities: readonly string[], bayId: string): Promise<string | undefined>;
-  /** The facilities among `facilities` that have a bay in one of the locations. */
+  /** Returns the facilities among `facilities` that have a bay in one of the locations. */
   findFacilitiesOfLocations(facilities: readonly string[], locationIds: readonly string[]): Promise<readonly string[]>;
-  /** The facilities among `facilities` that have one of the bays. */
+  /** Returns the facilities among `facilities` that have one of the bays. */
   findFacilitiesOfBays(facilities: readonly string[], bayIds: readonly string[]): Promise<readonly string[]>;
 }
 
-/** Milliseconds. */
+/** How long an entry is used, in milliseconds. */
 const lifetime = 60_000;
 const maxEntries = 10_000;
 
 export interface CatalogueOptions {
   readonly store: Pick<PlacesStore, 'findBayPlaces' | 'findFacilitiesOfBays' | 'findFacilitiesOfLocations'>;
+  /** A monotonic clock in milliseconds. */
   readonly monotonic?: () => number;
 }
 
@@ -48,12 +55,12 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     const loading = store.findBayPlaces(facilities).then(groupByFacility);
     for (const facility of facilities) {
       const promise = loading.then((byFacility) => {
-        entry.settled = true;
+        entry.isLoaded = true;
         entry.places = byFacility.get(facility);
         return entry.places;
       });
-      const entry: Entry = { loadedAt, promise, settled: false, places: undefined };
-      // The next request tries again after an error. The requests that await this promise get the error.
+      const entry: Entry = { loadedAt, promise, isLoaded: false, places: undefined };
+      // The requests that await this promise get the error. The next request loads the facility again.
       promise.catch(() => {
         if (entries.get(facility) === entry) entries.delete(facility);
       });
@@ -71,7 +78,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     const missing = facilities.filter((facility) => (entries.get(facility)?.loadedAt ?? -Infinity) <= oldest);
     if (missing.length > 0) load(missing);
     const found = facilities.map((facility) => entries.get(facility)).filter((entry) => entry !== undefined);
-    const places = found.every(({ settled }) => settled)
+    const places = found.every(({ isLoaded }) => isLoaded)
       ? found.map((entry) => entry.places)
       : await Promise.all(found.map(({ promise }) => promise));
     return places.filter((place) => place !== undefined);

@@ -1,4 +1,4 @@
-// Reads an import file: facilities with their locations and bays (docs/behaviour.md, "Import files").
+// Reads and validates an import file with facilities, locations and bays (docs/behaviour.md, "Import files").
 import {
   createImportReader,
   type DocumentNode,
@@ -19,7 +19,8 @@ const baySchema = {
   properties: {
     id: textSchema,
     name: textSchema,
-    // The only text that may be empty, or contain line breaks. PostgreSQL cannot store NUL or lone surrogates.
+    // Unlike other texts, the description may be empty and may contain line breaks. PostgreSQL cannot store NUL or lone
+    // surrogates.
     description: { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') },
     kind: textSchema,
     bookable: { type: 'boolean' },
@@ -50,7 +51,7 @@ const facilitySchema = {
   },
 } as const;
 
-/** docs/import.md describes every field; a test compares them. */
+/** docs/import.md describes every field. A test compares that page with this schema. */
 export const importSchema = {
   type: 'object',
   required: ['facilities'],
@@ -79,7 +80,10 @@ export interface ImportedLocation {
   readonly path: string;
 }
 
-/** A facility of the file. `path` is the JSON Pointer of each object, for errors that only the database can find. */
+/**
+ * A facility of the file. Facilities, locations and bays have a `path`: their JSON Pointer in the file. Errors that
+ * only the database can find contain it.
+ */
 export interface ImportedFacility {
   readonly id: string;
   readonly name: string;

@@ -1,4 +1,5 @@
-// Writes imported facilities, locations and bays: one transaction for the whole file, and one facility per statement.
+// Writes imported facilities, locations and bays. One transaction writes the whole file, so a file is imported
+// completely or not at all. Each statement writes one facility.
 import { ImportError } from '@bay-booking/common/import-document';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { binOf } from '../bookings/counts/statements.ts';
@@ -7,7 +8,8 @@ import type { ImportedFacility } from './import-document.ts';
 
 export const importReads = {
   /**
-   * Allows one import at a time. Ids are unique over the whole service, but the primary keys start with facility_id.
+   * Allows one import at a time. The ids of locations and bays are unique over the whole service. The primary keys
+   * cannot ensure this, because they start with facility_id.
    */
   lock: 'select id from import_lock where id = 1 for update',
   unknownTimeZones: `select name from unnest($1::text[]) name where not exists (
@@ -38,12 +40,12 @@ from jsonb_to_recordset($2::jsonb)
 on conflict (facility_id, id) do update set location_id = excluded.location_id, name = excluded.name,
   description = excluded.description, kind = excluded.kind, bookable = excluded.bookable`,
 
-  /** Gives the bookings of bay $2 the bay's new location. */
+  /** Sets the location of the bookings of bay $2 to the bay's new location. */
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
-   * Moves the counts of the bay's bookings from location $3 to $4. The upsert of the facility locked its row, as every
-   * writer of counts does.
+   * Moves the counts of the bay's bookings from location $3 to location $4. Every transaction that writes counts must
+   * lock the row of the facility. The statement that imports the facility has done this.
    */
   moveCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
@@ -64,8 +66,8 @@ interface StoredBay {
 const newBayDefaults = { description: '', kind: 'RangeBay', bookable: true };
 
 /**
- * @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone. Nothing is
- * changed then.
+ * @throws {ImportError} if an id belongs to another facility, or PostgreSQL does not know a time zone. In this case,
+ * nothing is changed.
  */
 export function importPlaces(db: Database, facilities: readonly ImportedFacility[]): Promise<void> {
   return db.transaction(async (trx) => {
@@ -94,7 +96,10 @@ async function importFacility(trx: Database, { id, name, timeZone, locations, ba
   }
 }
 
-/** Node and PostgreSQL each have their own list of time zones. The database's list decides, because searches use it. */
+/**
+ * Finds time zones that PostgreSQL does not know. Node and PostgreSQL each have their own list of time zones. The list
+ * of PostgreSQL decides, because searches use it.
+ */
 async function timeZoneErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const names = facilities.map(({ timeZone }) => timeZone);
   const rows = await query<{ name: string }>(trx, importReads.unknownTimeZones, [names]);

@@ -1,4 +1,4 @@
-// JSON Schemas of locations and bays, and of the queries for them.
+// Defines the JSON Schemas of locations and bays, and of the query parameters of their lists.
 import { linksSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
@@ -55,7 +55,7 @@ export const bayQuerySchema = {
   },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const placeComponents = {
   BookingLocation: locationSchema,
   BookingLocationList: locationListSchema,

@@ -1,4 +1,4 @@
-// Reads locations and bays of the token's facilities. import-store.ts writes them.
+// Reads locations and bays of the facilities that a token names. import-store.ts writes them.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 
@@ -16,7 +16,7 @@ export interface BayRow {
   readonly location_name: string;
 }
 
-/** The facility and the location of a bay. */
+/** The facility and the location that a bay belongs to. */
 export interface BayPlace {
   readonly facility_id: string;
   readonly location_id: string;
@@ -70,11 +70,11 @@ export function createPlacesStore(db: Queryable) {
 
     findBayPlaces: (facilities: readonly string[]) => query<BayPlace>(db, placeReads.bayPlaces, [facilities]),
 
-    /** The facilities among `facilities` that have one of the bays. */
+    /** Returns the facilities among `facilities` that have one of the bays. */
     findFacilitiesOfBays: (facilities: readonly string[], bayIds: readonly string[]) =>
       findFacilities(placeReads.facilitiesOfBays, facilities, bayIds),
 
-    /** The facilities among `facilities` that have a bay in one of the locations. */
+    /** Returns the facilities among `facilities` that have a bay in one of the locations. */
     findFacilitiesOfLocations: (facilities: readonly string[], locationIds: readonly string[]) =>
       findFacilities(placeReads.facilitiesOfLocations, facilities, locationIds),
   };

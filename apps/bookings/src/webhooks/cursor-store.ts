@@ -1,10 +1,13 @@
-// Reads and advances the positions of webhooks in the change feed.
+// Reads and advances the cursors of webhooks. A cursor is the position of a webhook in the change feed of a facility.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import { addStatement, type NewDelivery } from './delivery-store.ts';
 import type { BookingEvent } from './webhook.ts';
 
-/** While so many deliveries of a webhook and facility wait for their first attempt, its changes wait in the feed. */
+/**
+ * The maximum number of deliveries of a webhook and facility that wait for their first attempt. While the maximum is
+ * reached, the cursor is not advanced, so that further changes stay in the change feed.
+ */
 const maxUnattempted = 1_000;
 
 const hasRoom = `(select count(*) from (
@@ -30,13 +33,15 @@ where webhook_id = $1 and facility_id = $2`,
 export interface Cursor {
   readonly webhookId: string;
   readonly facilityId: string;
-  /** Every change up to this number has its delivery. */
+  /** Deliveries were added for all changes up to this number. */
   readonly number: number;
+  /** During a replay: the changes after `replayNumber` and up to `replayUntil` are still to be sent again. */
   readonly replayNumber: number | null;
   readonly replayUntil: number | null;
   readonly events: readonly BookingEvent[];
 }
 
+/** A move of the cursor, or of its replay, from one change number to another. */
 export interface Step {
   readonly from: number;
   readonly to: number;
@@ -47,7 +52,7 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 
 export function createCursorStore(db: Database) {
   return {
-    /** The cursors of active webhooks whose client has sent a request since `leaseStart`. */
+    /** Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see lease.ts). */
     findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
 
     /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
@@ -65,7 +70,10 @@ export function createCursorStore(db: Database) {
         return true;
       }),
 
-    /** Sends the changes after `number` up to `until` again. A replay that has not ended is extended. */
+    /**
+     * Starts a replay, which sends the changes after `number` up to `until` again. If a replay has not ended yet, it is
+     * extended.
+     */
     startReplay: async (webhookId: string, facilityId: string, number: number, until: number): Promise<void> => {
       await query(db, statements.startReplay, [webhookId, facilityId, number, until]);
     },

@@ -1,17 +1,20 @@
-// Owns the table webhook_delivery: adds, claims, records and lists deliveries.
+// Reads and writes the table webhook_delivery: adds, claims, lists and deletes deliveries, and records their results.
 //
-// An instance claims a delivery for an attempt by moving next_attempt_at to the end of a lease. If the instance is
-// killed, the lease ends and any instance repeats the attempt.
+// Before an instance attempts a delivery, it claims the delivery by setting next_attempt_at to the end of a lease. If
+// the instance is killed, the lease ends and another instance repeats the attempt.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import { isoTimestamps } from '../bookings/storage/timestamps.ts';
 import type { Delivery, DeliveryState, EventType } from './webhook.ts';
 
-/** Milliseconds. An attempt takes 15 s at most. */
+/** How long a claimed delivery is not claimed again, in milliseconds. An attempt takes 15 s at most. */
 const leaseTime = 30_000;
 const deleteBatch = 1_000;
-/** Without a limit, a client could fill the table, and every ping to a failing receiver is tried ten times. */
+/**
+ * The maximum number of pings of a webhook that wait for their delivery. Without a limit, a client could fill the
+ * table, because every ping to a failing receiver is attempted ten times.
+ */
 const maxWaitingPings = 100;
 
 const fields = `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
@@ -32,10 +35,15 @@ where (select count(*) from (
   ) waiting) < ${maxWaitingPings}`,
 
   /**
-   * Claims due deliveries of every webhook, each with its own limit, so that a slow receiver delays no other one. $1 is
-   * now, $2 the end of the lease, $3 and $4 the attempts that this instance makes already, $5 the limit of a webhook,
-   * $6 that of a failing webhook, $7 the limit of the instance, and $8 the oldest request of a client whose right has
-   * not ended.
+   * Claims due deliveries. Each webhook has its own limit, so that a slow receiver does not delay the deliveries of
+   * other webhooks. The parameters are:
+   * - $1: the current time
+   * - $2: the end of the lease
+   * - $3 and $4: the webhooks for which this instance makes attempts, and the number of attempts of each
+   * - $5: the maximum number of attempts of a webhook at the same time
+   * - $6: the maximum for a webhook whose attempts fail
+   * - $7: the maximum for this instance
+   * - $8: the client must have sent a request after this time (see lease.ts)
    */
   claim: `with due as (
   select due.id from webhook
@@ -59,7 +67,7 @@ where webhook_delivery.id = due.id and webhook.id = webhook_id
 returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, secret,
   case when previous_secret_until > $1::timestamptz then previous_secret end as "previousSecret"`,
 
-  /** A result counts only if no other instance has repeated the attempt meanwhile. */
+  /** Records the results of attempts. Ignores a result if another instance has repeated the attempt in the meantime. */
   record: `with result as (
   select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::timestamptz[], $6::timestamptz[])
     as result (id, attempts, state, status, attempted_at, next_at)
@@ -75,7 +83,7 @@ returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, s
 update webhook set failing_since = case when not has_success then coalesce(failing_since, attempted_at) end
 from health where webhook.id = webhook_id and (failing_since is null) <> has_success`,
 
-  /** $1 are webhooks whose receiver returned 410, $2 the time before which a webhook must not have begun to fail. */
+  /** Disables the webhooks $1, whose receiver returned 410, and the webhooks that have been failing since $2. */
   disable: `with disabled as (
   update webhook set state = 'disabled' where state <> 'disabled' and (id = any($1) or failing_since <= $2) returning id
 )
@@ -86,7 +94,7 @@ from disabled where webhook_id = disabled.id and state = 'pending'`,
   count: `select count(*)::int as total ${ofList}`,
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
-  /** $1 is the oldest request of a client whose right has not ended. */
+  /** Considers only webhooks whose client has sent a request after $1 (see lease.ts). */
   oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
 where webhook.state = 'active' and webhook_delivery.state = 'pending'
   and (facility_id is null or exists (
@@ -122,7 +130,7 @@ export interface ClaimLimits {
 export interface AttemptResult {
   readonly id: string;
   readonly webhookId: string;
-  /** The number of attempts, with this one. */
+  /** The number of attempts, including this one. */
   readonly attempts: number;
   readonly state: DeliveryState;
   /** Null if there was no response. */
@@ -135,12 +143,12 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 export function createDeliveryStore(db: Database) {
   return {
-    /** Adds nothing if many pings of the webhook wait already. */
+    /** Adds a ping, unless the maximum number of pings of the webhook waits already. */
     addPing: async (webhookId: string, id: string, body: string, now: Date): Promise<void> => {
       await query(db, statements.addPing, [webhookId, id, body, now.toISOString()]);
     },
 
-    /** `running` has the number of attempts that this instance makes, by webhook. */
+    /** Claims due deliveries. `running` is the number of attempts that this instance makes now, by webhook. */
     claim: (running: ReadonlyMap<string, number>, limits: ClaimLimits, leaseStart: Date, now: Date) =>
       query<ClaimedDelivery>(db, statements.claim, [
         now.toISOString(),
@@ -153,7 +161,7 @@ export function createDeliveryStore(db: Database) {
         leaseStart.toISOString(),
       ]),
 
-    /** Records results and disables webhooks that returned 410 or have been failing since `failingBefore`. */
+    /** Records results, and disables webhooks that returned 410 or have been failing since `failingBefore`. */
     record: async (results: readonly AttemptResult[], failingBefore: Date): Promise<void> => {
       const gone = results.filter(({ status }) => status === 410).map(({ webhookId }) => webhookId);
       const hasFailures = results.some(({ state }) => state !== 'delivered');
@@ -189,7 +197,7 @@ export function createDeliveryStore(db: Database) {
       }
     },
 
-    /** The time at which the oldest delivery that an instance may attempt was or will be due. */
+    /** Returns when the oldest pending delivery that instances are allowed to attempt was due or will be due. */
     oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
       const [row] = await query<{ dueSince: Date | null }>(db, statements.oldestDue, [leaseStart.toISOString()]);
       return row?.dueSince ?? undefined;
@@ -197,7 +205,7 @@ export function createDeliveryStore(db: Database) {
   };
 }
 
-/** The statement that adds deliveries, for a transaction that also advances the cursor. */
+/** Builds the statement that adds deliveries, for a transaction that also advances the cursor. */
 export function addStatement(
   webhookId: string,
   deliveries: readonly NewDelivery[],

@@ -1,4 +1,4 @@
-// Examples of webhooks and deliveries for the OpenAPI document.
+// Creates the examples of webhooks and deliveries for the OpenAPI document.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes, listResponse } from '../http/pagination.ts';
 import { webhookPath, webhookResource } from './resource.ts';

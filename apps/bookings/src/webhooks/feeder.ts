@@ -1,7 +1,8 @@
-// Turns changes of the change feed into deliveries: for every webhook and facility, it reads the changes after the
-// cursor, adds a delivery for each, and moves the cursor.
+// Creates deliveries for the changes in the change feed. For every webhook and facility, the feeder reads the changes
+// after the cursor, adds a delivery for each change, and moves the cursor.
 //
-// Every instance does this. If two instances read the same changes, only one of them can move the cursor.
+// Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor and add the
+// deliveries.
 import { randomUUID } from 'node:crypto';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Logger } from '@bay-booking/service/logging';
@@ -11,7 +12,7 @@ import type { Cursor, CursorStore, Step } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
 import type { BookingEvent } from './webhook.ts';
 
-/** Milliseconds between two looks at the feed. */
+/** The time between two polls of the change feed, in milliseconds. */
 const pollInterval = 500;
 const pageSize = 500;
 const day = 86_400_000;
@@ -58,7 +59,7 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
   };
 }
 
-/** Makes one step for each cursor that is behind. Returns whether one of them has more to do. */
+/** Moves each cursor by up to one page of changes. Returns whether a cursor has more changes to process. */
 async function feedAll(options: FeederOptions): Promise<boolean> {
   const { cursors, feed, leaseDays, now } = options;
   const active = await cursors.findActive(new Date(now().getTime() - leaseDays * day));
@@ -83,7 +84,7 @@ async function feedAll(options: FeederOptions): Promise<boolean> {
   return hasMore;
 }
 
-/** Returns whether there are more changes. */
+/** Adds deliveries for a page of new changes. Returns whether there are more changes. */
 async function step(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
   const last = changes.at(-1);
   if (!last) return false;
@@ -95,6 +96,7 @@ async function step(cursor: Cursor, changes: readonly Change[], options: FeederO
   return (await advance(cursor, range, changes, typeOf, options)) && changes.length === pageSize;
 }
 
+/** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
 async function stepReplay(cursor: Cursor, changes: readonly Change[], options: FeederOptions): Promise<boolean> {
   const from = cursor.replayNumber ?? 0;
   const until = cursor.replayUntil ?? 0;
@@ -115,7 +117,8 @@ async function advance(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    // The deletion of such a booking has no number yet. It follows with a higher number.
+    // Without both states, the booking was deleted, but its deletion has no number yet. It follows with a higher
+    // number.
     const booking = change.booking ?? change.lastState;
     if (!booking || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;

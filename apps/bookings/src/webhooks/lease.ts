@@ -1,20 +1,23 @@
-// Notes which facilities each client may still see, so that webhooks stop when a client has lost its access.
+// Records when each client last showed that it has access to a facility. Webhooks of a client that has lost its access
+// stop receiving events some days later (WEBHOOK_LEASE_DAYS).
 //
-// Every request shows that the client has a token that names some facilities. One write per token and minute records
-// the time.
+// Every request shows the access, because its token names the facilities. For each token, the time is written at most
+// once per minute.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
 import type { WebhookStore } from './store.ts';
 
 const interval = 60_000;
 
-/** Returns the function to call with the caller of each request. It never throws, and the request does not wait. */
+/**
+ * Returns a function to call with the caller of each request. The function never throws, and returns without waiting.
+ */
 export function createLeaseRenewal(
   store: Pick<WebhookStore, 'renewLeases'>,
   logger: Logger,
   now: () => Date,
 ): (caller: Caller) => void {
-  // While a token is cached, its requests have the same caller object.
+  // All requests with the same cached token have the same caller object.
   const renewed = new WeakMap<Caller, number>();
   return (caller) => {
     const at = now();

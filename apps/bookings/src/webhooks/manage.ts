@@ -17,7 +17,7 @@ import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 import type { DeliveryState, Webhook } from './webhook.ts';
 
-/** How long the secret before a rotation signs as well. */
+/** How long the previous secret also signs deliveries after a rotation, in milliseconds. */
 const previousSecretLifetime = 24 * 3_600_000;
 
 export interface ManagementServices {
@@ -41,14 +41,17 @@ export interface UpdateRequest {
 export function createWebhookManagement(services: ManagementServices) {
   const { store, deliveries, secretBox, client, findLatestNumbers, wakeWorker, link, now } = services;
 
-  /** @throws {ApiError} 404, also for a webhook of another client or with a facility that the token does not name */
+  /**
+   * @throws {ApiError} 404 if the webhook does not exist, belongs to another client, or has a facility that the token
+   * does not name
+   */
   async function find(id: string, { clientId, facilities }: Caller): Promise<Webhook> {
     const found = isUuid(id) ? await store.find(clientId, facilities, id) : undefined;
     if (!found) throw apiError('ERR00404');
     return found;
   }
 
-  /** Returns a check for the webhook as it is when its row is locked. @throws {ApiError} 412 */
+  /** Returns a function that checks If-Match after the row of the webhook was locked. It throws an ApiError 412. */
   const checkIfMatch = (ifMatch: string | undefined) => {
     const etags = tagsToMatch(ifMatch);
     return (webhook: Webhook): void => {

@@ -1,4 +1,5 @@
-// Encrypts the signing secrets of webhooks again after the operator has put a new key in front of the old one.
+// Encrypts the signing secrets of webhooks with the new key, after the operator has put a new key before the old one in
+// WEBHOOK_KEY.
 import type { Logger } from '@bay-booking/service/logging';
 import { type SecretBox, UnknownEncryptionKey } from './secrets.ts';
 import type { StoredSecrets, WebhookStore } from './store.ts';
@@ -12,7 +13,10 @@ export interface ReencryptionOptions {
   readonly logger: Logger;
 }
 
-/** Leaves secrets as they are that none of the keys decrypts. They can be read again when their key is back. */
+/**
+ * Encrypts all secrets that are encrypted with an old key. A secret that no key decrypts stays unchanged, so that it
+ * can be decrypted when the operator configures its key again.
+ */
 export async function reencryptSecrets({ store, secretBox, logger }: ReencryptionOptions): Promise<void> {
   const counts = { encrypted: 0, unreadable: 0 };
   const encryptAgain = (text: string, id: string): string => secretBox.encrypt(secretBox.decrypt(text, id), id);

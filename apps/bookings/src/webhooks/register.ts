@@ -1,4 +1,4 @@
-// POST /api/webhooks: registers a webhook and returns its signing secret.
+// Handles POST /api/webhooks: registers a webhook and returns its signing secret.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
@@ -73,7 +73,7 @@ export function createRegistration(services: RegistrationServices) {
     const outcome = await store.create(
       { ...webhook, encryptedSecret: secretBox.encrypt(secret, webhook.id) },
       await findLatestNumbers(webhook.facilityIds),
-      // The response contains the secret, so it is stored encrypted too.
+      // The response contains the secret, so the stored response is encrypted.
       keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) },
     );
     if (outcome === 'created') return response;
@@ -85,9 +85,9 @@ export function createRegistration(services: RegistrationServices) {
   };
 
   /**
-   * The response to an earlier request with the same key.
+   * Returns the response to an earlier request with the same key, or undefined if there is none.
    *
-   * @throws {ApiError} 422 if that request had another body; 400 if the token lacks a facility of the webhook
+   * @throws {ApiError} 422 if the earlier request had another body; 400 if the token lacks a facility of the webhook
    */
   async function findStoredResponse(
     { id, requestHash }: KeyedRequest,
@@ -98,7 +98,7 @@ export function createRegistration(services: RegistrationServices) {
     if (!stored) return undefined;
     if (stored.requestHash !== requestHash) throw apiError('ERR00422');
     const response = JSON.parse(secretBox.decrypt(stored.response, id)) as EndpointResponse;
-    // The client may have lost access to a facility since the first request. Then it must not see the secret again.
+    // If the client has lost access to a facility since the first request, it must not see the secret again.
     const { facilityIds } = response.body as Webhook;
     if (facilityIds.every((facilityId) => facilities.includes(facilityId))) return markReplayed(response);
     throw badRequest(problemsOf([{ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' }]));

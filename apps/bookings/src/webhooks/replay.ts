@@ -1,4 +1,4 @@
-// POST /api/webhooks/{id}/replay: sends the changes of a facility after a change number again.
+// Handles POST /api/webhooks/{id}/replay: sends the changes of a facility after a change number again.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import type { FeedStore } from '../bookings/feed/store.ts';
@@ -29,7 +29,7 @@ export function createReplay({ findWebhook, cursors, feed }: ReplayServices) {
         problemsOf([{ field: 'facilityId', kind: 'invalid', hint: 'must be a facility of the webhook' }]),
       );
     const { changeNumber, removedNumber } = await feed.number(facilityId);
-    // A deleted booking after this number may be missing in the feed.
+    // A deletion after afterChangeNumber may have been removed from the feed.
     if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
     if (afterChangeNumber < changeNumber) await cursors.startReplay(id, facilityId, afterChangeNumber, changeNumber);
     return { status: 202 };

@@ -28,7 +28,7 @@ export function webhookEtag(webhook: Webhook, link: MakeLink): string {
   return contentEtag(webhookResource(webhook, link));
 }
 
-/** With `secret` only after a registration or a rotation. */
+/** `secret` is given only after a registration or a rotation. */
 export function webhookResponse(status: number, webhook: Webhook, link: MakeLink, secret?: string): EndpointResponse {
   return {
     status,

@@ -4,7 +4,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** The delay after the first, second … failed attempt, in milliseconds. */
+/** The delays after the first, second, third … failed attempt. All times are in milliseconds. */
 const delays = [
   5 * second,
   5 * minute,
@@ -17,12 +17,13 @@ const delays = [
   24 * hour,
 ] as const;
 
-/** A webhook whose attempts have only failed for this long is disabled. */
+/** A webhook is disabled if all its attempts have failed for this long. */
 export const maxFailingTime = 5 * day;
 
 /**
- * The time of the next attempt, or undefined after the last one. `Retry-After` can delay the attempt by a day at most,
- * and never brings it forward. Every delay varies by 10 %, so that the attempts of many deliveries are distributed.
+ * Returns the time of the next attempt, or undefined after the last attempt. The header `Retry-After` of the receiver
+ * can make a delay longer, up to a day, but not shorter. Every delay varies randomly by 10 %, so that many deliveries
+ * that failed together are not attempted at the same moment.
  */
 export function nextAttemptAt(attempts: number, now: Date, retryAfter?: string): Date | undefined {
   const delay = delays[attempts - 1];
@@ -32,7 +33,7 @@ export function nextAttemptAt(attempts: number, now: Date, retryAfter?: string):
   return new Date(now.getTime() + Math.max(varied, requested));
 }
 
-/** Reads the two forms of RFC 9110 section 10.2.3: seconds, or a date. 0 for any other value. */
+/** Parses both forms of the header (RFC 9110 section 10.2.3): seconds, or a date. Returns 0 for any other value. */
 function retryAfterMilliseconds(value: string | undefined, now: Date): number {
   if (value === undefined) return 0;
   if (/^\d+$/.test(value)) return Number(value) * second;

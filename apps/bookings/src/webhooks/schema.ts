@@ -1,4 +1,4 @@
-// JSON Schemas of webhooks, their deliveries and the requests for them.
+// Defines the JSON Schemas of webhooks, of their deliveries, and of the requests for them.
 import { linksSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
@@ -142,7 +142,7 @@ export const deliveryQuerySchema = {
   },
 } as const;
 
-/** The schemas that are components of the OpenAPI document, by their name there. */
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const webhookComponents = {
   Webhook: webhookSchema,
   WebhookWithSecret: webhookWithSecretSchema,

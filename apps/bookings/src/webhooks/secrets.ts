@@ -1,8 +1,9 @@
 // Creates, encrypts and decrypts the signing secrets of webhooks.
 //
-// The format is `v1.key.nonce.ciphertext-and-tag`: AES-256-GCM with a new 96-bit nonce each time. `key` identifies the
-// encryption key, so that secrets of an old key can be found and encrypted again. The id of the webhook is
-// authenticated too, so an encrypted secret cannot be copied to another webhook.
+// The format of an encrypted secret is `v1.key.nonce.ciphertext-and-tag`. The algorithm is AES-256-GCM with a new
+// 96-bit nonce for each encryption. `key` identifies the encryption key, so that secrets that an old key has encrypted
+// can be found and encrypted again. The id of the webhook is additional authenticated data, so an encrypted secret
+// cannot be copied to another webhook.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 export class UnknownEncryptionKey extends Error {
@@ -14,7 +15,10 @@ export class UnknownEncryptionKey extends Error {
 
 export type SecretBox = ReturnType<typeof createSecretBox>;
 
-/** The first key encrypts. Every key decrypts. Each key has 32 bytes. */
+/**
+ * The first key encrypts, and every key decrypts. Each key has 32 bytes. `owner` is the id of the object that the text
+ * belongs to, such as a webhook.
+ */
 export function createSecretBox(keys: readonly Buffer[]) {
   const keyById = new Map(keys.map((key) => [keyId(key), key]));
   const [currentKey] = keys;
@@ -32,7 +36,10 @@ export function createSecretBox(keys: readonly Buffer[]) {
       return `${currentPrefix}${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
     },
 
-    /** @throws {UnknownEncryptionKey}, or an Error if the text was changed or belongs to another owner */
+    /**
+     * @throws {UnknownEncryptionKey} if none of the keys has encrypted the text
+     * @throws {Error} if the text was changed or belongs to another owner
+     */
     decrypt: (text: string, owner: string): string => {
       const [version, id = '', nonce = '', encoded = ''] = text.split('.');
       const key = keyById.get(id);
@@ -46,7 +53,7 @@ export function createSecretBox(keys: readonly Buffer[]) {
   };
 }
 
-/** A new signing secret in the form that Standard Webhooks prescribes. */
+/** Creates a signing secret in the format that Standard Webhooks prescribes. */
 export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -2,13 +2,13 @@
 import { createHmac } from 'node:crypto';
 
 export interface SignedMessage {
-  /** The same for every attempt of a delivery. */
+  /** The id of the delivery, which all its attempts share. */
   readonly id: string;
   readonly body: string;
   readonly attemptAt: Date;
 }
 
-/** Returns the headers that identify and sign a message. It has one signature for each secret. */
+/** Returns the headers that identify and sign a message. They contain one signature for each secret. */
 export function signedHeaders({ id, body, attemptAt }: SignedMessage, secrets: readonly string[]) {
   const timestamp = String(Math.floor(attemptAt.getTime() / 1000));
   const signatureOf = (secret: string): string => {

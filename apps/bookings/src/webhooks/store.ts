@@ -1,5 +1,5 @@
-// Owns the tables webhook and webhook_cursor: registered webhooks, and per facility the position in the change feed and
-// the client's last request.
+// Reads and writes the tables webhook and webhook_cursor. The first has the registered webhooks. The second has, for
+// each webhook and facility, the position in the change feed and the time of the client's last request.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
@@ -9,11 +9,11 @@ import { maxWebhooksOfClient, type Webhook } from './webhook.ts';
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
 failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
 
-/** $1 is the client, $2 the facilities of its token. */
+/** Selects the webhooks that a caller can see. $1 is the client, and $2 are the facilities of its token. */
 const visible = 'client_id = $1 and facility_ids <@ $2::text[]';
 
 const statements = {
-  /** Concurrent registrations of one client wait for each other, so that the limit is exact. */
+  /** Lets registrations of one client run one at a time, so that they cannot exceed the limit together. */
   lockClient: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
   count: 'select count(*)::int as total from webhook where client_id = $1',
   insert: `insert into webhook
@@ -48,7 +48,7 @@ where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[
 } as const;
 
 export interface StoredSecrets {
-  /** The webhook. */
+  /** The id of the webhook. */
   readonly id: string;
   readonly secret: string;
   readonly previousSecret: string | null;
@@ -73,7 +73,10 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
 export function createWebhookStore(db: Database) {
   return {
-    /** `response` is stored if the request had an Idempotency-Key. The webhook receives changes after `latest`. */
+    /**
+     * Registers a webhook, which receives the changes after `latest`. `response` is given if the request had an
+     * Idempotency-Key, and is then stored.
+     */
     create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
       try {
@@ -103,9 +106,11 @@ export function createWebhookStore(db: Database) {
       (await query<Webhook>(db, statements.find, [clientId, facilities, id], isoTimestamps))[0],
 
     /**
-     * Changes the webhook. Facilities that are new to it start at `latest`. So do all facilities of a webhook that was
-     * disabled, because the changes of that time are dropped. Undefined if the webhook was deleted. An error that
-     * `check` throws for the webhook before the change prevents the change.
+     * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
+     * it throws an error, nothing is changed.
+     *
+     * The webhook receives the changes of an added facility after `latest`. If the webhook was disabled, this applies
+     * to all its facilities, because events from that time are not sent.
      */
     update: (
       id: string,
@@ -128,7 +133,7 @@ export function createWebhookStore(db: Database) {
         return updated;
       }),
 
-    /** Returns false if the webhook was deleted before. An error that `check` throws prevents the deletion. */
+    /** Returns false if the webhook was already deleted. If `check` throws an error, the webhook is not deleted. */
     delete: (id: string, check: (webhook: Webhook) => void): Promise<boolean> =>
       inTransaction(db, async (run) => {
         const [[webhook]] = await run<[Webhook[]]>([statements.lock, [id], isoTimestamps]);
@@ -138,22 +143,28 @@ export function createWebhookStore(db: Database) {
         return true;
       }),
 
-    /** The secret until now signs as well until `previousUntil`. Returns false if the webhook was deleted. */
+    /**
+     * Replaces the secret. Until `previousUntil`, the previous secret also signs. Returns false if the webhook was
+     * deleted.
+     */
     rotate: async (id: string, encryptedSecret: string, previousUntil: Date, at: Date): Promise<boolean> => {
       const values = [id, encryptedSecret, previousUntil.toISOString(), at.toISOString()];
       return (await query(db, statements.rotate, values)).length > 0;
     },
 
-    /** Extends the right of a client's webhooks to receive the events of these facilities. */
+    /** Extends the time during which a client's webhooks receive the events of these facilities (see lease.ts). */
     renewLeases: async (clientId: string, facilities: readonly string[], at: Date): Promise<void> => {
       await query(db, statements.renewLeases, [clientId, facilities, at.toISOString()]);
     },
 
-    /** The secrets that do not begin with `prefix`, in the order of the webhooks after `after`. */
+    /**
+     * Returns the secrets of webhooks with a secret that does not begin with `prefix`, in the order of their ids.
+     * Starts after the id `after`.
+     */
     findOldSecrets: (prefix: string, after: string, limit: number) =>
       query<StoredSecrets>(db, statements.findOldSecrets, [prefix, after, limit]),
 
-    /** Replaces the secrets of a webhook, unless they have been rotated meanwhile. */
+    /** Replaces the secrets of a webhook, unless they have been rotated in the meantime. */
     replaceSecrets: async (old: StoredSecrets, secret: string, previousSecret: string | null): Promise<void> => {
       await query(db, statements.replaceSecrets, [old.id, old.secret, secret, old.previousSecret, previousSecret]);
     },

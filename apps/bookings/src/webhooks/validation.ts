@@ -10,7 +10,10 @@ export interface RequestedWebhook {
   readonly description?: string;
 }
 
-/** `facilityIds` are those of the request or their default; undefined if the request has an error there. */
+/**
+ * `facilityIds` are the facilities of the request or, by default, of the token. Undefined if the request has an
+ * invalid `facilityIds` or does not change them.
+ */
 export function findWebhookErrors(
   url: string | undefined,
   facilityIds: readonly string[] | undefined,

@@ -19,7 +19,7 @@ export interface Webhook {
   readonly facilityIds: readonly string[];
   readonly description: string | null;
   readonly state: WebhookState;
-  /** The first failed attempt since the last successful one. */
+  /** The time of the first failed attempt since the last successful attempt. */
   readonly failingSince: string | null;
   readonly createdAt: string;
   readonly lastUpdatedAt: string;

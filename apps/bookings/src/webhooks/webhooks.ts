@@ -1,4 +1,4 @@
-// Connects the parts of webhooks: endpoints, leases, the feeder, the worker and the clean-up.
+// Creates and connects the parts of webhooks: the endpoints, the leases, the feeder, the worker and the cleanup jobs.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { linksBelow } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
@@ -39,13 +39,14 @@ export interface Webhooks {
   /** Called with the caller of every request. */
   readonly noteRequest: (caller: Caller) => void;
   readonly cleanupJobs: readonly CleanupJob[];
-  /** Begins to deliver events. Returns a function that stops. */
+  /** Begins to deliver events. Returns a function that stops the deliveries. */
   readonly start: () => () => Promise<void>;
 }
 
 export function createWebhooks(options: WebhookOptions): Webhooks {
   const { db, baseUrl, keys, allowNetworks, leaseDays, logger, metrics, now = () => new Date() } = options;
-  // The worker limits the attempts of each webhook. Several webhooks may have one host, so that has no tighter limit.
+  // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
+  // connections to a host is high.
   const client = createOutboundClient({ allowNetworks, maxConnectionsPerHost: 2_000 });
   const secretBox = createSecretBox(keys);
   const store = createWebhookStore(db);

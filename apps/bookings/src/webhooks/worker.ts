@@ -1,7 +1,7 @@
 // Delivers events: claims due deliveries, sends them, and records the results. Every instance has one worker.
 //
-// One loop makes all the database queries, each for many deliveries, and the attempts run beside it. Each webhook has
-// its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
+// One loop makes all database queries, each for many deliveries. The attempts run concurrently with this loop. Each
+// webhook has its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
 import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
@@ -10,9 +10,9 @@ import type { SecretBox } from './secrets.ts';
 import { signedHeaders } from './signature.ts';
 
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
-/** Milliseconds between two searches for due deliveries, if no attempt has ended. */
+/** The time between two searches for due deliveries in milliseconds, if no attempt ends in between. */
 const pollInterval = 500;
-/** Results that arrive during this time are recorded together. */
+/** Results that arrive during this time are recorded together. In milliseconds. */
 const recordDelay = 10;
 const attemptTimeout = 15_000;
 const day = 86_400_000;
@@ -42,7 +42,7 @@ export function startWorker(options: WorkerOptions) {
   async function work(): Promise<void> {
     if (finished.length > 0) {
       const results = finished.splice(0);
-      // If this fails, the leases end and the attempts are repeated.
+      // If the results cannot be recorded, the leases of the deliveries end, and the attempts are repeated.
       await store.record(results, before(now(), maxFailingTime));
       for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
     }
@@ -59,7 +59,8 @@ export function startWorker(options: WorkerOptions) {
     running.set(webhookId, (running.get(webhookId) ?? 0) + 1);
     attempt(delivery, options)
       .then((result) => finished.push(result))
-      // For example, no key decrypts the secret. The delivery is repeated when its lease ends.
+      // An attempt fails before its request if, for example, no key decrypts the secret. The delivery is claimed again
+      // when its lease ends.
       .catch((err: unknown) => logger.error({ err, webhook: webhookId, delivery: id }, 'delivery not attempted'))
       .finally(() => {
         runningTotal--;
@@ -87,9 +88,12 @@ export function startWorker(options: WorkerOptions) {
 
   const ended = loop();
   return {
-    /** Looks for due deliveries now. */
+    /** Searches for due deliveries without waiting for the next poll. */
     wake: (): void => wakeUp(),
-    /** Starts no more attempts. Results of the last ones are recorded if they are there; the others are repeated. */
+    /**
+     * Stops the worker, which starts no more attempts. Results of attempts that have ended are recorded. Attempts that
+     * are still running are repeated when their leases end.
+     */
     stop: async (): Promise<void> => {
       isStopped = true;
       wakeUp();

@@ -42,8 +42,8 @@ from facility where id = $1`,
 from facility where id = any($1)`,
 
   /**
-   * The changes of facility $1 after number $2, and in the same snapshot the highest removed number. Without changes,
-   * one row with that number alone.
+   * Reads the changes of facility $1 after number $2 and, in the same snapshot, the highest number that was removed. If
+   * there are no changes, returns one row that has only this number.
    */
   page: `select head."removedNumber", page.number::float8 as number, page.first_number::float8 as "firstNumber",
   page.booking_id as "bookingId", page.deleted, page.last_state as "lastState"
