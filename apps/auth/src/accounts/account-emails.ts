@@ -1,4 +1,4 @@
-// Sends the e-mails with one-time links to the owner of an account, and confirms an address when its link is used.
+// Sends the e-mails about an account to its owner, and confirms an e-mail address when its mailed link is used.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
@@ -12,7 +12,7 @@ import type { OutboxMailer } from '../mail/outbox-mailer.ts';
 import type { OneTimeLinks } from './one-time-link-store.ts';
 import type { Account, AccountStore } from './store.ts';
 
-/** Seconds that a link works. The e-mails and pages name the same times. */
+/** The seconds for which a link works. The texts of the e-mails and pages contain the same times. */
 const lifetimes = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
@@ -20,9 +20,9 @@ export interface AccountEmailsOptions {
   readonly links: OneTimeLinks;
   readonly accounts: AccountStore;
   readonly mailer: OutboxMailer;
-  /** Limits the e-mails to one recipient. */
+  /** Limits how many e-mails are sent to one recipient. */
   readonly recipientLimit: UsageLimit;
-  /** Limits the e-mails to one recipient that repeat a link above `recipientLimit`. */
+  /** Limits how many e-mails repeat a link to one recipient who has reached `recipientLimit`. */
   readonly repeatLimit: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
@@ -35,7 +35,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
   const pendingResets = new Set<Promise<void>>();
 
   return {
-    /** Never fails: an e-mail that cannot be queued must not undo the registration. */
+    /** Never throws, because an e-mail that cannot be queued must not make the registration fail. */
     async sendVerification(account: Account): Promise<void> {
       const { email } = account;
       if (!email || account.emailVerified) return;
@@ -50,19 +50,20 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       }
     },
 
-    /** Works in the background: the response time must not reveal whether the account exists. */
+    /** Works in the background, because the response time must not reveal whether the account exists. */
     sendReset(username: string, address: string | undefined): void {
       const send = async (): Promise<void> => {
         const account = await accounts.findByUsername(username);
         const email = account && emailAddressOf(account);
         audit.record({ kind: 'password-reset.requested', accountId: account?.id, address });
         if (!account || account.disabledAt || !email) return;
-        // Somebody else may have used up the e-mails of the recipient. Above the limit, the link that still works is
-        // mailed again from time to time. It stays the same, so that nobody can end the link that the owner opens.
-        const overLimit = (await recipientLimit.use(email)) > 0;
-        if (overLimit && (await repeatLimit.use(email)) > 0) return;
+        // An attacker may have requested many e-mails for this recipient. Above the limit, no new link is created, so
+        // that the attacker cannot end the link that the owner is about to open. Instead, the link that still works is
+        // mailed again from time to time.
+        const isOverLimit = (await recipientLimit.use(email)) > 0;
+        if (isOverLimit && (await repeatLimit.use(email)) > 0) return;
         const owner = { accountId: account.id, email, purpose: 'reset-password', lifetime: lifetimes.reset } as const;
-        const token = await (overLimit ? links.repeat(owner) : links.issue(owner));
+        const token = await (isOverLimit ? links.repeat(owner) : links.issue(owner));
         const link = `${issuer}/reset-password/new?token=${token}`;
         await mailer.enqueue(passwordResetEmail({ to: email, name: account.name, link }));
       };
@@ -72,7 +73,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       pendingResets.add(pending);
     },
 
-    /** Never fails: the password has been changed already. */
+    /** Never throws, because the password has already been changed. */
     async sendPasswordChanged(account: Account): Promise<void> {
       const email = emailAddressOf(account);
       if (!email) return;
@@ -82,7 +83,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         .catch((err: unknown) => logger.error({ err }, 'e-mail about a changed password was not queued'));
     },
 
-    /** Never fails: the identity has been linked already. `provider` is the title of the provider. */
+    /** Never throws, because the identity has already been linked. `provider` is the title of the provider. */
     async sendSocialLinked(account: Account, provider: string): Promise<void> {
       const email = emailAddressOf(account);
       if (!email) return;
@@ -92,7 +93,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
         .catch((err: unknown) => logger.error({ err }, 'e-mail about a linked identity was not queued'));
     },
 
-    /** False if the link no longer works. */
+    /** Confirms the address to which the link was mailed. Returns false if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {
       const owner = await links.consume('verify-email', token);
       if (!owner || !(await accounts.verifyEmail(owner.accountId, owner.email))) return false;
@@ -107,6 +108,6 @@ export function createAccountEmails(options: AccountEmailsOptions) {
   };
 }
 
-/** The account's e-mail address; without one, its user name if that is an e-mail address. */
+/** Returns the e-mail address of the account. If it has none, returns the user name if that is an e-mail address. */
 const emailAddressOf = ({ email, username }: Account): string | undefined =>
   email ?? (username.includes('@') ? username : undefined);

@@ -1,4 +1,5 @@
-// Creates the services that work on accounts: stores, password sign-in with its guard, one-time links and e-mails.
+// Creates the services for accounts: stores, sign-in with a password, protection against guessing, one-time links and
+// e-mails.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
@@ -62,7 +63,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
     emails,
     newPasswords: createUsageLimit(count, { name: 'new-password', limit: 30, window: 3600 }, (id) => id),
 
-    /** The account of a user who signed in at a social provider; a first sign-in creates it. */
+    /** Finds the account of a user who signed in at a social provider. The first sign-in creates the account. */
     async findOrCreateSocialAccount(identity: SocialIdentity): Promise<Account> {
       const { account, isNew } = await socialIdentities.findOrCreateAccount(identity);
       if (isNew) {

@@ -1,11 +1,13 @@
-// Deletes expired rows about users: one-time links, social sign-ins that were not finished, counts and browsers.
+// Deletes expired rows of four tables: one-time links, unfinished social sign-ins, counts of failures and uses, and
+// sessions of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
+/** For each table, the SQL condition that its expired rows fulfil. */
 const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
-  // Browsers whose session has ended.
+  // Rows whose session has ended.
   [
     'browser_session',
     `seen_at < now() - interval '1 day'
@@ -16,8 +18,8 @@ const conditions = [
 export function createExpiredRowsStore({ db }: { db: Database }) {
   return {
     /**
-     * Deletes up to `limit` rows of each table. Returns the largest number of rows deleted from one table: if it
-     * equals `limit`, there may be more.
+     * Deletes up to `limit` rows of each table. Returns the number of rows deleted from the table that lost the most
+     * rows. If this number equals `limit`, there may be more expired rows.
      */
     async cleanUp(limit = 1_000): Promise<number> {
       const counts: number[] = [];

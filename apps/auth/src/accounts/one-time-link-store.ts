@@ -1,9 +1,9 @@
-// Reads and writes the links that are mailed to users (table `one_time_link`).
+// Creates, finds and uses up the one-time links that are mailed to users (table `one_time_link`).
 //
-// A link works once, for a limited time, and only while the account still has the e-mail address to which the link
-// was mailed. The database contains only the SHA-256 of its token and a seed. The token is an HMAC of the seed with a
-// key that is not in the database, so that a link can be mailed again, but not read from the database.
-
+// A link works once, for a limited time, and only while the account still has the e-mail address to which the link was
+// mailed. The token of a link is an HMAC of a random seed. Its key is not in the database. The database contains the
+// seed and the SHA-256 of the token. The server can therefore mail a link again, but a reader of the database cannot
+// find out the link.
 import { createHmac } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
@@ -12,13 +12,16 @@ export type LinkPurpose = 'verify-email' | 'reset-password';
 
 export interface LinkOwner {
   readonly accountId: string;
-  /** The address to which the link was mailed. Whoever uses the link has proved that they can read its mail. */
+  /** The address to which the link was mailed. A user who opens the link has proved to have access to this mailbox. */
   readonly email: string;
 }
 
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
-/** E-mails go to the account's e-mail address or, if it has none, to its user name. */
+/**
+ * The condition that a link still works: it has not expired, and the account still has the address to which the link
+ * was mailed. An account without an e-mail address gets e-mails under its user name.
+ */
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
 
@@ -27,7 +30,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
     createHmac('sha256', key).update(`one-time link\0${seed}`).digest('base64url');
 
   return {
-    /** Returns the token for the link, and ends an earlier link for the same purpose. `lifetime` is in seconds. */
+    /** Creates a link and returns its token. Earlier links for the same purpose end. `lifetime` is in seconds. */
     async issue(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
       const seed = randomToken();
       const token = tokenOf(seed);
@@ -41,9 +44,9 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return token;
     },
 
-    /** Extends the link that still works and returns its token again. Without one, issues a new link. */
+    /** Extends the link of the account that still works, and returns its token. If there is none, creates a link. */
     async repeat(link: LinkOwner & { purpose: LinkPurpose; lifetime: number }): Promise<string> {
-      const [live] = await query<{ seed: string }>(
+      const [existing] = await query<{ seed: string }>(
         db,
         `update one_time_link set expires_at = now() + make_interval(secs => $4)
           where account_id = $1 and purpose = $2 and lower(email) = lower($3) and expires_at > now()
@@ -51,7 +54,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
          returning seed`,
         [link.accountId, link.purpose, link.email, link.lifetime],
       );
-      return live ? tokenOf(live.seed) : this.issue(link);
+      return existing ? tokenOf(existing.seed) : this.issue(link);
     },
 
     async find(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
@@ -63,7 +66,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return owner;
     },
 
-    /** Returns the owner and ends the link. Only one of several parallel calls gets the owner. */
+    /** Ends the link and returns its owner. If several calls run at the same time, only one of them gets the owner. */
     async consume(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
       const [owner] = await query<LinkOwner>(
         db,

@@ -1,8 +1,8 @@
 // Decides whether a new password is strong enough.
 //
-// A password must have a minimum length and must not be easy to guess: common passwords, and the user's own name or
-// address, are refused. There are no rules about kinds of characters (NIST SP 800-63B section 3.1.1.2; OWASP ASVS 5,
-// chapter V6).
+// A password must have a minimum length and must not be easy to guess. Common passwords are rejected, and so are the
+// user's name and e-mail address. There are no rules about kinds of characters (NIST SP 800-63B section 3.1.1.2; OWASP
+// ASVS 5, chapter V6).
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common';
@@ -10,11 +10,12 @@ import pLimit from 'p-limit';
 import { maxPasswordLength, PasswordQueueFullError } from './passwords.ts';
 
 const minPasswordLength = 8;
-/** On the scale of zxcvbn, 2 means that an attacker needs a million guesses or more. */
+/** The score of zxcvbn from 0 to 4. The score 2 means that an attacker needs a million guesses or more. */
 const minScore = 2;
 
-// The estimate blocks the process, and its time grows with the length and with the number of substitutions that it
-// tries, such as `@` for `a`. With the defaults of the library, 72 characters take about 75 ms, with these limits 5 ms.
+// An estimate blocks the process. It takes longer for longer passwords, and for more substitutions (such as `@` for
+// `a`) that it tries. With the default limits of the library, 72 characters take about 75 ms. With these limits they
+// take 5 ms.
 const maxEstimatedLength = 40;
 const estimator = new ZxcvbnFactory({
   dictionary,
@@ -23,11 +24,11 @@ const estimator = new ZxcvbnFactory({
   maxLength: maxEstimatedLength,
 });
 
-/** One estimate in each turn of the event loop, so that other requests are served between two estimates. */
+/** Runs one estimate in each turn of the event loop, so that other requests are handled between two estimates. */
 const oneAtATime = pLimit(1);
 const maxQueueLength = 100;
 
-/** Returns what is wrong with the length of the password, as a text for the user, or undefined. Costs nothing. */
+/** Checks the length of a password, which is cheap. Returns an error text for the user, or undefined. */
 export function validatePasswordLength(password: string): string | undefined {
   if (password === '') return 'Enter a password.';
   if ([...password].length < minPasswordLength) return `Use ${minPasswordLength} characters or more.`;
@@ -36,11 +37,13 @@ export function validatePasswordLength(password: string): string | undefined {
 }
 
 /**
- * Returns what is wrong with the password, as a text for the user, or undefined. `about` is what others may know
- * about the user, such as the name and the e-mail address. This is expensive: call it only if nothing else of a form
- * is wrong, and count the request first.
+ * Checks a new password. Returns an error text for the user, or undefined. `about` contains facts that others may know
+ * about the user, such as the name and the e-mail address.
  *
- * @throws {PasswordQueueFullError}
+ * This check is expensive. Call it only after all other fields of the form are valid, and after a usage limit has
+ * counted the request.
+ *
+ * @throws {PasswordQueueFullError} if too many passwords are waiting to be estimated
  */
 export async function validateNewPassword(password: string, about: readonly string[]): Promise<string | undefined> {
   const lengthError = validatePasswordLength(password);

@@ -3,16 +3,17 @@ import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import pLimit from 'p-limit';
 
-/** Memory in KiB. */
+/** The parameters of argon2id. `memoryCost` is in KiB. */
 const parameters = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
-/** Characters. A longer password costs more to hash and is no safer. */
+/** The maximum number of characters. A longer password is not safer, but hashing it takes longer. */
 export const maxPasswordLength = 256;
 
-// Each hash occupies a thread and 19 MiB, so the number of parallel hashes is limited, and so is the queue.
+// Each hash occupies a thread and 19 MiB of memory. The number of hashes that run or wait at the same time is therefore
+// limited.
 const limit = pLimit(Math.max(2, Math.min(availableParallelism(), 4)));
 const maxQueueLength = 500;
 
-/** The queue of passwords is full. The client should try again later (503). */
+/** Too many passwords are waiting to be hashed or estimated. The response is a 503. */
 export class PasswordQueueFullError extends Error {
   override readonly name = 'PasswordQueueFullError';
   readonly status = 503;
@@ -25,22 +26,24 @@ function enqueue<T>(work: () => Promise<T>): Promise<T> {
   return limit(work);
 }
 
-/** Keyboards produce different code points for the same character, so passwords are normalised. */
+/** Normalises a password, because different keyboards produce different code points for the same character. */
 const normalize = (password: string): string => password.normalize('NFKC');
 
-/** @throws {PasswordQueueFullError} */
+/** @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed */
 export const hashPassword = (password: string): Promise<string> => enqueue(() => hash(normalize(password), parameters));
 
 let dummyHash: Promise<string> | undefined;
 
 /**
- * Returns false if there is no hash, because the account is unknown or has no password. That takes as long as a
- * comparison with a hash, so the response time does not reveal whether the account exists.
+ * Whether the password matches the hash. `passwordHash` is undefined or null if the account is unknown or has no
+ * password. The function then takes as long as with a hash, so that the response time does not reveal whether the
+ * account exists.
  *
- * @throws {PasswordQueueFullError}
+ * @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed
  */
 export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
-  // Not queued: a rejection by a full queue would be kept for every later sign-in.
+  // This hash does not wait in the queue. If the queue were full, the rejected promise would stay in `dummyHash`, and
+  // every later sign-in would fail.
   dummyHash ??= hash('a password that nobody has', parameters);
   const comparedHash = passwordHash ?? (await dummyHash);
   if (password.length > maxPasswordLength) return false;

@@ -1,4 +1,4 @@
-// Checks a user name and password, for the sign-in page and for the `password` grant alike.
+// Checks a user name and password. The sign-in page and the grant type `password` both use this check.
 //
 // Neither the result nor the time that the check takes reveals whether the account exists
 // (docs/behaviour.md, "Sign-in protection").
@@ -19,7 +19,7 @@ export interface Credentials {
 export type SignInResult =
   | { readonly account: Account }
   | { readonly refused: 'invalid' }
-  /** `retryAfter` in seconds. */
+  /** `retryAfter` is in seconds. */
   | { readonly refused: 'locked'; readonly retryAfter: number };
 
 export type SignIn = ReturnType<typeof createSignIn>;
@@ -33,8 +33,8 @@ export interface SignInOptions {
 export function createSignIn({ accounts, guard, audit }: SignInOptions) {
   return {
     async signIn({ username, password, address, deviceOf }: Credentials): Promise<SignInResult> {
-      // The database treats several spellings as the same name. An attacker could otherwise start a new count with
-      // each.
+      // The database ignores upper and lower case in user names. Failures are counted under `name`, which is the same
+      // for all spellings. Otherwise an attacker could try more passwords with another spelling of the same name.
       const { name, account } = await accounts.lookUp(username);
       const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
       if ('retryAfter' in attempt) {

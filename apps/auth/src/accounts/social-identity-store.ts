@@ -1,12 +1,12 @@
-// Reads and writes the accounts' identities at social providers (table `social_identity`).
+// Reads and writes the identities that accounts have at social providers (table `social_identity`).
 //
-// An identity belongs to an account by the provider's name and the provider's user id, never by an e-mail address:
-// the address may belong to somebody else, or may not have been verified (docs/behaviour.md, "Social providers").
+// The provider and its user id determine to which account an identity belongs. The e-mail address of an identity is
+// never used for this, because it may be unverified or belong to somebody else (docs/behaviour.md, "Social providers").
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
 
-/** What a social provider says about a user. */
+/** A user as a social provider describes them. */
 export interface SocialIdentity {
   readonly provider: string;
   /** The provider's user id. */
@@ -26,7 +26,7 @@ export interface LinkedIdentity {
 
 export interface SocialSignIn {
   readonly account: Account;
-  /** The account was created by this sign-in. */
+  /** Whether this sign-in created the account. */
   readonly isNew: boolean;
 }
 
@@ -34,7 +34,10 @@ export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
 
 export function createSocialIdentityStore({ db }: { db: Database }) {
   return {
-    /** Creates the account if the identity has none. Parallel first sign-ins create one account. */
+    /**
+     * Finds the account of an identity. If there is none, creates it. If the first sign-in happens twice at the same
+     * time, only one account is created.
+     */
     async findOrCreateAccount(identity: SocialIdentity): Promise<SocialSignIn> {
       const known = await findAccount(db, identity);
       if (known) return { account: known, isNew: false };
@@ -45,7 +48,10 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       return { account: createdByOther, isNew: false };
     },
 
-    /** `taken`: the identity belongs to another account. `unconfirmed`: the account's address is not confirmed. */
+    /**
+     * Links an identity to an account. Returns `taken` if the identity belongs to another account, and `unconfirmed` if
+     * the e-mail address of the account is not confirmed.
+     */
     async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken' | 'unconfirmed'> {
       const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
         accountId,
@@ -65,8 +71,10 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
       ),
 
     /**
-     * An account without a password keeps its last identity (`last`), because its user could no longer sign in. The
-     * account's row is locked, so that two parallel requests cannot remove the last two.
+     * Removes an identity from an account. Returns `none` if the account does not have the identity. Returns `last` if
+     * the account has no password and no other identity: its user could then no longer sign in, so nothing is removed.
+     *
+     * The row of the account is locked. Without the lock, two parallel requests could remove the last two identities.
      */
     async unlink(accountId: string, provider: string, subject: string): Promise<'unlinked' | 'last' | 'none'> {
       return db.transaction(async (tx) => {
@@ -94,8 +102,8 @@ export function createSocialIdentityStore({ db }: { db: Database }) {
 }
 
 /**
- * Until the owner of an address has confirmed it, somebody else may have created the account in the owner's name. Such
- * an account must not get another way to sign in.
+ * Whether identities may be linked to an account. If its e-mail address is not confirmed, somebody else may have
+ * created the account with the address of the later owner. Such an account must not get another way to sign in.
  */
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));
@@ -110,12 +118,12 @@ async function findAccount(db: Database, { provider, subject }: SocialIdentity):
   return account;
 }
 
-/** Undefined if another request has inserted the identity first. Then the account is rolled back. */
+/** Returns undefined, and creates no account, if another request has inserted the identity in the meantime. */
 async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {
   const transaction = await db.transaction();
   try {
     const account = await insertAccount(transaction, {
-      // Not the e-mail address: that may already be the user name of an account that was registered with it.
+      // The e-mail address is not used as the user name, because it may already be the user name of another account.
       username: `${identity.provider}:${randomBytes(9).toString('base64url')}`,
       name: identity.name ?? null,
       email: identity.email ?? null,
@@ -136,7 +144,7 @@ async function createAccount(db: Database, identity: SocialIdentity): Promise<Ac
   }
 }
 
-/** False if the identity already belongs to an account. */
+/** Returns false if the identity already belongs to an account. */
 async function insertIdentity(db: Database, identity: SocialIdentity, accountId: string): Promise<boolean> {
   const email = identity.email === undefined ? null : withoutNul(identity.email);
   const rows = await query(

@@ -18,7 +18,7 @@ export interface Account {
 export type AccountKind = 'user' | 'service';
 
 export interface NewAccount {
-  /** Random if left out. */
+  /** If the id is left out, a random id is created. */
   readonly id?: string;
   readonly username: string;
   readonly name: string | null;
@@ -42,7 +42,7 @@ export const rolesOfNewUser: readonly string[] = ['player'];
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
 export const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
-/** Users may type spaces around their name, and a form can contain NUL characters. The database ignores case. */
+/** Removes the spaces that users may type around their name, and NUL characters. */
 const cleanUsername = (username: string): string => withoutNul(username).trim();
 
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
@@ -80,7 +80,7 @@ export function createAccountStore({ db }: { db: Database }) {
       return account;
     },
 
-    /** One statement reads the facilities too, because most tokens list them. */
+    /** Finds an account together with its facilities, because most tokens contain them. */
     async findWithFacilities(id: string): Promise<(Account & { facilityIds: readonly string[] }) | undefined> {
       const [account] = await query<Account & { facilityIds: readonly string[] }>(
         db,
@@ -92,7 +92,7 @@ export function createAccountStore({ db }: { db: Database }) {
       return account;
     },
 
-    /** Ignores case, and spaces around the name. */
+    /** Ignores upper and lower case in the name, and spaces around the name. */
     async findByUsername(username: string): Promise<Account | undefined> {
       const [account] = await query<Account>(
         db,
@@ -103,8 +103,9 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Finds the account for a sign-in. `name` is the normalised user name, which is returned even if no account has it.
-     * Failures must be counted under `name`. A count for each spelling would reveal whether the account exists.
+     * Finds the account for a sign-in. `name` is the normalised user name, which is returned even if there is no such
+     * account. Failed sign-ins must be counted under `name`. If they were counted separately for each spelling of an
+     * unknown name, the lockout would reveal whether an account exists.
      */
     async lookUp(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
       const [row] = await query<{ wanted: string } & (Account | { id: null })>(
@@ -116,10 +117,10 @@ export function createAccountStore({ db }: { db: Database }) {
       return { name: row?.wanted ?? '', account: row && row.id !== null ? row : undefined };
     },
 
-    /** Undefined if another account has the user name. */
+    /** Returns undefined if another account has the user name. */
     create: (account: NewAccount): Promise<Account | undefined> => insertAccount(db, account),
 
-    /** Also deletes unused links for a password reset, because somebody else may have them. */
+    /** Sets the password and deletes unused links for a password reset, because somebody else may have these links. */
     async setPassword(accountId: string, passwordHash: string): Promise<void> {
       await query(
         db,
@@ -153,7 +154,7 @@ export function createAccountStore({ db }: { db: Database }) {
       await query(db, 'update account set name = $2, updated_at = now() where id = $1', [accountId, withoutNul(name)]);
     },
 
-    /** Returns false if the address of the account has changed since the link was mailed to `email`. */
+    /** Confirms the address `email`. Returns false if the account has another address now. */
     async verifyEmail(accountId: string, email: string): Promise<boolean> {
       const rows = await query(
         db,
@@ -184,5 +185,5 @@ export function createAccountStore({ db }: { db: Database }) {
   };
 }
 
-/** The time when the ownership of the address was first proven; infinity if it never was. */
+/** The time at which a user first proved to own the address of the account. Infinity if nobody has proved it. */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
