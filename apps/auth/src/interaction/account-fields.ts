@@ -2,15 +2,16 @@
 
 const maxNameLength = 100;
 
-/** Returns what is wrong, or undefined. */
+/** Returns an error text for the user, or undefined if the name is valid. */
 export function validateName(name: string, { required = true } = {}): string | undefined {
   if (name === '' && required) return 'Enter your name.';
   return name.length > maxNameLength ? `Use ${maxNameLength} characters or fewer.` : undefined;
 }
 
 /**
- * Accepts what mail can be sent to. It refuses every character that could add a header or a second recipient to an
- * e-mail. Only the mailed link proves that the address exists.
+ * Whether the text has the form of an e-mail address: a local part, `@` and a domain with at least one dot. Characters
+ * that could add a header or a second recipient to an e-mail are not allowed. This check does not prove that the
+ * address exists. Only the link in a mailed message does.
  */
 export const isEmailAddress = (text: string): boolean =>
   text.length <= 254 &&

@@ -1,5 +1,6 @@
-// Finds, starts and ends the session of a browser. It combines the session of oidc-provider with our own row, which
-// holds the browser, the address and the last use, so that users recognise their sessions on the page "Your account".
+// Finds, starts and ends the session of a browser. A session consists of the session of oidc-provider and of our own
+// row in `browser_session`. The row contains the browser, the IP address and the time of the last use. With these
+// facts, users recognise their sessions on the page "Your account".
 import type { Request, Response } from 'express';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { SignedIn } from '../html/signed-in.ts';
@@ -7,9 +8,9 @@ import type { ProviderSessions } from '../oidc/sessions.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import type { SessionStore } from './session-store.ts';
 
-/** Seconds without use after which pages ask for the password again. */
+/** In seconds. If a session was not used for this time, pages ask for the password again. */
 const idleLimit = 2 * 3600;
-/** Seconds. docs/behaviour.md, "Pages": a sign-in less than 10 minutes old counts as fresh. */
+/** In seconds. A sign-in that is less than 10 minutes old counts as fresh (docs/behaviour.md, "Pages"). */
 const freshLimit = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);
@@ -31,7 +32,7 @@ export interface BrowserSessionOptions {
 }
 
 export function createBrowserSessions({ providerSessions, accounts, store, devices }: BrowserSessionOptions) {
-  /** Handlers of one request ask several times; the session is read once. */
+  /** Several handlers of a request need the session. The cache ensures that it is read from the database once. */
   const cache = new WeakMap<Request, Promise<SignedIn | undefined>>();
 
   const find = async (request: Request, response: Response): Promise<SignedIn | undefined> => {
@@ -60,10 +61,15 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       return found;
     },
 
-    /** Returns an id of this browser if the account has signed in here before. */
+    /**
+     * Returns the id of this browser for an account that has signed in here before, and undefined for other accounts.
+     */
     deviceOf: devices.find,
 
-    /** To be called when the password of the signed-in account has changed, which ends earlier device cookies. */
+    /**
+     * Gives this browser a new device cookie. To be called when the password of the signed-in account has changed,
+     * because earlier device cookies are then no longer valid.
+     */
     renewDevice: devices.issue,
 
     /** Signs the account in. If another account was signed in, its session ends. */

@@ -54,7 +54,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
         .filter((scope) => scope.required || ticked.includes(scope.name))
         .map((scope) => scope.name);
       const event = { accountId, clientId, address: request.ip };
-      // A refresh token without any other scope would be of no use.
+      // `offline_access` alone does not count, because a refresh token without any other scope has no use.
       const grantsNothing = granted.every((scope) => scope === offlineAccess);
       if (field(request, 'decision') !== 'allow' || grantsNothing) {
         audit.record({ kind: 'consent.denied', ...event, detail: { requested } });
@@ -67,7 +67,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
   };
 }
 
-/** Undefined for a custom scheme of a native app. */
+/** Returns the host of a redirect URI, or undefined if the URI has the custom scheme of a native app. */
 function webHost(redirectUri: string | undefined): string | undefined {
   const url = URL.parse(redirectUri ?? '');
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.host : undefined;

@@ -1,4 +1,5 @@
-// Stores which scopes a user allowed to which client. The page "Your account" lists them, and the user can remove them.
+// Stores the scopes that a user granted to each client. The page "Your account" lists these clients and scopes. There
+// the user can also revoke the access of a client.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../backchannel-logout/statements.ts';
 
@@ -37,7 +38,10 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
       );
     },
 
-    /** Includes clients without a consent that have a grant: native apps with the password or social token grant. */
+    /**
+     * Finds all clients that have access to the account. Clients that got their grant without a consent are included:
+     * native apps that use the grant types password or social_access_token.
+     */
     findConnectedClients: (accountId: string): Promise<readonly ConnectedClient[]> =>
       query<ConnectedClient>(
         db,
@@ -57,8 +61,8 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
       ),
 
     /**
-     * Deletes the consent and every grant, code and token that the client has for this account. The client leaves the
-     * sessions of the account, and gets logout tokens for them.
+     * Deletes the consent, and every grant, code and token that the client has for this account. Also removes the
+     * client from the sessions of the account, and queues logout tokens for it.
      */
     async revoke(accountId: string, clientId: string): Promise<void> {
       await db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-// Stores what a user decided about the scopes of a request (specification, "Scopes", rule 3).
+// Stores which of the requested scopes a user granted and declined (specification, "Scopes", rule 3).
 import type { ConsentGrants } from '../oidc/consent-grants.ts';
 import type { ConsentStore } from './consent-store.ts';
 
@@ -7,7 +7,7 @@ export interface ConsentDecision {
   readonly clientId: string;
   readonly requested: readonly string[];
   readonly granted: readonly string[];
-  /** The grant that this session has for the client so far. */
+  /** The grant that the client has had in this session until now. Undefined if it has none. */
   readonly grantId: string | undefined;
 }
 
@@ -20,9 +20,11 @@ export interface ConsentOptions {
 export type DecideConsent = (decision: ConsentDecision) => Promise<string>;
 
 /**
- * Every decision creates a new grant, because a scope that was declined in a grant of oidc-provider stays declined. The
- * new grant takes over what the user decided in this session about other scopes. The consent store, in contrast,
- * collects what the user allowed in any session. It serves the page "Your account" only.
+ * Every decision creates a new grant, because a scope that was declined in a grant of oidc-provider cannot be granted
+ * in the same grant later. The new grant also contains the earlier decisions of this session about other scopes.
+ *
+ * The consent store, in contrast, collects the scopes that the user granted in all sessions. Only the page "Your
+ * account" uses it.
  */
 export const createDecideConsent =
   ({ grants, store }: ConsentOptions): DecideConsent =>

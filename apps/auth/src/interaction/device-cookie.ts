@@ -1,18 +1,20 @@
 // Issues and checks the device cookie, which marks a browser in which an account has signed in before.
 //
-// Failed sign-ins of such a browser are counted apart from all others, so nobody else can lock the owner of an account
-// out of it (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). The cookie proves an earlier sign-in, but
-// does not sign anybody in. It ends when the password changes, because somebody else may have known the old one.
+// Failed sign-ins in such a browser have their own count. Nobody else can therefore lock the owner of an account out of
+// this browser (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). The cookie proves an earlier sign-in,
+// but it does not sign anybody in. It becomes invalid when the password changes, because somebody else may have known
+// the old password and signed in with it.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
 import type { BrowserCookies } from '../oidc/cookies.ts';
 
 const cookieName = '_device';
-/** Seconds. */
+/** The lifetime of the cookie in seconds. */
 const lifetime = 365 * 24 * 3600;
-/** Accounts that one browser is known for. The oldest is forgotten first. */
+/** The maximum number of accounts in one cookie. A new account replaces the oldest one. */
 const maxAccounts = 5;
+/** Matches `nonce:signature`, where both parts are base64url. */
 const entryFormat = /^[\w-]{24}:[\w-]{43}$/;
 
 export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
@@ -21,7 +23,7 @@ type DeviceOwner = Pick<Account, 'id' | 'passwordHash'>;
 
 export interface DeviceCookieOptions {
   readonly cookies: BrowserCookies;
-  /** The first key signs, and every key is accepted. */
+  /** The first key signs new cookies. Cookies that were signed with any of the keys are accepted. */
   readonly keys: readonly string[];
 }
 
@@ -29,7 +31,7 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
   const sign = (key: string, nonce: string, { id, passwordHash }: DeviceOwner): string =>
     createHmac('sha256', key).update(`device\0${nonce}\0${id}\0${passwordHash}`).digest('base64url');
 
-  /** The value has an entry `nonce:signature` for each account. */
+  /** Splits the value of the cookie into its entries. Each entry `nonce:signature` belongs to one account. */
   const entriesOf = (request: Request, response: Response): string[] =>
     (cookies.get(request, response, cookieName) ?? '')
       .split('.')
@@ -50,7 +52,10 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
       cookies.set(request, response, { name: cookieName, value: entries.join('.'), maxAge: lifetime });
     },
 
-    /** Returns an id of the browser if the account has signed in there with its current password, else undefined. */
+    /**
+     * Returns the id of the browser for this account. Returns undefined if the account has not signed in there with its
+     * current password.
+     */
     find(request: Request, response: Response, account: DeviceOwner): string | undefined {
       return entriesOf(request, response)
         .find((entry) => isFor(entry, account))

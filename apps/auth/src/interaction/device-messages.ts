@@ -1,4 +1,4 @@
-// Texts of the pages with which the sign-in of a device ends.
+// Defines the texts of the last page of the sign-in for a device.
 import type { ErrorMessage } from '../html/error-messages.ts';
 
 export const deviceMessages = {

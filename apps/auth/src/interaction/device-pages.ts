@@ -1,5 +1,6 @@
-// The page on which a user enters the code of a device, and then allows or denies its sign-in (RFC 8628 section 3.3).
-// After "allow", sign-in and consent follow as for an authorization request (routes.ts).
+// Serves the page on which a user enters the code of a device, and the page on which the user allows or denies the
+// sign-in for the device (RFC 8628 section 3.3). If the user allows it, sign-in and consent follow as for an
+// authorization request (routes.ts).
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
 import type { UserCodeGuard } from '../guard/user-code-guard.ts';
@@ -23,7 +24,7 @@ export interface DevicePageOptions {
 
 const path = routes.code_verification;
 const csrfContext = 'device';
-/** Characters of the field. A code with spaces between its letters fits. */
+/** The maximum length of the input field. A code with spaces between its letters is not longer. */
 const maxLength = 20;
 
 export function devicePages(options: DevicePageOptions): Router {

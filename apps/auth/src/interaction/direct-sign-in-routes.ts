@@ -1,5 +1,5 @@
-// Signing in directly on this site, for the pages "Your account" and the portal, and signing out.
-// No client is involved. After signing in, the user returns to a page of this site.
+// Serves the pages for signing in without a client, and for signing out. Users sign in here for the page "Your account"
+// and for the portal. After signing in, the user returns to a page of this site.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
@@ -11,7 +11,7 @@ import type { BrowserSessions } from './browser-session.ts';
 import type { ProviderLink, SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
-/** Returns the name of what the user signs in to, or undefined when the path has no name of its own. */
+/** Returns the name of the facility or page to which the user signs in, or undefined if the path has no such name. */
 export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
 
 export interface DirectSignInOptions {
@@ -60,7 +60,7 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
     }),
   );
   router.get('/', (_request, response) => response.redirect(303, '/account'));
-  // Password managers look here for the page that changes a password (W3C, "A Well-Known URL for Changing Passwords").
+  // Password managers open this path to change a password (W3C, "A Well-Known URL for Changing Passwords").
   router.get('/.well-known/change-password', (_request, response) => response.redirect(303, '/account#password-title'));
   router.get('/signed-out', (request, response) =>
     site.showMessage(request, response, {

@@ -1,7 +1,8 @@
-// The page behind the mailed link that confirms an e-mail address.
+// Serves the page of the mailed link that confirms an e-mail address.
 //
-// Opening the link changes nothing, because mail scanners open links too. Only the buttons of the page do. Somebody may
-// have registered with the address of somebody else, so the page also lets the owner of the address end that account.
+// Opening the link changes nothing, because mail scanners also open links. The user must press a button on the page.
+// An attacker may have registered an account with somebody else's address. The page therefore has a second button: with
+// it, the owner of the address removes every way to sign in to this account.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import type { LinkOwner, OneTimeLinks } from '../accounts/one-time-link-store.ts';

@@ -1,5 +1,5 @@
-// The pages for a forgotten password: request a link by e-mail, and choose a new password with that link.
-// The response to a request is the same whether or not the account exists.
+// Serves the pages for a forgotten password. The user requests a link by e-mail, and chooses a new password with this
+// link. The response to a request for a link does not reveal whether the account exists.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
@@ -20,14 +20,15 @@ export interface PasswordResetOptions {
   readonly accounts: AccountStore;
   readonly links: OneTimeLinks;
   readonly emails: Pick<AccountEmails, 'sendReset' | 'sendPasswordChanged'>;
+  /** Limits how many links are requested from one IP address. */
   readonly resets: UsageLimit;
-  /** Limits the new passwords that are tried for one account. */
+  /** Limits how many new passwords are tried for one account. */
   readonly newPasswords: UsageLimit;
   /** Ends every session, grant and token of an account. */
   readonly signOutEverywhere: (accountId: string) => Promise<void>;
   /** Ends the lockout of a user name. */
   readonly resetFailures: (username: string) => Promise<void>;
-  /** The names of the personal access tokens of a service account that still work. */
+  /** Returns the names of a service account's personal access tokens that still work. */
   readonly findActiveTokenNames: (accountId: string) => Promise<readonly string[]>;
   readonly audit: Audit;
 }
@@ -140,7 +141,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
         const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
         if (text) return showError(400, { field: 'password', text });
         const passwordHash = await hashPassword(password);
-        // Of several requests with the same link, only one consumes it.
+        // If several requests with the same link arrive at the same time, only one of them gets the owner.
         const owner = await links.consume(purpose, token);
         if (!owner) return showLinkExpired(request, response);
         await accounts.recover(account.id, { passwordHash, email: owner.email });
@@ -148,8 +149,8 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
         await resetFailures(username);
         audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
         await emails.sendPasswordChanged(account);
-        // The link and the new password prove who the user is. Signing in at once also gives this browser its device
-        // cookie, so that a lockout by somebody else does not affect it.
+        // The link has proved who the user is, so the user is signed in. This also gives the browser a device cookie,
+        // so that a lockout that somebody else causes does not affect this browser.
         await sessions.start(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
         response.redirect(303, '/reset-password/done');
       },

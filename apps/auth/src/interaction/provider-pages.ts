@@ -1,5 +1,5 @@
-// The pages that oidc-provider shows itself: errors that cannot be sent to the client, signing out at the request of a
-// client (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in of a device.
+// Renders the pages for which oidc-provider calls our code: errors that cannot be sent to the client, signing out at
+// the request of a client (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in for a device.
 import type { IncomingMessage } from 'node:http';
 import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
@@ -36,17 +36,17 @@ function messageFor({ error, description }: ErrorPage, request: IncomingMessage,
   const known = messagesByError[error];
   if (known) return known;
   if (isSignOut(request)) return invalidSignOutRequest(isSignedIn);
-  // oidc-provider has no error code of its own for an expired interaction.
+  // oidc-provider has no special error code for an expired interaction, so its description is searched.
   const isExpired = /expired|session not found|interaction session|mismatch/i.test(description);
   return isExpired ? errorMessages.signInExpired : invalidSignInRequest;
 }
 
 export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPages => ({
-  async error(facts, request, response) {
-    const { status, error, description, client, redirectUri } = facts;
-    // After a server error the page does not read the session, because reading the session may be what failed.
+  async error(page, request, response) {
+    const { status, error, description, client, redirectUri } = page;
+    // After a server error, the page does not read the session, because reading the session may have caused the error.
     const user = status < 500 ? await findLayoutUser(request, response) : undefined;
-    const { title, text } = messageFor(facts, request, user !== undefined);
+    const { title, text } = messageFor(page, request, user !== undefined);
     const isNotFound = error === 'not_found';
     const details = [
       ...(isNotFound ? [] : [{ name: 'Error', value: `${error}: ${description}` }]),
@@ -58,7 +58,7 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
   },
 
   confirmSignOut({ form, clientName }) {
-    // The form of the library has no button; sign-out.eta adds two before the end of the form.
+    // The form of the library has no buttons. The template sign-out.eta adds two buttons before the end of the form.
     const [formStart = '', rest = ''] = form.split('</form>');
     return renderPage('sign-out', { formStart, formEnd: `</form>${rest}`, clientName }, { title: 'Sign out?' });
   },

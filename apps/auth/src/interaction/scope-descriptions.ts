@@ -5,7 +5,7 @@ export interface ScopeDescription {
   readonly name: string;
   readonly title: string;
   readonly detail: string;
-  /** The user cannot decline this scope, so it has no checkbox. */
+  /** Whether the user cannot decline the scope. It then has no checkbox. */
   readonly required: boolean;
 }
 
@@ -35,7 +35,7 @@ export function describeScopes(
       'View, create, change and cancel bookings at the facilities that you manage.',
     ],
   };
-  /** Driving-range clients cannot work without these (specification, "Scopes", rule 4). */
+  /** Driving-range clients cannot work without these scopes (specification, "Scopes", rule 4). */
   const requiredAtRange = ['profile', 'roles', scopes.play];
   return requested.map((name) => {
     const [title, detail] = customTexts[name] ?? standardTexts[name] ?? [name, ''];

@@ -1,5 +1,5 @@
-// Stores the browsers in which an account is signed in: the SQL of `browser_session`, and of the sessions that
-// oidc-provider keeps in `oidc_artifact`. The applications of sessions that end get logout tokens.
+// Stores the browsers in which accounts are signed in (table `browser_session`), and ends the sessions that
+// oidc-provider stores for these browsers (table `oidc_artifact`). The clients of an ended session get logout tokens.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../backchannel-logout/statements.ts';
 
@@ -26,7 +26,10 @@ export interface SessionStoreOptions {
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** The last use of a session is written at most once in this interval, because most requests read the session. */
+/**
+ * The last use of a session is written at most once in this interval. Without the limit, most requests of a browser
+ * would write it.
+ */
 const useInterval = '1 minute';
 
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
@@ -42,9 +45,9 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
     },
 
     /**
-     * Records the use of a session and returns the time of its previous use, in seconds since 1970. After `idleLimit`
-     * seconds without a use, the session is idle until the user signs in again. Uses of an idle session are not
-     * recorded.
+     * Records the use of a session, and returns the time of its previous use in seconds since 1970. If the previous use
+     * was more than `idleLimit` seconds ago, the session is idle. A use of an idle session is not recorded, so the
+     * session stays idle until the user signs in again.
      */
     async recordUse({
       uid,
@@ -76,25 +79,25 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
         [accountId],
       ),
 
-    /** Ends one session of the account, or all but one. Returns how many sessions ended. */
+    /** Ends one session of the account, or all sessions except one. Returns how many sessions ended. */
     async end(accountId: string, which: { uid: string } | { allExcept: string }): Promise<number> {
-      const one = 'uid' in which;
+      const endsOne = 'uid' in which;
       const rows = await query(
         db,
         `with ended as (
            delete from oidc_artifact where model = 'Session' and account_id = $1
-              and ${one ? 'uid = $2' : 'uid is distinct from $2'} returning uid, account_id, payload),
+              and ${endsOne ? 'uid = $2' : 'uid is distinct from $2'} returning uid, account_id, payload),
          queued as (${queueLogoutTokens})
          delete from browser_session b using ended where b.uid = ended.uid returning b.uid`,
-        [accountId, one ? which.uid : which.allExcept],
+        [accountId, endsOne ? which.uid : which.allExcept],
       );
       sendLogoutTokens();
       return rows.length;
     },
 
     /**
-     * Ends every session, grant, code and refresh token of the account. Only JWT access tokens that are already issued
-     * stay valid, until they expire.
+     * Ends every session, grant, code and refresh token of the account. Only access tokens that are JWTs stay valid
+     * until they expire, because they are not stored.
      */
     async endEverything(accountId: string): Promise<void> {
       await query(
@@ -112,8 +115,9 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
     },
 
     /**
-     * Like `endEverything`, but the session `uid` stays. With `keepGrants` its applications stay too, with their
-     * grants, codes and tokens; otherwise they get logout tokens, like those of the other sessions.
+     * Like `endEverything`, but does not end the session `uid`. With `keepGrants`, the clients of this session keep
+     * their grants, codes and tokens. Without `keepGrants`, they get logout tokens, like the clients of the other
+     * sessions.
      */
     async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
       await query(

@@ -1,4 +1,5 @@
-// Describes where a user signs in: inside an authorization request, or directly on this site.
+// Defines the sign-in context: the differences between signing in for an authorization request and signing in directly
+// on this site.
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
@@ -10,25 +11,27 @@ export interface ProviderLink {
 }
 
 export interface SignInContext {
-  /** Paths of the pages, to which their forms are posted. */
+  /** The path of the sign-in page, to which its form is also posted. */
   readonly signIn: string;
+  /** The path of the registration page, to which its form is also posted. */
   readonly register: string;
+  /** The path to which the button "Cancel" posts. Without it, the pages have no such button. */
   readonly cancel?: string | undefined;
-  /** Where "Cancel" leads: the name of the application. */
+  /** The name of the client to which "Cancel" returns. */
   readonly cancelDestination?: string | undefined;
-  /** Name of the application or facility that the user signs in to. */
+  /** The name of the client or facility to which the user signs in. */
   readonly destination?: string | undefined;
   readonly providers: readonly ProviderLink[];
   readonly csrfContext: string;
-  /** The form can redirect to the application: see html/response-headers.ts. */
+  /** Whether the form may redirect to an address of the client (html/response-headers.ts explains why). */
   readonly allowExternalFormTargets: boolean;
-  /** User name with which the form is filled in (`login_hint`). */
+  /** The user name that the form already contains (`login_hint`). */
   readonly loginHint?: string | undefined;
-  /** This account is signed in, and its user must enter the password again. */
+  /** The account that is signed in, if its user must enter the password again. */
   readonly reauthenticate?: Account | undefined;
   /** Sends the response that follows a successful sign-in. */
   readonly complete: (response: Response, result: SignInResult) => Promise<void>;
 }
 
-/** Returns undefined when it has already sent the response. */
+/** Returns undefined if the function has already sent the response. */
 export type FindSignInContext = (request: Request, response: Response) => Promise<SignInContext | undefined>;

@@ -1,5 +1,5 @@
-// The pages for signing in with a password and for registering, in every sign-in context.
-// A failed sign-in has the same response whether or not the account exists (docs/behaviour.md, "Sign-in protection").
+// Serves the pages for signing in with a password and for registering, in every sign-in context. The response to a
+// failed sign-in does not reveal whether the account exists (docs/behaviour.md, "Sign-in protection").
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
@@ -75,7 +75,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     );
   };
 
-  /** Starts the session of a user who has proved the identity, and passes the result to `next`. */
+  /** Starts the session of a user who has proved their identity, and passes the result to `next`. */
   const completeSignIn = async (
     request: Request,
     response: Response,
@@ -121,7 +121,7 @@ export function createSignInPages(options: SignInPagesOptions) {
       showRegister(request, response, context, { validationErrors, values, status });
     const validationErrors = validateRegistration({ ...values, password });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-    // Counted before the password is estimated, which is expensive.
+    // The request is counted first, because estimating the password is expensive.
     const wait = await options.registrations.use(request.ip ?? '');
     if (wait > 0) {
       const text = retryLater(response, wait, 'Too many accounts were created from your network.');
@@ -150,7 +150,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     showSignIn,
     completeSignIn,
 
-    /** `/sign-in` and `/register`, relative to the path where the router is mounted. */
+    /** Returns the routes `/sign-in` and `/register`, relative to the path at which the router is mounted. */
     routes(findContext: FindSignInContext, csrfContext: (request: Request) => string): Router {
       const withContext =
         (handler: ContextHandler): RequestHandler =>
@@ -184,7 +184,10 @@ function validateRegistration({
   return validationErrors;
 }
 
-/** A user who cancelled at a social provider returns with the name of the provider in the parameter `cancelled`. */
+/**
+ * Returns the notice for a user who cancelled at a social provider. The browser then returns with the name of the
+ * provider in the parameter `cancelled`.
+ */
 function cancelNotice(request: Request, { providers }: SignInContext): string | undefined {
   const cancelled = queryText(request, 'cancelled');
   const provider = providers.find(({ name }) => name === cancelled);
