@@ -1,5 +1,6 @@
-// Starts the authorization server for a measurement, as in production: configured by the environment, with imported
-// accounts and clients. Obtains refresh tokens with the code flow, through the pages.
+// Starts the authorization server for a measurement. As in production, environment variables configure the server, and
+// its accounts and clients are imported. This file also obtains refresh tokens: it signs in on the pages and runs the
+// code flow.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,7 +13,7 @@ import { type Child, startChild } from './child.ts';
 
 const callback = 'http://localhost:4010/callback';
 
-export const machine = { id: 'bench-pat', secret: 'bench-pat-secret-0123456789' };
+export const serviceClient = { id: 'bench-pat', secret: 'bench-pat-secret-0123456789' };
 export const web = { id: 'bench-web', secret: 'bench-web-secret-0123456789' };
 export const native = { id: 'bench-native' };
 export const user = { username: 'bench@bench.example', password: 'a password for the bench' };
@@ -37,7 +38,7 @@ const dataset = {
     },
   ],
   clients: [
-    { client_id: machine.id, client_secret: machine.secret, accountId: 'acc-bench-service', name: 'Bench' },
+    { client_id: serviceClient.id, client_secret: serviceClient.secret, accountId: 'acc-bench-service', name: 'Bench' },
     {
       client_id: web.id,
       client_secret: web.secret,
@@ -46,7 +47,7 @@ const dataset = {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       pkce: 'optional',
-      // The clients of the other targets use ES256 too. An RSA signature takes longer than the rest of a refresh.
+      // The other targets also sign with ES256. Signing with RSA would take longer than all other work of a refresh.
       id_token_signed_response_alg: 'ES256',
       scope: `openid offline_access ${scope}`,
     },
@@ -66,7 +67,7 @@ export async function startAuth(options: {
   databaseUrl: string;
   folder: string;
   core: number | undefined;
-  /** The folder of another release. Left out, the server of this repository starts. */
+  /** The folder of another release. Default: this repository. */
   release?: string | undefined;
   nodeFlags?: readonly string[];
 }): Promise<Child> {
@@ -110,7 +111,7 @@ async function command(cwd: string, args: readonly string[], env: Record<string,
   if (code !== 0) throw new Error(`${args[0]} exited with code ${code}`);
 }
 
-/** Signs in once, and runs one code flow for each token. */
+/** Signs in once, and then runs the code flow once for each refresh token. */
 export async function refreshTokensOf(origin: string, count: number): Promise<string[]> {
   const browser = openFormBrowser([origin]);
   const request = {

@@ -1,4 +1,5 @@
-// Lists the requests of the measurements of availability, on a week of its own that is as full as every other week.
+// Lists the requests that measure availability. They read one week in the future, which gets as many bookings as any
+// other week of the dataset.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -6,13 +7,15 @@ import type { Sampling } from './booking-operations.ts';
 import { bayId, baysPerFacility, baysPerLocation, bookingsPerBayAndDay, facilityIds, locationId } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
-/** Every bay of the first facilities has its usual bookings in this week, which `removeCreated` removes. */
+/**
+ * `bookWeek` creates bookings in this week for all bays of the first facilities. `removeCreated` deletes them again.
+ */
 const week = { startDate: '2140-01-01T00:00:00.000Z', endDate: '2140-01-08T00:00:00.000Z' };
 const day = 'startDate=2140-01-03T00:00:00.000Z&endDate=2140-01-04T00:00:00.000Z';
 const weekFacilities = 5;
 const baysPerRequest = 50;
 
-/** The operation names are those of the goals. */
+/** goals.ts refers to the names of these operations. */
 export function availabilityOperations({ client, token, facilities, folder }: Sampling): readonly Operation[] {
   const used = Math.min(facilities, weekFacilities);
   const bays = used * baysPerFacility;

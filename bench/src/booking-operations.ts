@@ -1,5 +1,5 @@
-// Lists the requests that the comparison sends to the bookings service and its peers, and writes the files that wrk
-// reads.
+// Lists the requests with which the bookings service is compared with other servers, and writes the files from which
+// wrk reads these requests.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -56,7 +56,8 @@ export async function bookingOperations({
     const path = file(name, paths);
     return { name, load: () => ({ script: 'get.lua', args: [token, path] }) };
   };
-  // Writing operations run last, because their bookings lie in the future and would appear as upcoming bookings.
+  // The operations that write run last. Their bookings are in the future, and would otherwise be upcoming bookings of
+  // the operation `upcoming`.
   return [
     get('get', ids),
     get('search', search),
@@ -70,7 +71,10 @@ export async function bookingOperations({
 const origin = Date.parse(createdFrom) / 1000;
 let next = 0;
 
-/** Counts the free half hours over all targets, rounds and operations. Bookings of earlier runs were removed before. */
+/**
+ * Creates bookings of half an hour. `next` counts the slots that all targets, rounds and operations have used, so that
+ * no two requests want the same slot. The bookings of earlier runs have been deleted before.
+ */
 export function create(
   name: string,
   options: { client: pg.Client; token: string; bays: number; prefix: string },
@@ -85,7 +89,9 @@ export function create(
   };
 }
 
-/** Bookings that PUT may change: one in every bay, with an hour and a half of free time around it. */
+/**
+ * Creates the bookings that the operation `update` changes: five in each bay, one a day. The time around them is free.
+ */
 async function prepareUpdates(client: pg.Client, facilities: number): Promise<void> {
   await client.query(
     `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at)
@@ -96,7 +102,7 @@ async function prepareUpdates(client: pg.Client, facilities: number): Promise<vo
   );
 }
 
-/** Removes the bookings that this run or an earlier one has created. */
+/** Deletes the bookings that the benchmark has created, in this run or in an earlier one. */
 export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking_reference r using booking b where b.external_booking_id = r.external_booking_id and b.start_date >= '${createdFrom}'`,
@@ -104,10 +110,10 @@ export async function removeCreated(client: pg.Client): Promise<void> {
   await client.query(
     `delete from booking where facility_id in (select id from facility) and start_date >= '${createdFrom}'`,
   );
-  // Only the benchmark creates bookings in that century.
+  // Only the benchmark creates bookings after this date, so its counts and changes can be deleted too.
   await client.query("delete from booking_change where hour >= '2099-11-01'");
   await client.query("delete from booking_count where begins >= '2099-11-01'");
-  // A release before the change feed does not have this table.
+  // In a comparison with an older release, the database may not have the table of the change feed.
   const { rows } = await client.query("select to_regclass('booking_feed') is not null as has_feed");
   if (rows[0].has_feed)
     await client.query(`delete from booking_feed where not exists (

@@ -1,5 +1,6 @@
-// Starts the bookings service for a measurement: configured by environment variables as in production, with its
-// access log on and discarded. All targets share one BASE_URL, so that their responses can be compared byte by byte.
+// Starts the bookings service for a measurement. As in production, environment variables configure the service, and it
+// writes its access log, which is discarded here. All targets have the same BASE_URL, so that their responses can be
+// compared.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
@@ -18,7 +19,7 @@ export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly issuer: IssuerAddress;
   readonly core: number | undefined;
-  /** The folder of another release. Left out, the service of this repository starts. */
+  /** The folder of another release. Default: this repository. */
   readonly release?: string | undefined;
   readonly nodeFlags?: readonly string[];
 }

@@ -1,5 +1,5 @@
-// Starts a target as a child process on one core, waits until it answers over HTTP, and stops it when the benchmark
-// ends. The child stops through its IPC channel, or at the latest in our own exit handler.
+// Starts a target as a child process on one core, and waits until it responds over HTTP. The child stops when its IPC
+// channel closes because the benchmark has ended. The exit handler of the benchmark kills children that still run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -15,20 +15,20 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
-  /** A program for Node, or the package.json of a service, whose script `start` starts it as in production. */
+  /** A program for Node, or the package.json of a service. A service is started with its script `start`. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly core: number | undefined;
   readonly port: number;
-  /** An address that returns 200 when the target can serve requests. */
+  /** A path that returns 200 when the target can serve requests. */
   readonly readyPath: string;
   /** Further flags for node, such as --cpu-prof. */
   readonly nodeFlags?: readonly string[];
 }
 
-// The services' start scripts and images use the compile cache as well.
+// The folder of Node's compile cache. In production, the services use a compile cache too.
 const compileCache = fileURLToPath(new URL('../.data/compile-cache', import.meta.url));
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
@@ -64,7 +64,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   while (!(await isReady(`${url}${readyPath}`))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       child.kill('SIGKILL');
-      throw new Error(`${name} did not start: ${errors || 'no word from it'}`);
+      throw new Error(`${name} did not start: ${errors || 'it has written no error'}`);
     }
     await sleep(50);
   }

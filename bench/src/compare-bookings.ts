@@ -1,5 +1,6 @@
-// Compares the bookings service with its floors and peers on the same database, token and requests. Before the
-// measurement, it checks that every target returns what the service returns.
+// Compares the bookings service with other servers, which get the same requests and tokens and use the same database. A
+// floor is a minimal server, which shows the lowest possible cost. A peer has the same endpoints, but uses another
+// framework. Before the measurement, this file checks that every server returns the same responses as the service.
 import { deepStrictEqual } from 'node:assert';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { bookingOperations, removeCreated } from './booking-operations.ts';
@@ -16,10 +17,10 @@ export interface CompareOptions {
   readonly folder: string;
   readonly rounds: number;
   readonly seconds: number;
-  /** Names of operations; empty means all of them. */
+  /** The names of the measured operations. An empty list stands for all operations. */
   readonly only: readonly string[];
-  /** Names of floors and peers; empty means all of them. */
-  readonly among: readonly string[];
+  /** The names of the floors and peers. An empty list stands for all of them. */
+  readonly targetNames: readonly string[];
   /** The folder for a CPU profile of the service. */
   readonly profile: string | undefined;
   readonly log: (line: string) => void;
@@ -28,7 +29,7 @@ export interface CompareOptions {
 const peers = ['bare', 'fastify', 'express'];
 
 export async function compareBookings(options: CompareOptions): Promise<Sample[]> {
-  const { databaseUrl, postmaster, dataset, rounds, seconds, only, among, profile, log } = options;
+  const { databaseUrl, postmaster, dataset, rounds, seconds, only, targetNames, profile, log } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
   const children: Child[] = [];
   try {
@@ -46,10 +47,11 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
       };
       const start = { databaseUrl, issuer, core: serviceCore };
       const nodeFlags = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
-      // Each target keeps its compile cache between starts, as the image of the service does.
+      // The first start fills the compile cache, which the image of the service contains in production. The service
+      // that is measured then starts with a filled cache.
       await (await startBookings(start)).stop();
       await add('service', startBookings({ ...start, nodeFlags }));
-      const wanted = (name: string) => among.length === 0 || among.includes(name);
+      const wanted = (name: string) => targetNames.length === 0 || targetNames.includes(name);
       for (const peer of peers.filter(wanted)) await add(peer, startPeer(peer, start));
       const responses = await compareResponses(targets, token, operations);
       if (wanted('constant')) await add('constant', startPeer('constant', start, { responses }));
@@ -68,7 +70,10 @@ export async function compareBookings(options: CompareOptions): Promise<Sample[]
 
 export const inOneDay = () => Math.floor(Date.now() / 1000) + 86_400;
 
-/** The constant target returns as many bytes as the service. */
+/**
+ * Checks that all targets return the same response to the first request of each operation. Returns these responses,
+ * which the target `constant` sends.
+ */
 async function compareResponses(targets: readonly Target[], token: string, operations: readonly Operation[]) {
   const responses: Record<string, { status: number; body: string }> = {};
   for (const { name, load } of operations) {
@@ -97,7 +102,7 @@ async function get(url: string, token: string): Promise<{ status: number; body: 
   return { status: response.status, body };
 }
 
-/** Removes the addresses of pages, because peers may order the query parameters differently. */
+/** Removes the links to other pages, because the query parameters of a peer may be in another order. */
 function comparable(text: string): object {
   const body = JSON.parse(text) as { items?: object[]; total?: number };
   return body.items ? { items: body.items, total: body.total } : body;

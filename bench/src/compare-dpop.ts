@@ -1,5 +1,6 @@
-// Compares requests whose token is bound to a key with Bearer requests, at one instance of the bookings service. The
-// cheapest request of the API shows the greatest difference.
+// Compares requests with a DPoP token, which is bound to a key, with requests with a Bearer token. One instance of the
+// bookings service receives both. The measured request is the cheapest one of the API, because DPoP then makes the
+// largest relative difference.
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,11 +18,13 @@ export interface CompareDpopOptions extends Omit<MeasureOptions, 'operation' | '
 }
 
 /**
- * Enough to keep the service busy. With few connections it waits for the database most of the time, and its CPU time
- * for a request depends on how many requests it finds when it wakes up.
+ * The number of connections, which is large enough to keep the service busy. With few connections, the service waits
+ * for the database most of the time. Its CPU time for a request then depends on how many requests arrive together.
  */
 const connections = 64;
-/** More than the service can handle, because every request needs a new proof. */
+/**
+ * Every request needs a new proof. This number of proofs is prepared for each second. The service is slower than this.
+ */
 const maxRequestsPerSecond = 8_000;
 
 export async function compareDpop({ databaseUrl, dataset, folder, ...options }: CompareDpopOptions): Promise<Sample[]> {

@@ -1,5 +1,6 @@
-// Compares requests of the service with other requests of the same service, which take turns: availability with a list,
-// bookings with and without a hold, the change feed with a list, and requests with and without many expired holds.
+// Compares different requests to the bookings service: availability with a list of bookings, creating bookings with and
+// without a hold, the change feed with a list of bookings, and requests with and without many expired holds. The two
+// kinds of requests of a comparison are measured in turn.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,12 +21,12 @@ export interface CompareFeaturesOptions {
   readonly folder: string;
   readonly rounds: number;
   readonly seconds: number;
-  /** Names of comparisons; empty means all of them. */
+  /** The names of the comparisons. An empty list stands for all of them. */
   readonly only: readonly string[];
   readonly log: (line: string) => void;
 }
 
-/** The two requests of a comparison, by the name of their target in the report. */
+/** The operations of a comparison. The key is the name of the target in the report. */
 type Comparison = Readonly<Record<string, Operation>>;
 
 export const featureNames = ['availability', 'availability-week', 'holds', 'feed', 'expired-holds'] as const;
@@ -74,7 +75,7 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
 function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<string, Comparison>> {
   const { client, token, facilities, folder } = sampling;
   const [availability, list, availabilityWeek] = availabilityOperations(sampling) as [Operation, Operation, Operation];
-  // Holds are on the bays of the second half of the facilities, and bookings without a hold on those of the first half.
+  // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
   const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
   const plainCreate = create('create', { client, token, bays, prefix: '-' });
   const after = (prepare: () => Promise<void>, operation: Operation): Operation => ({
@@ -89,7 +90,7 @@ function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<
   return {
     availability: { availability, list },
     'availability-week': { service: availabilityWeek },
-    holds: { 'with a hold': createHeld(sampling, bays), 'without a hold': plainCreate },
+    holds: { 'with a hold': createWithHold(sampling, bays), 'without a hold': plainCreate },
     feed: pages(folder, tokenOfOne),
     'expired-holds create': { 'with expired holds': withExpired(plainCreate), without: without(plainCreate) },
     'expired-holds availability': { 'with expired holds': withExpired(availability), without: without(availability) },
@@ -98,8 +99,8 @@ function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<
 
 let nextHeld = 0;
 
-/** Each round begins with more new holds than it needs. */
-function createHeld({ client, token, facilities, folder }: Sampling, firstBay: number): Operation {
+/** Creates bookings with a hold. Each round begins with more new holds than the service can use in one round. */
+function createWithHold({ client, token, facilities, folder }: Sampling, firstBay: number): Operation {
   const bays = Math.max(baysPerFacility, facilities * baysPerFacility - firstBay);
   return {
     name: 'create with a hold',
@@ -126,12 +127,12 @@ function createHeld({ client, token, facilities, folder }: Sampling, firstBay: n
       await vacuumHolds(client);
       const path = join(folder, 'held');
       writeFileSync(path, `${rows.map(({ line }) => line).join('\n')}\n`);
-      return { script: 'create-held.lua', args: [token, path] };
+      return { script: 'create-with-hold.lua', args: [token, path] };
     },
   };
 }
 
-/** Pages of a thousand bookings of one facility: of the change feed, and of the list. */
+/** Compares pages with a thousand bookings of one facility: pages of the change feed, and pages of the list. */
 function pages(folder: string, token: string): Comparison {
   const get = (name: string, paths: readonly string[]): Operation => {
     const path = join(folder, name);
@@ -150,7 +151,7 @@ function pages(folder: string, token: string): Comparison {
   };
 }
 
-/** Leaves this number of expired holds on the bays of the first facility. */
+/** Replaces all holds by `count` expired holds on the bays of the first facility. */
 async function expireHolds(client: pg.Client, count: number): Promise<void> {
   await client.query('delete from booking_hold');
   if (count === 0) return void (await client.query('update bay set held_until = null where held_until is not null'));
@@ -165,13 +166,15 @@ async function expireHolds(client: pg.Client, count: number): Promise<void> {
   await vacuumHolds(client);
 }
 
-/** Removes what the deleted holds of earlier rounds have left, as autovacuum does. */
+/** Removes the dead rows of the holds that earlier rounds have deleted. In production, autovacuum does this. */
 async function vacuumHolds(client: pg.Client): Promise<void> {
   await client.query('vacuum (analyze) booking_hold');
   await client.query('vacuum (analyze) bay');
 }
 
-/** Waits until the service has deleted the expired holds, as it does every minute. */
+/**
+ * Creates expired holds, and waits until the service has deleted them. The service deletes expired holds every minute.
+ */
 async function waitForCleanup(client: pg.Client, log: (line: string) => void): Promise<void> {
   await expireHolds(client, 100_000);
   const start = performance.now();

@@ -1,4 +1,5 @@
-// Compares this release with an older one, which runs from a git worktree: the Bookings API and the token endpoint.
+// Compares this release with an older one, which runs from a git worktree. Measures the Bookings API and the token
+// endpoint.
 import { startAuth } from './auth-service.ts';
 import type { Child } from './child.ts';
 import { compareServices } from './compare-services.ts';
@@ -13,7 +14,7 @@ export interface CompareReleasesOptions {
   readonly before: string;
   readonly server: MeasuredServer;
   readonly dataset: Dataset;
-  /** Names of operations; empty means all of them. */
+  /** The names of the measured operations. An empty list stands for all operations. */
   readonly only: readonly string[];
   readonly folder: string;
   readonly rounds: number;

@@ -1,5 +1,6 @@
-// Compares instances of the bookings service that have databases of their own, and take turns: one release with a
-// hundred times as many bookings, or two releases with the same bookings.
+// Compares instances of the bookings service, each with its own database. The instances are either two releases with
+// the same bookings, or one release with a small table and with a table that is a hundred times as large. They are
+// measured in turn.
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
@@ -16,15 +17,15 @@ export interface ServiceTarget {
   readonly name: string;
   readonly dataset: Dataset;
   readonly databaseUrl: string;
-  /** The folder of another release. */
+  /** The folder of another release. Default: this repository. */
   readonly release?: string;
 }
 
 export interface CompareServicesOptions {
   readonly services: readonly ServiceTarget[];
-  /** Names of operations. */
+  /** The names of the measured operations. */
   readonly only: readonly string[];
-  /** The names of the measured operations begin with this word. */
+  /** In the report, the names of the operations begin with this word. */
   readonly prefix: string;
   readonly postmaster: number | undefined;
   readonly folder: string;
@@ -45,7 +46,7 @@ export async function compareServices(options: CompareServicesOptions): Promise<
       const child = await startBookings({ databaseUrl, issuer, core: serviceCore, release });
       children.push(child);
       targets.push({ name, ...child });
-      // All datasets have the same number of bays, so that only the size of the table differs.
+      // The token has the same number of facilities for each dataset, so that only the size of the table differs.
       const facilities = Math.min(10, ...services.map((one) => one.dataset.facilities));
       const token = await issuer.token({ facilities: facilityIds(facilities), scope, exp: inOneDay() });
       const client = new pg.Client({ connectionString: databaseUrl });

@@ -1,11 +1,12 @@
-// Compares the token endpoint with oidc-provider alone, with another OAuth library and with a server that only signs.
-// Also measures how password sign-ins, each of which takes about 20 ms of CPU time, slow down other requests.
+// Compares the token endpoint of auth with plain oidc-provider, with another OAuth library, and with a server that only
+// signs tokens. Also measures how much password sign-ins slow down other requests. Each sign-in takes about 20 ms of
+// CPU time.
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
-import { machine, native, refreshTokensOf, startAuth, user, web } from './auth-service.ts';
+import { native, refreshTokensOf, serviceClient, startAuth, user, web } from './auth-service.ts';
 import { baseUrl, scope } from './bookings-service.ts';
 import { type Child, startChild } from './child.ts';
 import { defaultConnections, measure, type Operation, type Sample, serviceCore, type Target } from './measure.ts';
@@ -21,7 +22,7 @@ export interface TokenOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly only: readonly string[];
-  /** The folder for a CPU profile of the service; undefined for none. */
+  /** The folder for a CPU profile of the service. If undefined, no profile is written. */
   readonly profile: string | undefined;
   readonly log: (line: string) => void;
 }
@@ -68,8 +69,8 @@ async function startTokenPeer(name: string, key: Record<string, string>, databas
   const port = await freePort();
   const options: TokenPeerOptions = {
     port,
-    clientId: machine.id,
-    clientSecret: machine.secret,
+    clientId: serviceClient.id,
+    clientSecret: serviceClient.secret,
     scope,
     audience: baseUrl,
     key,
@@ -90,11 +91,16 @@ const pathOf = ({ name }: Target): string => (peers.includes(name) ? '/token' : 
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
 export function clientCredentials(): Operation {
-  const body = form({ grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret, scope });
+  const body = form({
+    grant_type: 'client_credentials',
+    client_id: serviceClient.id,
+    client_secret: serviceClient.secret,
+    scope,
+  });
   return { name: 'client-credentials', load: (target) => ({ script: 'form.lua', args: [pathOf(target), body, '-'] }) };
 }
 
-/** Every round begins with new tokens, because the tokens in flight at the end of a round are lost. */
+/** Every round begins with new refresh tokens. At its end, wrk drops the responses that contain the next tokens. */
 export function refresh(folder: string): Operation {
   return {
     name: 'refresh',
@@ -105,7 +111,7 @@ export function refresh(folder: string): Operation {
         : ((await (await fetch(`${target.url}/refresh-tokens`)).json()) as string[]);
       const file = join(folder, `refresh-${target.name}`);
       writeFileSync(file, `${tokens.join('\n')}\n`);
-      const client = isService ? web : machine;
+      const client = isService ? web : serviceClient;
       return {
         script: 'refresh.lua',
         args: [pathOf(target), file, '-', `&client_id=${client.id}&client_secret=${client.secret}`],

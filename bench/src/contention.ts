@@ -1,5 +1,6 @@
-// Measures 64 clients that book one bay. The row lock of the bay makes the bookings wait for each other, so the rate
-// is the rate of bookings one after the other. pgbench sends the same statement without a service in between.
+// Measures 64 clients that book the same bay. Each booking locks the row of the bay, so the bookings run one after the
+// other. The result is compared with pgbench, which sends the same SQL statement directly to PostgreSQL. Without
+// pgbench, a loop over pg replaces it.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,14 +36,15 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
     return await onDatabase(databaseUrl, async (client) => {
       const before = await deadlocks(client);
       const samples: Sample[] = [];
-      // Do not reuse a start: a request that wrk abandoned at its end may be booked after the clean-up.
+      // The number of the next slot. No slot is used twice. The service may process a request that wrk abandoned at its
+      // end after the clean-up, and its slot would then be taken.
       let next = 0;
       const throughService = async (round: number): Promise<void> => {
         const cpu = cpuOf(service.pid);
         const origin = String(Date.parse(createdFrom) / 1000);
         const args = [token, bayId(1), String(next), origin];
         const load = { script: 'hot-bay.lua', args, url: service.url, seconds, connections: clients, core: otherCore };
-        const { requests, seconds: took, p50, p99, bad } = await runWrk(load);
+        const { requests, seconds: took, p50, p99, failed } = await runWrk(load);
         next += requests + 1000;
         const used = (cpuOf(service.pid) - cpu) / requests;
         samples.push(
@@ -50,7 +52,7 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
             rate: requests / took,
             p50,
             p99,
-            bad,
+            failed,
             cpu: used,
             memory: memoryOf(service.pid),
           }),
@@ -92,7 +94,7 @@ function sampleOf(target: string, round: number, measured: Measured): Sample {
     databaseCpu: Number.NaN,
     memory: Number.NaN,
   };
-  return { operation: 'hot bay', target, round, ...unknown, foreign: Number.NaN, bad: 0, ...measured };
+  return { operation: 'hot bay', target, round, ...unknown, foreign: Number.NaN, failed: 0, ...measured };
 }
 
 const insert = (
@@ -104,7 +106,7 @@ const insert = (
  from (select facility_id, location_id, id from bay where facility_id = '${facilityId(1)}' and id = '${bayId(1)}' and bookable for no key update) b
  on conflict on constraint booking_no_overlap do nothing returning id`;
 
-/** Each client has half a year of half hours of its own. */
+/** Each client books its own slots: half a year of half hours. */
 async function pgbench({ databaseUrl, folder, seconds }: ContentionOptions): Promise<Measured> {
   const file = join(folder, 'hot-bay.sql');
   const start = `timestamptz '${createdFrom}' + (:client_id * 8760 + :n) * interval '30 minutes'`;

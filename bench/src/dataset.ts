@@ -1,14 +1,14 @@
-// Describes the measured dataset: facilities of two locations with twenty bays each, and twelve bookings per bay and
-// day. All ids can be computed without asking the database. Facility 1 is the tenant of one, facilities 1 to 100 are
-// the tenant of a hundred.
+// Describes the measured dataset. Each facility has two locations with twenty bays each, and each bay has twelve
+// bookings a day. All ids can be computed without reading the database. A token for one facility names facility 1, and
+// a token for a hundred facilities names the facilities 1 to 100.
 
 export interface Dataset {
   readonly bookings: number;
   readonly facilities: number;
   readonly bays: number;
-  /** Full days around today; the oldest day may be incomplete. */
+  /** The number of days with bookings, in the past and in the future. The oldest day may have fewer bookings. */
   readonly days: number;
-  /** Number of days after today. */
+  /** The number of days with bookings after today. */
   readonly futureDays: number;
 }
 
@@ -17,16 +17,16 @@ export const baysPerLocation = 20;
 export const baysPerFacility = locationsPerFacility * baysPerLocation;
 export const bookingsPerBayAndDay = 12;
 
-/** Few bookings get few facilities, so that a day of a location always has its 240 bookings. */
-export function datasetOf(bookings: number, facilitiesAtMost: number): Dataset {
+/** A small dataset gets fewer facilities, so that each location still has 240 bookings a day. */
+export function datasetOf(bookings: number, maxFacilities: number): Dataset {
   const twoDaysEach = Math.floor(bookings / (2 * bookingsPerBayAndDay * baysPerFacility));
-  const facilities = Math.max(1, Math.min(facilitiesAtMost, twoDaysEach));
+  const facilities = Math.max(1, Math.min(maxFacilities, twoDaysEach));
   const bays = facilities * baysPerFacility;
   const days = Math.ceil(bookings / (bays * bookingsPerBayAndDay));
   return { bookings, facilities, bays, days, futureDays: Math.floor(days / 4) };
 }
 
-/** The index starts at 1. */
+/** The numbers of facilities, locations and bays start at 1. */
 export const facilityId = (facility: number): string => `bench-fac-${String(facility).padStart(4, '0')}`;
 export const locationId = (location: number): string => `bench-loc-${String(location).padStart(4, '0')}`;
 export const bayId = (bay: number): string => `bench-bay-${String(bay).padStart(6, '0')}`;
@@ -35,6 +35,6 @@ export function facilityIds(count: number): string[] {
   return Array.from({ length: count }, (_, index) => facilityId(index + 1));
 }
 
-/** A bay that the benchmark creates for itself, outside the loaded data, and removes again. */
+/** The benchmark creates its own bookings after this date, and deletes them again. The loaded data end long before. */
 export const createdFrom = '2100-01-01T00:00:00.000Z';
 export const updatedFrom = '2150-01-01T00:00:00.000Z';

@@ -1,6 +1,6 @@
-// Loads ten million bookings within minutes. Checking the exclusion constraint row by row takes 20 to 40 times as
-// long as the insert. The loader therefore disables the indexes, writes rows that cannot overlap, and then rebuilds
-// the indexes.
+// Loads ten million bookings within minutes. Checking the exclusion constraint for each row takes 20 to 40 times as
+// long as inserting the row. The loader therefore disables the indexes, writes bookings that cannot overlap, and then
+// rebuilds the indexes.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,7 +19,10 @@ import { onDatabase } from './server.ts';
 
 const run = promisify(execFile);
 
-/** Loads nothing if the database already contains this dataset. The schema is that of the release in a folder. */
+/**
+ * Creates the tables with the migrations of a release, and loads the dataset. Loads nothing if the database already
+ * contains this dataset.
+ */
 export async function loadDataset(
   url: string,
   dataset: Dataset,
@@ -34,14 +37,14 @@ export async function loadDataset(
       ['bench-%', createdFrom],
     );
     const found = Number(rows[0]?.n);
-    if (found === dataset.bookings) return log(`the ${found} bookings are there already`);
-    if (found > 0) throw new Error(`the database holds ${found} bookings of another load: use an empty one`);
+    if (found === dataset.bookings) return log(`the ${found} bookings exist already`);
+    if (found > 0) throw new Error(`the database contains ${found} bookings of another dataset: use an empty database`);
     const started = Date.now();
     await insertPlaces(client, dataset);
-    const resting = await restIndexes(client, log);
+    const areIndexesDisabled = await disableIndexes(client, log);
     await insertBookings(client, dataset, log);
-    log(resting ? 'building the indexes (about 10 s per million)' : 'vacuuming');
-    if (resting) await wakeIndexes(client);
+    log(areIndexesDisabled ? 'building the indexes (about 10 s per million)' : 'vacuuming');
+    if (areIndexesDisabled) await rebuildIndexes(client);
     await insertDerived(client);
     log('counting');
     await run(process.execPath, [`${bookings}/src/commands/recount.ts`], { env: { DATABASE_URL: url } });
@@ -65,8 +68,9 @@ async function insertPlaces(client: pg.Client, { facilities, bays }: Dataset): P
     from generate_series(1, ${bays}) b`);
 }
 
-// Only a superuser may disable an index. Other users pay for the check of each row.
-async function restIndexes(client: pg.Client, log: (line: string) => void): Promise<boolean> {
+// Disables the indexes and returns true. Only a superuser may disable an index. For another user, this function returns
+// false, and PostgreSQL checks each row while it is inserted.
+async function disableIndexes(client: pg.Client, log: (line: string) => void): Promise<boolean> {
   try {
     await client.query('set session_replication_role = replica');
     await client.query(
@@ -79,7 +83,7 @@ async function restIndexes(client: pg.Client, log: (line: string) => void): Prom
   }
 }
 
-async function wakeIndexes(client: pg.Client): Promise<void> {
+async function rebuildIndexes(client: pg.Client): Promise<void> {
   await client.query("update pg_index set indisready = true, indisvalid = true where indrelid = 'booking'::regclass");
   await client.query('vacuum full booking');
   await client.query('set session_replication_role = origin');
@@ -99,9 +103,10 @@ async function insertBookings(client: pg.Client, dataset: Dataset, log: (line: s
   }
 }
 
-// $1 days from today, $2 rows, $3 bays. The rows are in the order of a hash, because real bookings of a day arrive
-// in any order. The bookings of a location's day are therefore scattered over the pages of that day. Slots begin
-// every two hours and last 90 minutes. The id is a UUIDv7 with the tag of the facility.
+// Inserts the bookings of one day. $1 is the number of days from today, $2 the number of bookings, and $3 the number of
+// bays. Slots begin every two hours and last 90 minutes. The id is a UUIDv7 that ends with the tag of the facility. The
+// rows are inserted in the order of a hash, because real bookings of a day arrive in any order. The bookings of one
+// location are therefore scattered over the database pages of that day.
 const bookingsOfDay = `
   with slot as (
     select n % $3::int + 1 as b, n / $3::int as k, md5($1::int || ' ' || n) as hash from generate_series(0, $2::int - 1) n

@@ -1,5 +1,5 @@
-// Reads CPU time, memory and affinity of processes from /proc, which exists on Linux only. PostgreSQL consists of
-// many processes; those that have ended count too.
+// Reads the CPU time and memory of processes from /proc, and binds processes to CPU cores. /proc exists only on Linux.
+// PostgreSQL consists of many processes, so its CPU time includes child processes that have already ended.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
@@ -8,9 +8,9 @@ const tick = 10_000;
 
 interface Stat {
   readonly parent: number;
-  /** Microseconds of the process and its threads. */
+  /** CPU time of the process and its threads, in microseconds. */
   readonly cpu: number;
-  /** Microseconds of child processes that have ended. */
+  /** CPU time of child processes that have ended, in microseconds. */
   readonly cpuOfEnded: number;
 }
 
@@ -32,12 +32,12 @@ export function cpuOf(pid: number | undefined): number {
   return (pid && statOf(pid)?.cpu) || 0;
 }
 
-/** CPU time of child processes that have ended and were waited for. */
+/** CPU time, in microseconds, of the child processes that have ended. */
 export function cpuOfEnded(pid: number): number {
   return statOf(pid)?.cpuOfEnded ?? 0;
 }
 
-/** CPU time of a process and all its children, running or ended. */
+/** CPU time, in microseconds, of a process and all its children, both running and ended. */
 export function cpuOfFamily(pid: number | undefined): number {
   if (!pid) return 0;
   const own = statOf(pid);
@@ -51,7 +51,7 @@ function processesBelow(pid: number): number[] {
   return numbers.map(Number).filter((candidate) => statOf(candidate)?.parent === pid);
 }
 
-/** Microseconds that all cores were busy since boot. */
+/** CPU time, in microseconds, that all processes of this machine have used since it started. */
 export function busyOfMachine(): number {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/\s+/).slice(1).map(Number) ?? [];
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = fields;
@@ -63,15 +63,15 @@ export function memoryOf(pid: number): number {
   return Number(line?.[1] ?? 0) / 1024;
 }
 
-/** Binds a running process, its threads and its children to one core. Later children inherit the binding. */
+/** Binds a running process, its threads and its children to one CPU core. Later children inherit the binding. */
 export function pin(pid: number, core: number): void {
   for (const one of [pid, ...processesBelow(pid)]) {
     execFileSync('taskset', ['-a', '-c', '-p', String(core), String(one)], { stdio: 'ignore' });
   }
 }
 
-/** Returns the reason why this machine cannot measure, or undefined if it can. */
-export function whatIsMissing(): string | undefined {
+/** Returns why the benchmark cannot run on this machine, or undefined if it can. */
+export function findMissingRequirement(): string | undefined {
   if (!existsSync('/proc/self/stat')) return 'The benchmark reads CPU times from /proc, so it needs Linux.';
   if (availableParallelism() < 2)
     return 'The benchmark needs two cores: one for the service, one for PostgreSQL and the load.';

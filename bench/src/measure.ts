@@ -1,5 +1,6 @@
-// Compares targets on a machine that other programs use too. Each round loads every target once, A B C then C B A,
-// so that a slow minute affects all targets alike. Only ratios within a round count.
+// Compares targets (the servers to measure) on a machine that other programs use too. Each round sends load to every
+// target once, and the next round takes the targets in reverse order. A slow minute of the machine therefore affects
+// all targets of a round alike. Comparisons use only ratios within one round.
 import { busyOfMachine, cpuOf, cpuOfEnded, cpuOfFamily, memoryOf } from './machine.ts';
 import { type Load, runWrk } from './wrk.ts';
 
@@ -27,18 +28,18 @@ export interface Sample {
   readonly databaseCpu: number;
   /** Megabytes of memory after the load. */
   readonly memory: number;
-  /** Share of the machine's busy time that belongs to none of target, PostgreSQL and load. */
+  /** The share of the machine's CPU time that was used by neither the target, PostgreSQL nor the load generator. */
   readonly foreign: number;
-  readonly bad: number;
+  readonly failed: number;
 }
 
 export interface Operation {
   readonly name: string;
-  /** The number of concurrent requests, if it is another one than usual. */
+  /** The number of concurrent requests. Default: `defaultConnections`. */
   readonly connections?: number;
-  /** Returns the requests for this target and round; may prepare data first. */
+  /** Returns the requests for this target and round. May prepare data first. */
   load(target: Target, round: number): Promise<Load> | Load;
-  /** Receives the number of requests of each run. */
+  /** Called after each measurement with the number of requests that were sent. */
   ran?(requests: number): void;
 }
 
@@ -70,7 +71,7 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
   const before = {
     cpu: cpuOf(target.pid),
     database: cpuOfFamily(postmaster),
-    // wrk has ended by now, so its CPU time counts as that of an ended child.
+    // The CPU time of this process and of wrk. wrk is a child process that has ended when the time is read again.
     own: cpuOf(process.pid) + cpuOfEnded(process.pid),
     machine: busyOfMachine(),
   };
@@ -98,6 +99,6 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
     databaseCpu: postmaster ? database / result.requests : Number.NaN,
     memory: memoryOf(target.pid),
     foreign: Math.max(0, 1 - (cpu + database + own) / Math.max(1, machine)),
-    bad: result.bad,
+    failed: result.failed,
   };
 }

@@ -1,5 +1,5 @@
-// Writes the report: a Markdown table per operation with median, spread and the ratio to the floor within the same
-// round, and SVG plots.
+// Writes the report: a Markdown table and an SVG plot for each operation. A table shows the median and the spread of
+// the rounds, and the ratio to the floor, the server with which the others are compared.
 import type { Sample } from './measure.ts';
 import { digits, median, type Spread, spreadOf, withSpread } from './statistics.ts';
 
@@ -26,7 +26,7 @@ export class Results {
     return median(this.of(operation, target).map((sample) => sample[field]));
   }
 
-  /** The ratio is computed within each round, so that a slow round affects both sides. */
+  /** Computes the ratio of two targets within each round, so that a slow round affects both values. */
   ratio(operation: string, target: string, to: string, field: NumericField): Spread {
     const others = this.of(operation, to);
     const ratios = this.of(operation, target).flatMap((sample) => {
@@ -37,7 +37,7 @@ export class Results {
   }
 }
 
-export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'bad';
+export type NumericField = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory' | 'foreign' | 'failed';
 
 const floors: Readonly<Record<string, string>> = {
   'client-credentials': 'oidc-provider-postgres',
@@ -57,14 +57,14 @@ export function tableOf(results: Results, operation: string): string {
     'CPU µs',
     'PostgreSQL µs',
     'MB',
-    'bad',
+    'failed',
     `rate : ${floor}`,
     `CPU : ${floor}`,
     'foreign',
   ];
   const rows = results.targets(operation).map((target) => {
     const value = (field: NumericField) => digits(results.median(operation, target, field));
-    const bad = results.of(operation, target).reduce((sum, sample) => sum + sample.bad, 0);
+    const failed = results.of(operation, target).reduce((sum, sample) => sum + sample.failed, 0);
     const has = results.of(operation, floor).length > 0;
     return [
       target,
@@ -74,7 +74,7 @@ export function tableOf(results: Results, operation: string): string {
       value('cpu'),
       value('databaseCpu'),
       value('memory'),
-      String(bad),
+      String(failed),
       has ? withSpread(results.ratio(operation, target, floor, 'rate')) : '–',
       has ? withSpread(results.ratio(operation, target, floor, 'cpu')) : '–',
       percent(results.median(operation, target, 'foreign')),
@@ -93,12 +93,12 @@ export function plotOf(results: Results, operation: string): string {
     .targets(operation)
     .map((target) => ({ target, ...spreadOf(results.of(operation, target).map(({ rate }) => rate)) }))
     .filter(({ target }) => target !== 'constant');
-  const scale = 420 / Math.max(1, ...bars.map(({ greatest }) => greatest));
+  const scale = 420 / Math.max(1, ...bars.map(({ max }) => max));
   const height = 40 + bars.length * 28;
-  const drawn = bars.map(({ target, median: middle, least, greatest }, index) => {
+  const drawn = bars.map(({ target, median: middle, min, max }, index) => {
     const y = 34 + index * 28;
     const colour = target === 'service' ? '#1f6feb' : '#9aa4b0';
-    const [from, to] = [120 + least * scale, 120 + greatest * scale];
+    const [from, to] = [120 + min * scale, 120 + max * scale];
     return [
       `<text x="112" y="${y + 14}" text-anchor="end">${target}</text>`,
       `<rect x="120" y="${y}" width="${(middle * scale).toFixed(1)}" height="18" fill="${colour}"/>`,

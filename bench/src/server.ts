@@ -1,5 +1,5 @@
-// Provides the PostgreSQL server of the measurement: the one that DATABASE_URL names, or an embedded server with
-// durable settings as in production and one database per dataset size.
+// Provides the PostgreSQL server of the measurement. This is either the server of DATABASE_URL, or an embedded server
+// with a database for each size of the dataset. As in production, the embedded server writes commits to disk (fsync).
 import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -7,9 +7,9 @@ import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import pg from 'pg';
 
 export interface MeasuredServer {
-  /** The URL of the database with this name. With DATABASE_URL, always that database. */
+  /** Returns the URL of the database with this name. If DATABASE_URL is set, returns DATABASE_URL for every name. */
   database(name: string): Promise<string>;
-  /** The process id of the postmaster; undefined if the server is not ours. */
+  /** The process id of the embedded server. Undefined if DATABASE_URL is set. */
   readonly pid: number | undefined;
   stop(): Promise<void>;
 }

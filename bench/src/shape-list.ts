@@ -1,5 +1,6 @@
-// Lists the searches that must stay fast whatever the number of bookings: every endpoint and filter, with first and
-// deep pages. A shape builds request addresses from ids that exist.
+// Lists the kinds of requests ("shapes") that must stay fast however many bookings exist: every reading endpoint and
+// filter, with the first page and with pages near the end of a list. A shape builds the addresses of its requests from
+// ids that exist in the database.
 import type pg from 'pg';
 import { bayId, baysPerFacility, type Dataset, facilityIds, locationId, locationsPerFacility } from './dataset.ts';
 
@@ -17,7 +18,7 @@ export interface Sources {
 export interface Shape {
   readonly name: string;
   readonly path: (sources: Sources) => string;
-  /** Page number and number of pages; the first page unless given. */
+  /** Returns the number of the page to request, from the number of pages. Default: the first page. */
   readonly page?: (pageCount: number) => number;
 }
 

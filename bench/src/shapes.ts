@@ -1,5 +1,5 @@
-// Measures the time of each shape with one client, over HTTP and in PostgreSQL, and checks that no shape scans the
-// whole table.
+// Measures the kinds of requests ("shapes") of shape-list.ts with one client: the time over HTTP, the time in
+// PostgreSQL, and whether PostgreSQL scans the whole table.
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -10,11 +10,12 @@ import { digits, median, percentile } from './statistics.ts';
 export interface ShapeResult {
   readonly tenant: string;
   readonly shape: string;
-  /** Milliseconds over HTTP. */
+  /** Milliseconds from the request to the response, over HTTP. */
   readonly p50: number;
   readonly p99: number;
-  /** Average milliseconds in PostgreSQL's executor per request, and the slowest statement. */
+  /** Average milliseconds per request that PostgreSQL executes statements. */
   readonly database: number;
+  /** Milliseconds of the slowest statement. */
   readonly slowest: number;
   readonly statements: number;
   readonly rowsRead: number;
@@ -47,7 +48,7 @@ export async function measureShapes(options: ShapeOptions): Promise<ShapeResult[
   return results;
 }
 
-/** A shape that gets no response is reported as a result too. */
+/** Returns the result of a shape that got no response. */
 function failed(tenant: string, shape: string): ShapeResult {
   const unknown = Number.NaN;
   const times = { p50: unknown, p99: unknown, database: unknown, slowest: unknown };
@@ -102,7 +103,10 @@ async function measureShape(
   };
 }
 
-/** PostgreSQL reports the counters of a session with the first statement that ends a second after the last report. */
+/**
+ * Makes PostgreSQL publish the counters of all sessions. A session publishes its counters at the end of a statement, if
+ * the last time was at least a second ago. Four requests at the same time reach all sessions.
+ */
 async function flush(send: () => Promise<unknown>): Promise<void> {
   await sleep(1_100);
   await Promise.all([send(), send(), send(), send()]);
@@ -123,12 +127,12 @@ async function timeInDatabase(client: pg.Client): Promise<{ total: number; slowe
   return { total: Number(rows[0].total), slowest: Number(rows[0].slowest), calls: Number(rows[0].calls) };
 }
 
-interface Answer {
+interface ShapeResponse {
   readonly total?: number;
   readonly pageCount?: number;
 }
 
-function request(agent: Agent, url: string, token: string): Promise<Answer> {
+function request(agent: Agent, url: string, token: string): Promise<ShapeResponse> {
   return new Promise((resolve, reject) => {
     const sent = get(url, { agent, headers: { Authorization: `Bearer ${token}` }, timeout: 30_000 }, (response) => {
       let text = '';

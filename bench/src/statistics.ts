@@ -7,7 +7,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** The quantile at `share`, from 0 to 1. */
+/** Returns the value below which this share of the values lies. `share` is from 0 to 1. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
@@ -15,12 +15,12 @@ export function percentile(values: readonly number[], share: number): number {
 
 export interface Spread {
   readonly median: number;
-  readonly least: number;
-  readonly greatest: number;
+  readonly min: number;
+  readonly max: number;
 }
 
 export function spreadOf(values: readonly number[]): Spread {
-  return { median: median(values), least: Math.min(...values), greatest: Math.max(...values) };
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
 }
 
 /** Formats a number with three significant digits. */
@@ -31,6 +31,6 @@ export function digits(value: number): string {
   return value.toFixed(Math.min(places, 3));
 }
 
-export function withSpread({ median: middle, least, greatest }: Spread): string {
-  return Number.isFinite(middle) ? `${digits(middle)} (${digits(least)}–${digits(greatest)})` : '–';
+export function withSpread({ median: middle, min, max }: Spread): string {
+  return Number.isFinite(middle) ? `${digits(middle)} (${digits(min)}–${digits(max)})` : '–';
 }

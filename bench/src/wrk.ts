@@ -1,5 +1,5 @@
-// Generates the load with wrk, because a client in Node would use four times as much CPU as the server that it
-// measures. The Lua scripts write the requests and print the result as one line of JSON.
+// Generates load with the program wrk. A client in Node would use four times as much CPU time as the measured server.
+// The Lua scripts in bench/wrk/ build the requests, and print the result as one line of JSON.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,13 +13,13 @@ export interface Load {
 export interface WrkResult {
   readonly requests: number;
   readonly seconds: number;
-  /** Milliseconds. */
+  /** Percentiles and maximum of the response times, in milliseconds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
-  /** Responses with status 400 and above, broken connections and timeouts. */
-  readonly bad: number;
+  /** The number of responses with status 400 and above, broken connections and timeouts. */
+  readonly failed: number;
 }
 
 export interface WrkOptions extends Load {

@@ -1,5 +1,5 @@
-// Tests the loader of the benchmark. The loader creates consistent bookings with all indexes, and refuses a database
-// that contains another dataset.
+// Tests the loader of the benchmark: it creates valid bookings, all indexes work afterwards, and it refuses a database
+// with another dataset.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
@@ -23,7 +23,7 @@ const count = async (sql: string): Promise<number> => Number((await client.query
 describe('the loader', () => {
   const dataset = datasetOf(5_000, 250);
 
-  test('writes exactly as many bookings as requested, and nothing the second time', async () => {
+  test('writes exactly as many bookings as requested, and nothing when it runs again', async () => {
     const lines: string[] = [];
     await loadDataset(database.url, dataset, (line) => lines.push(line));
     await loadDataset(database.url, dataset, (line) => lines.push(line));
@@ -31,7 +31,7 @@ describe('the loader', () => {
     expect(lines.at(-1)).toBe('the 5000 bookings are there already');
   });
 
-  test('leaves every index in force and no bookings that overlap', async () => {
+  test('enables every index again, and creates no overlapping bookings', async () => {
     expect(await count('select count(*) from pg_index where not indisvalid or not indisready')).toBe(0);
     const overlapping = `select count(*) from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id
       and a.id < b.id and a.start_date < b.end_date and b.start_date < a.end_date`;
@@ -43,7 +43,7 @@ describe('the loader', () => {
     await expect(copy).rejects.toMatchObject({ code: '23P01' });
   });
 
-  test('gives ids the tag of their facility, and external ids their references', async () => {
+  test('creates ids that end with the tag of the facility, and a reference for each external id', async () => {
     const untagged = `select count(*) from booking
       where right(id::text, 4) <> left(encode(sha256(facility_id::bytea), 'hex'), 4) or substr(id::text, 15, 1) <> '7'`;
     expect(await count(untagged)).toBe(0);
@@ -52,7 +52,7 @@ describe('the loader', () => {
     expect(await count(missing)).toBe(0);
   });
 
-  test('refuses a database that holds another load', async () => {
-    await expect(loadDataset(database.url, datasetOf(6_000, 250), () => {})).rejects.toThrow('another load');
+  test('refuses a database that contains another dataset', async () => {
+    await expect(loadDataset(database.url, datasetOf(6_000, 250), () => {})).rejects.toThrow('another dataset');
   });
 });

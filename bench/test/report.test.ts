@@ -6,9 +6,9 @@ import type { Sample } from '../src/measure.ts';
 import { Results, tableOf } from '../src/report.ts';
 import { digits, median, percentile, spreadOf } from '../src/statistics.ts';
 
-const sample = (target: string, round: number, rate: number, bad = 0): Sample => {
+const sample = (target: string, round: number, rate: number, failed = 0): Sample => {
   const costs = { cpu: 1e6 / rate, databaseCpu: 50, memory: 100, foreign: 0 };
-  return { operation: 'get', target, round, rate, p50: 1, p95: 4, p99: 5, bad, ...costs };
+  return { operation: 'get', target, round, rate, p50: 1, p95: 4, p99: 5, failed, ...costs };
 };
 
 describe('statistics', () => {
@@ -19,7 +19,7 @@ describe('statistics', () => {
 
   test('percentiles and spreads do not depend on the order', () => {
     expect(percentile([5, 1, 4, 2, 3], 0.99)).toBe(5);
-    expect(spreadOf([2, 9, 4])).toEqual({ median: 4, least: 2, greatest: 9 });
+    expect(spreadOf([2, 9, 4])).toEqual({ median: 4, min: 2, max: 9 });
   });
 
   test('numbers are shown with three significant digits', () => {
@@ -29,7 +29,7 @@ describe('statistics', () => {
 });
 
 describe('a comparison', () => {
-  // The second round ran in a slow minute, which affected both targets alike. The ratio must not change.
+  // The machine was slow during the second round, which affected both targets alike. The ratio must not change.
   const results = new Results([
     sample('service', 0, 500),
     sample('bare', 0, 1000),
@@ -39,21 +39,21 @@ describe('a comparison', () => {
     sample('bare', 2, 1000),
   ]);
 
-  test('ratios are taken within a round', () => {
-    expect(results.ratio('get', 'service', 'bare', 'rate')).toEqual({ median: 0.6, least: 0.5, greatest: 0.6 });
+  test('the ratio of two targets is computed within each round', () => {
+    expect(results.ratio('get', 'service', 'bare', 'rate')).toEqual({ median: 0.6, min: 0.5, max: 0.6 });
   });
 
-  test('the table counts wrong responses over all rounds', () => {
+  test('the table shows the sum of the failed responses of all rounds', () => {
     const row = tableOf(results, 'get')
       .split('\n')
       .find((line) => line.startsWith('| service'));
     expect(row).toContain('| 3 | 0.600 (0.500–0.600) |');
   });
 
-  test('goals of operations that did not run are left out, the others are checked', () => {
+  test('only the goals of measured operations are checked', () => {
     const verdicts = judge(results);
     expect(verdicts.find(({ goal }) => goal === 'get: rate to bare')).toMatchObject({ measured: 0.6, met: true });
-    expect(verdicts.find(({ goal }) => goal === 'wrong responses')).toMatchObject({ measured: 3, met: false });
+    expect(verdicts.find(({ goal }) => goal === 'failed responses')).toMatchObject({ measured: 3, met: false });
     expect(verdicts.some(({ goal }) => goal.startsWith('search'))).toBe(false);
   });
 });

@@ -1,5 +1,6 @@
--- POST bookings of half an hour that never overlap: bay after bay, then the next half hour.
--- Arguments: token, number of bays, number of the first request, seconds of 2100-01-01, prefix of external ids (or -).
+-- Creates bookings of half an hour that never overlap: one booking in each bay, and then the next half hour.
+-- Arguments: token, number of bays, number of the first slot, 2100-01-01 in seconds since 1970, prefix of the external
+-- ids (or - for bookings without an external id).
 require('report')
 local headers, bays, n, origin, external
 function init(args)

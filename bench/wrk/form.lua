@@ -1,4 +1,4 @@
--- POST one form again and again. Arguments: path, body, Authorization header (or -).
+-- Sends the same form with POST in every request. Arguments: path, body, Authorization header (or - for none).
 require('report')
 local message
 function init(args)

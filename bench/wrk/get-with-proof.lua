@@ -1,4 +1,5 @@
--- GET the paths of a file, each with its own DPoP proof. Arguments: token, file of lines with a path and a proof.
+-- Requests the paths of a file with GET, each with its own DPoP proof. Arguments: token, file with lines of a path and
+-- a proof.
 require('report')
 local requests, n = {}, 0
 function init(args)

@@ -1,4 +1,4 @@
--- GET the paths of a file in turn. Arguments: token (or -), file of paths.
+-- Requests the paths of a file with GET, in turn. Arguments: token (or - for none), file with one path in each line.
 require('report')
 local requests, n = {}, 0
 function init(args)

@@ -1,5 +1,5 @@
--- POST bookings of half an hour that all want one bay, one after the other in time.
--- Arguments: token, bay, number of the first request, seconds of 2100-01-01.
+-- Creates bookings of half an hour in one bay, each directly after the previous one.
+-- Arguments: token, bay, number of the first slot, 2100-01-01 in seconds since 1970.
 require('report')
 local headers, bay, n, origin
 function init(args)

@@ -1,5 +1,6 @@
--- POST refresh tokens, each once: the one that an answer holds is the next of its chain.
--- Arguments: path, file of refresh tokens (more than connections), Authorization header (or -), the rest of the body.
+-- Uses each refresh token once. The refresh token of a response is used in a later request.
+-- Arguments: path, file of refresh tokens (more tokens than connections), Authorization header (or - for none), further
+-- form parameters.
 require('report')
 local path, headers, rest
 local queue, first, last = {}, 1, 0

@@ -1,7 +1,8 @@
--- One line of JSON about a run; wrk counts in microseconds.
+-- Prints the result of a run as one line of JSON. The times of wrk are in microseconds, those of the result in
+-- milliseconds.
 function done(summary, latency, requests)
   local e = summary.errors
-  io.write(string.format('{"requests":%d,"seconds":%.6f,"p50":%.3f,"p95":%.3f,"p99":%.3f,"max":%.3f,"bad":%d}\n',
+  io.write(string.format('{"requests":%d,"seconds":%.6f,"p50":%.3f,"p95":%.3f,"p99":%.3f,"max":%.3f,"failed":%d}\n',
     summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(95) / 1e3, latency:percentile(99) / 1e3,
     latency.max / 1e3, e.connect + e.read + e.write + e.status + e.timeout))
 end

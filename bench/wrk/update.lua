@@ -1,4 +1,5 @@
--- PUT bookings of a file in turn, each time with another end. Arguments: token, file of "id bay start-in-seconds".
+-- Updates the bookings of a file with PUT, in turn, each time with another end.
+-- Arguments: token, file with lines of "id bay start". The start is in seconds since 1970.
 require('report')
 local headers, rows, n = nil, {}, 0
 function init(args)

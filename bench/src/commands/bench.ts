@@ -1,10 +1,11 @@
 // Runs the comparison and writes its table and plots to bench/results/. Loads missing data first.
 //
 // Usage: npm run bench -- [options]
-//   --quick, --only get,create, --targets bare,fastify, --rounds 5, --seconds 2, --bookings 1000000
+//   --quick         measures two rounds of one second
+//   --only get,create, --targets bare,fastify, --rounds 5, --seconds 2, --bookings 1000000
 //   --profile       also writes a CPU profile of the service
-//   --before PATH   compares only this release with the release in the git worktree PATH, and writes before.md instead
-//                   of latest.md. The worktree needs its own node_modules.
+//   --before PATH   only compares this release with the release in the git worktree PATH, whose packages must be
+//                   installed. Writes before.md instead of latest.md.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -20,7 +21,7 @@ import { compareContention } from '../contention.ts';
 import { datasetOf } from '../dataset.ts';
 import { goalTable, judge } from '../goals.ts';
 import { loadDataset } from '../load.ts';
-import { describeMachine, pin, whatIsMissing } from '../machine.ts';
+import { describeMachine, findMissingRequirement, pin } from '../machine.ts';
 import { otherCore, type Sample } from '../measure.ts';
 import { plotOf, Results, tableOf } from '../report.ts';
 import { onDatabase, startServer } from '../server.ts';
@@ -38,13 +39,13 @@ const { values } = parseArgs({
   },
 });
 const log = (line: string) => process.stderr.write(`${line}\n`);
-const missing = whatIsMissing();
+const missing = findMissingRequirement();
 if (missing) {
   log(missing);
   process.exit(1);
 }
-/** The operations that are measured at two sizes of the table. */
-const growing = ['get', 'search', 'upcoming', 'create', 'create-external', 'update', 'availability-week'];
+/** The operations that are measured with a small and with a large table of bookings. */
+const growthOperations = ['get', 'search', 'upcoming', 'create', 'create-external', 'update', 'availability-week'];
 const only = values.only.split(',').filter(Boolean);
 const { before } = values;
 const wants = (...names: string[]) =>
@@ -59,7 +60,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
 const server = await startServer({ databaseUrl: process.env.DATABASE_URL, dataDir: process.env.DATA_DIR, log });
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void server.stop().then(() => process.exit(1)));
-// Ends a run that hangs.
+// Ends a run that has not finished after 30 minutes.
 const limit = setTimeout(() => void server.stop().then(() => process.exit(1)), 30 * 60_000);
 try {
   if (server.pid) pin(server.pid, otherCore);
@@ -78,7 +79,7 @@ try {
         databaseUrl,
         dataset,
         only,
-        among: values.targets.split(',').filter(Boolean),
+        targetNames: values.targets.split(',').filter(Boolean),
         profile,
       })),
     );
@@ -118,7 +119,7 @@ try {
       ...(await compareServices({
         ...common,
         services,
-        only: growing,
+        only: growthOperations,
         prefix: 'growth',
         rounds: Math.min(3, rounds),
       })),

@@ -1,6 +1,6 @@
 // Fills a bookings database with a dataset. Usage: npm run load -w bench -- --bookings N [--facilities 250].
-// DATABASE_URL names the database; without it, an embedded server below DATA_DIR (bench/.data) gets a database
-// `bookings_N`.
+// DATABASE_URL names the database. Without DATABASE_URL, the database is `bookings_N` on an embedded server, whose data
+// are in DATA_DIR (default: bench/.data).
 import { parseArgs } from 'node:util';
 import { datasetOf } from '../dataset.ts';
 import { loadDataset } from '../load.ts';

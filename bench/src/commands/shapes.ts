@@ -1,4 +1,4 @@
-// Measures every endpoint and filter on a loaded database, for a tenant of one facility and a tenant of a hundred.
+// Measures every endpoint and filter on a loaded database, with a token for one facility and a token for a hundred.
 // Usage: npm run shapes -w bench -- --bookings N [--requests 100] [--only alias].
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

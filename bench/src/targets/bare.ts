@@ -1,4 +1,5 @@
-// Floor: node:http with pg, the SQL of the service as named statements, and the same cache of verified tokens.
+// The floor `bare`: the Bookings API with node:http and pg only. It runs the SQL of the service as named statements,
+// and caches verified tokens as the service does.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// Floor: node:http that returns a constant of the same size as the service's response.
+// The floor `constant`: node:http that sends the stored responses of the service without a database.
 import { createServer } from 'node:http';
 import { endWithParent, peerOptions } from './start.ts';
 

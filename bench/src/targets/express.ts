@@ -1,5 +1,5 @@
-// Peer: Express with knex as their documentation describes it: the query builder, jsonwebtoken and jwks-rsa on every
-// request, ajv and response.json.
+// The peer `express`: the Bookings API with Express and knex, used as their documentation describes. It uses the query
+// builder of knex, ajv for validation, response.json, and on every request jsonwebtoken with jwks-rsa.
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';

@@ -1,5 +1,5 @@
-// Peer: Fastify with pg as its documentation describes it: named statements, fast-jwt with its cache, JSON Schemas
-// for bodies and responses.
+// The peer `fastify`: the Bookings API with Fastify and pg, used as their documentation describes. It uses named
+// statements, fast-jwt with its cache, and JSON Schemas for request and response bodies.
 import { randomUUID } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { fastify } from 'fastify';

@@ -1,4 +1,5 @@
-// Peer: @node-oauth/oauth2-server with its model in memory and ES256 access tokens.
+// The peer `oauth2-server`: a token endpoint with @node-oauth/oauth2-server. Its data are in memory, and its access
+// tokens are signed with ES256.
 import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import OAuth2Server from '@node-oauth/oauth2-server';

@@ -1,5 +1,5 @@
-// Reference: oidc-provider with a straightforward adapter on pg. It stores clients, grants and tokens in one table, as
-// the adapters in the library's own examples do: one query per call of the library.
+// The peer `oidc-provider-postgres`: oidc-provider with a simple adapter for PostgreSQL. Like the example adapters of
+// the library, it stores clients, grants and tokens in one table and runs one query for each call of the library.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
 import { serveProvider } from './provider-server.ts';

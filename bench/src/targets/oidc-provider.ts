@@ -1,4 +1,4 @@
-// Reference: oidc-provider with its in-memory adapter.
+// The peer `oidc-provider`: oidc-provider with its own adapter, which stores everything in memory.
 import { serveProvider } from './provider-server.ts';
 import { tokenPeerOptions } from './token-peer.ts';
 

@@ -1,5 +1,5 @@
-// Serves oidc-provider with the library's defaults, rotation of refresh tokens, and ES256 access tokens for one
-// resource. A target chooses the adapter; without one the library keeps everything in memory.
+// Serves oidc-provider with the defaults of the library, rotation of refresh tokens, and ES256 access tokens for one
+// resource. Each target passes its adapter. Without an adapter, the library stores everything in memory.
 import { createServer } from 'node:http';
 import Provider, { type AdapterFactory, type Configuration } from 'oidc-provider';
 import { endWithParent } from './start.ts';
@@ -38,7 +38,7 @@ const configuration = ({ scope, audience, key }: TokenPeerOptions): Configuratio
   ttl: { AccessToken: tokenLifetime, ClientCredentials: tokenLifetime, Grant: 86_400, RefreshToken: 86_400 },
 });
 
-/** With an adapter, the client is stored and read like everything else; otherwise it is part of the configuration. */
+/** With an adapter, the client is stored through the adapter. Without an adapter, it is part of the configuration. */
 export async function serveProvider(options: TokenPeerOptions, adapter?: AdapterFactory): Promise<void> {
   const { port, clientId, scope, audience, refreshTokens } = options;
   const storage = adapter ? { adapter } : { clients: [client(options)] };

@@ -1,5 +1,5 @@
-// Builds the responses of the peers: the same resources as the service, as plain objects that JSON.stringify
-// encodes.
+// Builds the response bodies of the peers. They are the same resources as those of the service, but plain objects,
+// which the peers encode with JSON.stringify or a JSON Schema.
 
 export interface BookingRow {
   id: string;
@@ -55,7 +55,7 @@ export function listResource(items: object[], total: number, page: number, pageS
   };
 }
 
-/** Parameters of the create statement, and the row that it returns. */
+/** Returns the parameters of the statement `create`, and the row of the created booking. */
 export function newBooking(
   id: string,
   facility: string,

@@ -1,4 +1,5 @@
-// JSON Schemas: Fastify and Express validate bodies with them, and Fastify encodes responses with them.
+// The JSON Schemas of request and response bodies. Fastify and Express validate request bodies with these schemas, and
+// Fastify also encodes responses with them.
 
 const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
 const time = { type: 'string', format: 'date-time' } as const;

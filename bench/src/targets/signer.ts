@@ -1,4 +1,4 @@
-// Floor: node:http that reads the form, signs one JWT and returns it, without looking up a client.
+// The floor `signer`: a token endpoint with node:http only. It reads the form and signs a token, but checks no client.
 import { createPrivateKey, randomUUID, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { endWithParent } from './start.ts';

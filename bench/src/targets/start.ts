@@ -1,5 +1,5 @@
-// Reads the settings of a peer: a server that the service is compared with. The benchmark passes them as one JSON
-// argument.
+// Reads the settings of a target: a server with which the service is compared. The benchmark passes the settings as one
+// argument in JSON. Also ends the target together with the benchmark.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 export interface PeerOptions {
@@ -16,13 +16,13 @@ export function peerOptions<Options = PeerOptions>(): Options {
   return JSON.parse(process.argv[2] ?? '{}') as Options;
 }
 
-/** The only signing key of the issuer. */
+/** Fetches the only signing key of the issuer. */
 export async function fetchKey(jwksUri: string): Promise<KeyObject> {
   const { keys } = (await (await fetch(jwksUri)).json()) as { keys: JsonWebKey[] };
   return createPublicKey({ key: keys[0] ?? {}, format: 'jwk' });
 }
 
-/** Stops the peer when the harness ends or asks for it. */
+/** Ends this process when the benchmark stops it or has ended. */
 export function endWithParent(): void {
   process.once('SIGTERM', () => process.exit(0));
   process.once('disconnect', () => process.exit(0));

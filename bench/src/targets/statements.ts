@@ -1,5 +1,5 @@
-// SQL of the bare server and of Fastify: the statements of the service (apps/bookings/src/bookings). A search is a
-// page and then its total. $1 is always the facility, or the facilities of the token.
+// The SQL statements of the targets `bare` and `fastify`, which are those of the service (apps/bookings/src/bookings).
+// A search reads a page, and then the total number. $1 is always one facility, or the facilities of the token.
 
 const columns =
   'id, external_booking_id, correlation_id, bay_id, user_alias, start_date, end_date, created_at, last_updated_at';
@@ -33,7 +33,7 @@ export const statements = {
 
 export type Statement = keyof typeof statements;
 
-/** Reads a page, and the total if the page does not show it. */
+/** Reads a page and the total number. The last page shows the total, so the second query is then not needed. */
 export async function findPage<Row extends { total?: number }>(
   run: (name: Statement, values: unknown[]) => Promise<Row[]>,
   kind: 'search' | 'upcoming',
@@ -47,5 +47,5 @@ export async function findPage<Row extends { total?: number }>(
   return { rows, total: counted?.total ?? 0 };
 }
 
-/** Caches the facility of each bay and location, as the service does. */
+/** The targets read the facilities of all bays and locations once and cache them, as the service does. */
 export const placeFacilities = 'select id, facility_id from bay union all select id, facility_id from location';

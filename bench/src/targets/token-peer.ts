@@ -1,4 +1,5 @@
-// Settings that the token endpoints share: a client, a key and a subject, passed by the harness.
+// Reads the settings of the targets with a token endpoint: a client and a key, which the benchmark passes. Defines the
+// subject and the claims of their tokens.
 import { peerOptions } from './start.ts';
 
 export interface TokenPeerOptions {
@@ -9,9 +10,9 @@ export interface TokenPeerOptions {
   readonly audience: string;
   /** The private ES256 key as JWK. */
   readonly key: Record<string, string>;
-  /** Number of refresh tokens that GET /refresh-tokens returns. */
+  /** The number of refresh tokens that GET /refresh-tokens returns. */
   readonly refreshTokens: number;
-  /** A database for targets that need one. */
+  /** The database of the target, if it uses one. */
   readonly databaseUrl: string;
 }
 

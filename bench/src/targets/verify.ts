@@ -1,4 +1,4 @@
-// Verifies a token's signature once and caches the claims until they expire.
+// Verifies access tokens. The signature of a token is verified once, and its claims are cached until the token expires.
 import { type KeyObject, verify } from 'node:crypto';
 
 export interface Claims {

@@ -1,4 +1,5 @@
--- POST the bookings of a file in turn, each with its hold. Arguments: token, file of "hold bay start-in-seconds".
+-- Creates the bookings of a file one after the other, each with its hold.
+-- Arguments: token, file with lines of "hold bay start". The start is in seconds since 1970.
 require('report')
 local headers, rows, n = nil, {}, 0
 function init(args)
