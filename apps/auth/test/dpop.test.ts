@@ -163,6 +163,25 @@ describe('tokens with a proof', () => {
     expect(await request(third, key)).toMatchObject({ status: 200, token_type: 'DPoP' });
   });
 
+  test('use_dpop_nonce leaves a code usable, and stores no grant of the grant password', async () => {
+    const key = await createKey();
+    const claims = { iat: now() - 3600 };
+    const grants = async () => Number((await server.db('oidc_artifact').where({ model: 'Grant' }).count())[0]?.count);
+    const withProof = async (form: Record<string, string>, nonce?: string) => {
+      const headers = { DPoP: await key.proof(tokenUrl(), { claims: { ...claims, ...(nonce && { nonce }) } }) };
+      const response = await server.post('/connect/token', { client_id: 'demo-native', ...form }, headers);
+      return { ...(await statusAndBody(response)), nonce: response.headers.get('dpop-nonce') ?? undefined };
+    };
+    const code = await authorizeNative(scope);
+    const before = await grants();
+    for (const form of [codeForm(code), { grant_type: 'password', ...owner, scope }]) {
+      const refused = await withProof(form);
+      expect(refused).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
+      expect(await grants()).toBe(before);
+      expect(await withProof(form, refused.nonce)).toMatchObject({ status: 200, token_type: 'DPoP' });
+    }
+  });
+
   test('a request without a proof gives Bearer tokens', async () => {
     const response = await statusAndBody(await server.post('/connect/token', form, credentials));
     expect(response).toMatchObject({ status: 200, token_type: 'Bearer' });
@@ -170,14 +189,25 @@ describe('tokens with a proof', () => {
   });
 });
 
+/** Obtains a code of the public client demo-native. */
+async function authorizeNative(scope: string, who = player): Promise<string> {
+  const request = { response_type: 'code', client_id: 'demo-native', redirect_uri: nativeCallback, scope };
+  return String((await authorize(server, { ...request, ...pkce.challenge }, { who })).code);
+}
+
+const nativeCallback = 'http://localhost:4010/native';
+const codeForm = (code: string) => ({
+  grant_type: 'authorization_code',
+  client_id: 'demo-native',
+  code,
+  redirect_uri: nativeCallback,
+  code_verifier: pkce.verifier,
+});
+
 /** The token response of a code flow of the public client demo-native. */
 async function redeemCode(key: KeyClient, scope: string, who = player): Promise<Record<string, unknown>> {
-  const redirect_uri = 'http://localhost:4010/native';
-  const request = { response_type: 'code', client_id: 'demo-native', redirect_uri, scope, ...pkce.challenge };
-  const { code } = await authorize(server, request, { who });
-  const exchange = { grant_type: 'authorization_code', client_id: 'demo-native', code: String(code), redirect_uri };
-  const headers = { DPoP: await key.proof(tokenUrl()) };
-  return statusAndBody(await server.post('/connect/token', { ...exchange, code_verifier: pkce.verifier }, headers));
+  const code = await authorizeNative(scope, who);
+  return statusAndBody(await server.post('/connect/token', codeForm(code), { DPoP: await key.proof(tokenUrl()) }));
 }
 const obtainToken = async (key: KeyClient, scope: string) => String((await redeemCode(key, scope)).access_token);
 

@@ -9,23 +9,18 @@ import { checkDpopReplay, checkDpopRequired, validateDpop } from 'oidc-provider/
 import { ageOf, createNonces, lastUseOf, maxAge, maxAgeWithNonce } from './dpop-nonces.ts';
 import type { IsFirstUse } from './replay-detection.ts';
 
-interface BindableToken {
-  setThumbprint(kind: 'jkt', thumbprint: string): void;
-}
-
 /**
- * Binds a new token to the key of the request's DPoP proof. Returns the thumbprint of the key, or undefined if the
- * request has no proof.
+ * Verifies the DPoP proof of a token request. Returns the thumbprint of its key, for `setThumbprint('jkt', …)` of a
+ * token. Returns undefined if the request has no proof.
  * @throws {errors.InvalidDpopProof} if the proof is not valid
  * @throws {errors.UseDpopNonce} if the proof needs a nonce, or its nonce has expired
  * @throws {errors.InvalidGrant} if the proof was used before, or if the client must send a proof and has sent none
  */
-export async function bindToProof(provider: Provider, ctx: KoaContextWithOIDC, token: BindableToken) {
+export async function verifyProofOfRequest(provider: Provider, ctx: KoaContextWithOIDC): Promise<string | undefined> {
   const proof = await validateDpop(provider, ctx);
   checkDpopRequired(provider, ctx, proof);
   if (!proof) return undefined;
   await checkDpopReplay(provider, ctx, proof, ctx.oidc.client?.clientId ?? '');
-  token.setThumbprint('jkt', proof.thumbprint);
   return proof.thumbprint;
 }
 

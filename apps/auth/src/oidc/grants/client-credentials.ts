@@ -3,7 +3,7 @@
 import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
-import { bindToProof } from '../dpop.ts';
+import { verifyProofOfRequest } from '../dpop.ts';
 import { requestedFacilities, selectFacilities } from '../facilities-claim.ts';
 import { ownMetadataOf, type RegisteredClient } from '../registered-client.ts';
 import type { ResourceServer } from '../resource-server.ts';
@@ -25,8 +25,8 @@ export interface ClientCredentialsRequest {
   readonly facilities: readonly string[];
   /** The IP address that sent the request. */
   readonly address: string;
-  /** Binds the token to the key of a DPoP proof (../dpop.ts). */
-  readonly bind?: (token: InstanceType<Provider['ClientCredentials']>) => Promise<unknown>;
+  /** Verifies the DPoP proof. Resolves to the thumbprint of its key, or to undefined if there is no proof. */
+  readonly verifyProof?: () => Promise<string | undefined>;
 }
 
 export type ClientCredentials = ReturnType<typeof createClientCredentials>;
@@ -65,7 +65,8 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
 
     const token = new provider.ClientCredentials({ client, scope, extra });
     token.resourceServer = new provider.ResourceServer(resource.audience, resource.info(requested));
-    await request.bind?.(token);
+    const jkt = await request.verifyProof?.();
+    if (jkt !== undefined) token.setThumbprint('jkt', jkt);
     const body = {
       access_token: await token.save(),
       expires_in: token.expiration,
@@ -96,7 +97,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
             scope: params.scope,
             facilities,
             address: ctx.ip,
-            bind: (token) => bindToProof(provider, ctx, token),
+            verifyProof: () => verifyProofOfRequest(provider, ctx),
           });
         },
         ['scope'],

@@ -2,7 +2,7 @@
 // the scope offline_access, a refresh token. oidc-provider has no public function that issues both, so this file
 // repeats the steps of the library's handler for authorization codes.
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
-import { bindToProof } from '../dpop.ts';
+import { verifyProofOfRequest } from '../dpop.ts';
 import type { ResourceServer } from '../resource-server.ts';
 import { offlineAccess, type ScopeTable } from '../scopes.ts';
 import type { TokenLifetimes } from '../token-lifetimes.ts';
@@ -30,6 +30,8 @@ export async function issueTokens(
   const withRefreshToken = granted.includes(offlineAccess);
   const custom = granted.filter(resource.isCustom);
   const scope = granted.join(' ');
+  // Before the grant is stored: a client that gets `use_dpop_nonce` sends its request again.
+  const jkt = await verifyProofOfRequest(provider, ctx);
 
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
   if (withRefreshToken) grant.addOIDCScope(offlineAccess);
@@ -42,7 +44,7 @@ export async function issueTokens(
 
   const accessToken = new provider.AccessToken({ accountId, client, grantId: grant.jti, gty, scope: custom.join(' ') });
   accessToken.resourceServer = new provider.ResourceServer(resource.audience, resource.info(custom));
-  const jkt = await bindToProof(provider, ctx, accessToken);
+  if (jkt !== undefined) accessToken.setThumbprint('jkt', jkt);
   ctx.oidc.entity('AccessToken', accessToken);
   const body: Record<string, unknown> = {
     access_token: await accessToken.save(),
