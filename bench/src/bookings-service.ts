@@ -22,13 +22,15 @@ export interface ServiceOptions {
   /** The folder of another release. Default: this repository. */
   readonly release?: string | undefined;
   readonly nodeFlags?: readonly string[];
+  /** Further variables. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** The folder of this repository. */
 export const thisRelease = fileURLToPath(new URL('../..', import.meta.url));
 
 export async function startBookings(options: ServiceOptions): Promise<Child> {
-  const { databaseUrl, issuer, core, release = thisRelease, nodeFlags = [] } = options;
+  const { databaseUrl, issuer, core, release = thisRelease, nodeFlags = [], environment = {} } = options;
   const port = await freePort();
   const folder = join(release, 'apps/bookings');
   return startChild({
@@ -42,6 +44,7 @@ export async function startBookings(options: ServiceOptions): Promise<Child> {
       AUTH_JWKS_URI: issuer.jwksUri,
       SCOPE_BASE: scopeBase,
       PORT: String(port),
+      ...environment,
     },
     core,
     port,

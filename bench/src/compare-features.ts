@@ -23,6 +23,8 @@ export interface CompareFeaturesOptions {
   readonly seconds: number;
   /** The names of the comparisons. An empty list stands for all of them. */
   readonly only: readonly string[];
+  /** The folder for a CPU profile of the service. */
+  readonly profile: string | undefined;
   readonly log: (line: string) => void;
 }
 
@@ -34,9 +36,14 @@ export const featureNames = ['availability', 'availability-week', 'holds', 'feed
 const client = { client_id: 'bench', sub: 'bench' };
 
 export async function compareFeatures(options: CompareFeaturesOptions): Promise<Sample[]> {
-  const { databaseUrl, dataset, only, log } = options;
+  const { databaseUrl, dataset, only, profile, log } = options;
   const issuer = await createTestIssuer({ audience: baseUrl });
-  const service = await startBookings({ databaseUrl, issuer, core: serviceCore });
+  const service = await startBookings({
+    databaseUrl,
+    issuer,
+    core: serviceCore,
+    nodeFlags: profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [],
+  });
   try {
     return await onDatabase(databaseUrl, async (connection) => {
       await removeCreated(connection);

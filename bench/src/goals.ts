@@ -160,6 +160,18 @@ const goals: readonly Goal[] = [
       measure: ratio(`expired-holds ${operation}`, 'without', 'rate', 'with expired holds'),
     }),
   ),
+  {
+    goal: 'webhooks: deliveries a second',
+    bound: 500,
+    operator: '≥',
+    measure: (results) => results.median('webhooks', 'all healthy', 'rate'),
+  },
+  {
+    goal: 'webhooks: share within 2 s beside receivers that hang',
+    bound: 0.95,
+    operator: '≥',
+    measure: ratio('webhooks', 'expected', 'rate', 'within 2 s'),
+  },
   { goal: 'hot bay: rate to pgbench', bound: 0.8, operator: '≥', measure: ratio('hot bay', 'pgbench') },
   {
     goal: 'hot bay: p99 ms',

@@ -303,3 +303,18 @@ test('each event is delivered once by two instances', async () => {
   );
   expect(receiver.events).toHaveLength(bookings.length);
 });
+
+test('a webhook that is changed and deleted while its events are delivered causes no deadlock', async () => {
+  for (let round = 0; round < 6; round++) {
+    const { path, url } = await registerReceiver();
+    // Results of both kinds change the health of the webhook.
+    receiver.respondWith((_request, response) => void response.writeHead(Math.random() < 0.5 ? 200 : 500).end());
+    const bookings = Array.from({ length: 30 }, () => book({ bayId: 'bay-n1-07' }));
+    await receiver.received(3);
+    for (const state of ['paused', 'active']) await system.call('PUT', path, { body: { url, state } });
+    await receiver.received(5);
+    expect((await system.call('DELETE', path)).status).toBe(204);
+    await Promise.all(bookings);
+  }
+  expect([...system.databaseErrors, ...second.databaseErrors]).toEqual([]);
+});

@@ -17,6 +17,7 @@ import { compareFeatures, featureNames } from '../compare-features.ts';
 import { compareReleases } from '../compare-releases.ts';
 import { compareServices } from '../compare-services.ts';
 import { compareTokens } from '../compare-tokens.ts';
+import { compareWebhooks } from '../compare-webhooks.ts';
 import { compareContention } from '../contention.ts';
 import { datasetOf } from '../dataset.ts';
 import { goalTable, judge } from '../goals.ts';
@@ -90,7 +91,11 @@ try {
   }
   if (wants(...featureNames)) {
     await loadDataset(databaseUrl, dataset, log);
-    samples.push(...(await compareFeatures({ ...common, databaseUrl, dataset, only })));
+    samples.push(...(await compareFeatures({ ...common, databaseUrl, dataset, only, profile })));
+  }
+  if (wants('webhooks')) {
+    await loadDataset(databaseUrl, dataset, log);
+    samples.push(...(await compareWebhooks({ ...common, databaseUrl, rounds: Math.min(3, rounds) })));
   }
   if (wants('client-credentials', 'refresh', 'password')) {
     samples.push(

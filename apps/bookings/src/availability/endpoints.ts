@@ -12,6 +12,7 @@ import { linkHeader } from '../http/header-descriptions.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { availabilityExample } from './examples.ts';
 import type { Interval } from './interval.ts';
+import { isoText } from './iso-text.ts';
 import { findGaps } from './rule.ts';
 import { createScheduleCache } from './rules-store.ts';
 import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.ts';
@@ -128,10 +129,7 @@ function bayAvailability(bay: BayRow, gaps: readonly Interval[], minMinutes = 0)
   return {
     bay: { id, name, bookable },
     location: { id: locationId, name: locationName, facilityId, timeZone },
-    free: longEnough.map(({ start, end }) => ({
-      startDate: new Date(start).toISOString(),
-      endDate: new Date(end).toISOString(),
-    })),
+    free: longEnough.map(({ start, end }) => ({ startDate: isoText(start), endDate: isoText(end) })),
     _links: {},
   };
 }

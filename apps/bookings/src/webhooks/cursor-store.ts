@@ -12,14 +12,17 @@ const maxUnattempted = 1_000;
 
 const hasRoom = `(select count(*) from (
     select from webhook_delivery
-    where webhook_id = $1 and facility_id = $2 and state = 'pending' and attempts = 0 limit ${maxUnattempted}
+    where webhook_delivery.webhook_id = webhook_cursor.webhook_id and state = 'pending' and attempts = 0
+      and webhook_delivery.facility_id = webhook_cursor.facility_id limit ${maxUnattempted}
   ) unattempted) < ${maxUnattempted}`;
 
 const statements = {
   findActive: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number,
   replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil", events
 from webhook_cursor join webhook on webhook.id = webhook_id
-where state = 'active' and seen_at > $1::timestamptz`,
+where webhook.state = 'active' and seen_at > $1::timestamptz and ${hasRoom}`,
+  /** Waits for the deletion of the webhook before the cursor is locked (see delivery-store.ts). */
+  lockWebhook: 'select id from webhook where id = $1 for key share',
   /** Returns no row if another instance has advanced the cursor, or if too many deliveries wait. */
   advance: `update webhook_cursor set number = $4
 where webhook_id = $1 and facility_id = $2 and number = $3 and ${hasRoom} returning number`,
@@ -52,7 +55,10 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 
 export function createCursorStore(db: Database) {
   return {
-    /** Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see lease.ts). */
+    /**
+     * Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see
+     * lease.ts), and that have room for deliveries.
+     */
     findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
 
     /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
@@ -64,7 +70,10 @@ export function createCursorStore(db: Database) {
     ): Promise<boolean> =>
       inTransaction(db, async (run) => {
         const statement = isReplay ? statements.advanceReplay : statements.advance;
-        const [moved] = await run([statement, [webhookId, facilityId, from, to]]);
+        const [, moved] = await run(
+          [statements.lockWebhook, [webhookId]],
+          [statement, [webhookId, facilityId, from, to]],
+        );
         if (moved?.length === 0) return false;
         if (deliveries.length > 0) await run(addStatement(webhookId, deliveries, now));
         return true;

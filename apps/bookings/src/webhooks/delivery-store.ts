@@ -2,6 +2,9 @@
 //
 // Before an instance attempts a delivery, it claims the delivery by setting next_attempt_at to the end of a lease. If
 // the instance is killed, the lease ends and another instance repeats the attempt.
+//
+// Every transaction locks the webhook before its cursors and deliveries, so that no deadlock is possible, for example
+// with the deletion of a webhook.
 import { offsetOf, type PageRequest, reconcileTotal } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
@@ -67,6 +70,8 @@ where webhook_delivery.id = due.id and webhook.id = webhook_id
 returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, secret,
   case when previous_secret_until > $1::timestamptz then previous_secret end as "previousSecret"`,
 
+  lockWebhooks: 'select id from webhook where id = any($1::uuid[]) order by id for no key update',
+
   /** Records the results of attempts. Ignores a result if another instance has repeated the attempt in the meantime. */
   record: `with result as (
   select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::timestamptz[], $6::timestamptz[])
@@ -83,9 +88,12 @@ returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, s
 update webhook set failing_since = case when not has_success then coalesce(failing_since, attempted_at) end
 from health where webhook.id = webhook_id and (failing_since is null) <> has_success`,
 
-  /** Disables the webhooks $1, whose receiver returned 410, and the webhooks that have been failing since $2. */
+  /**
+   * Disables those of the webhooks $1 whose receiver returned 410 ($2), or that have been failing since $3.
+   */
   disable: `with disabled as (
-  update webhook set state = 'disabled' where state <> 'disabled' and (id = any($1) or failing_since <= $2) returning id
+  update webhook set state = 'disabled'
+  where id = any($1::uuid[]) and state <> 'disabled' and (id = any($2::uuid[]) or failing_since <= $3) returning id
 )
 update webhook_delivery set state = 'failed', next_attempt_at = null
 from disabled where webhook_id = disabled.id and state = 'pending'`,
@@ -164,20 +172,24 @@ export function createDeliveryStore(db: Database) {
     /** Records results, and disables webhooks that returned 410 or have been failing since `failingBefore`. */
     record: async (results: readonly AttemptResult[], failingBefore: Date): Promise<void> => {
       const gone = results.filter(({ status }) => status === 410).map(({ webhookId }) => webhookId);
+      const webhookIds = [...new Set(results.map(({ webhookId }) => webhookId))];
       const hasFailures = results.some(({ state }) => state !== 'delivered');
       await inTransaction(db, async (run) => {
-        await run([
-          statements.record,
+        await run(
+          [statements.lockWebhooks, [webhookIds]],
           [
-            results.map(({ id }) => id),
-            results.map(({ attempts }) => attempts),
-            results.map(({ state }) => state),
-            results.map(({ status }) => status),
-            results.map(({ attemptedAt }) => attemptedAt.toISOString()),
-            results.map(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null),
+            statements.record,
+            [
+              results.map(({ id }) => id),
+              results.map(({ attempts }) => attempts),
+              results.map(({ state }) => state),
+              results.map(({ status }) => status),
+              results.map(({ attemptedAt }) => attemptedAt.toISOString()),
+              results.map(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null),
+            ],
           ],
-        ]);
-        if (hasFailures) await run([statements.disable, [gone, failingBefore.toISOString()]]);
+        );
+        if (hasFailures) await run([statements.disable, [webhookIds, gone, failingBefore.toISOString()]]);
       });
     },
 

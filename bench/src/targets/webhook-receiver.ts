@@ -1,0 +1,25 @@
+// Receives webhooks for the benchmark: responds at once on /hook, never on /hang, and reports at /stats how many events
+// arrived, and how many of them more than two seconds after their booking was created.
+import { createServer } from 'node:http';
+import { endWithParent, peerOptions } from './start.ts';
+
+const { port } = peerOptions<{ readonly port: number }>();
+const limit = 2_000;
+let stats = { received: 0, late: 0 };
+
+createServer(async (request, response) => {
+  if (request.url === '/ready') return void response.end();
+  if (request.url === '/stats') {
+    response.end(JSON.stringify(stats));
+    stats = { received: 0, late: 0 };
+    return;
+  }
+  if (request.url === '/hang') return;
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  const { timestamp } = JSON.parse(body) as { timestamp: string };
+  stats.received += 1;
+  if (Date.now() - Date.parse(timestamp) > limit) stats.late += 1;
+  response.writeHead(204).end();
+}).listen(port);
+endWithParent();
