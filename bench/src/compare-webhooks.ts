@@ -53,7 +53,7 @@ export async function compareWebhooks(options: CompareWebhooksOptions): Promise<
       const stats = async () => (await (await fetch(`${receiver.url}/stats`)).json()) as Stats;
       const sampleOf = (target: string, round: number, rate: number, costs: Partial<Sample>): void => {
         const unknown = { p50: Number.NaN, p95: Number.NaN, p99: Number.NaN, cpu: Number.NaN, databaseCpu: Number.NaN };
-        const rest = { memory: memoryOf(service.pid), foreign: Number.NaN, bad: 0 };
+        const rest = { memory: memoryOf(service.pid), foreign: Number.NaN, failed: 0 };
         samples.push({ operation: 'webhooks', target, round, rate, ...unknown, ...rest, ...costs });
       };
       // An interrupted run leaves its webhooks.

@@ -56,8 +56,8 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 export function createCursorStore(db: Database) {
   return {
     /**
-     * Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see
-     * lease.ts), and that have room for deliveries.
+     * Returns the cursors of active webhooks whose client has sent a request since `leaseStart` (see lease.ts), and
+     * for which not too many deliveries wait.
      */
     findActive: (leaseStart: Date) => query<Cursor>(db, statements.findActive, [leaseStart.toISOString()]),
 
