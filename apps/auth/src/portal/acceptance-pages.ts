@@ -1,5 +1,5 @@
-// The pages behind the link of an invitation. A new user chooses a name and a password. A user with an account signs in
-// and accepts. A link that no longer works explains why, and what to do next.
+// Serves the pages of the link in an invitation e-mail. A new user chooses a name and a password. A user with an
+// account signs in and accepts. If the link no longer works, the page explains why, and what the user can do.
 import { type Request, type Response, Router } from 'express';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
@@ -26,7 +26,7 @@ export interface AcceptancePagesOptions {
   readonly accounts: Pick<AccountStore, 'findById' | 'verifyEmail'>;
   readonly store: InvitationStore;
   readonly acceptances: AcceptanceStore;
-  /** Limits the new passwords that are tried for one invitation. */
+  /** Limits how many new passwords are tried for one invitation. */
   readonly newPasswords: UsageLimit;
   readonly audit: Audit;
 }
@@ -174,7 +174,10 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
   return router;
 }
 
-/** The user name of the account is the invited address, or the account has confirmed that address as its own. */
+/**
+ * Whether the invitation is for this account: its user name is the invited address, or the invited address is its
+ * confirmed e-mail address.
+ */
 function isInvited({ username, kind, email, emailVerified }: Account, invitation: Invitation): boolean {
   const addresses = [username, ...(emailVerified && email ? [email] : [])];
   return (

@@ -1,5 +1,5 @@
-// Accepts invitations. Account, role and the end of the link are one transaction that locks the invitation, so of
-// several acceptances in parallel one succeeds.
+// Accepts invitations. One transaction creates the account, gives it the role and ends the link. The transaction locks
+// the invitation. If a link is used twice at the same time, only one use therefore succeeds.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { type AccountKind, insertAccount, rolesOfNewUser } from '../accounts/store.ts';
 import { hashSecret } from '../secrets.ts';
@@ -13,8 +13,8 @@ export interface InvitedAccount {
 export type Acceptance =
   | { readonly accountId: string }
   /**
-   * `not-open`: the link was used, withdrawn or has expired. `username-taken`: an account with the invited address was
-   * created in the meantime.
+   * `not-open` means that the invitation was accepted or withdrawn, or has expired. `username-taken` means that an
+   * account with the invited address was created in the meantime.
    */
   | { readonly error: 'not-open' | 'username-taken' };
 
@@ -26,8 +26,9 @@ interface LockedInvitation {
 }
 
 /**
- * Nobody has proved to own the address of this account, so an invitation to the address may replace the account by one
- * of another kind. An account with a role at a facility, such as an imported one, stays.
+ * The condition that an invitation may replace the account `a` by an account of another kind. Nobody has proved to own
+ * the e-mail address of such an account. An account with a role at a facility, such as an imported account, is never
+ * replaced.
  */
 export const isReplaceable = `a.kind = 'user' and a.email is not null and not a.email_verified
   and not exists (select from membership m where m.account_id = a.id)`;
@@ -50,7 +51,8 @@ export function createAcceptanceStore({ db }: { db: Database }) {
     { id, facilityId, role }: LockedInvitation,
     accountId: string,
   ): Promise<Acceptance> => {
-    // An account that has got a role since then keeps it, unless the invitation gives more rights.
+    // The account may have got a role at the facility after the invitation was sent. It keeps that role, unless the
+    // invitation gives more rights.
     await query(
       tx,
       `insert into membership (facility_id, account_id, role) values ($1, $2, $3)
@@ -80,7 +82,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         return accept(tx, invitation, account.id);
       }),
 
-    /** The e-mail address of the new account is confirmed, because only its owner can read the mailed link. */
+    /** Creates an account and accepts. Its e-mail address is confirmed, because only its owner can open the link. */
     acceptWithNewAccount: (
       token: string,
       { name, passwordHash }: { name: string | null; passwordHash: string },
@@ -89,7 +91,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         const invitation = await lockInvitation(tx, token);
         if (!invitation) return { error: 'not-open' };
         const kind = accountKindFor(invitation.role);
-        // Deleting the sessions and grants as well ends every token of the replaced account.
+        // The sessions and grants of the replaced account are also deleted, which ends all its tokens.
         await query(
           tx,
           `with replaced as (

@@ -1,4 +1,4 @@
-// The style sheet that only the pages of the portal load.
+// Loads the style sheet that only the pages of the portal use.
 import { readFileSync } from 'node:fs';
 import { createAsset } from '../html/asset.ts';
 

@@ -1,4 +1,5 @@
-// Describes the events of a facility's history in words. The name of the actor precedes the description.
+// Describes the events of a facility's history in words, such as "invited ann@example.com as Staff". On the page, the
+// name of the user who made the change precedes the description.
 import { roleNames } from '../facilities/role-names.ts';
 import { formatDuration } from '../html/time-format.ts';
 import type { HistoryRow } from './history-store.ts';

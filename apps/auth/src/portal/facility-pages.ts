@@ -1,5 +1,5 @@
-// The page of a facility: service accounts, team and open invitations, with a form to invite (specification, "Bookings
-// API access", step 1).
+// Serves the page of a facility. It lists the service accounts, the team and the open invitations, and has a form to
+// invite members (specification, "Bookings API access", step 1).
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';

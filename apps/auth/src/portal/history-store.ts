@@ -11,7 +11,10 @@ export interface HistoryRow {
 }
 
 const pageSize = 25;
-/** The cost of `offset` grows with the page number. Older events are in the table only. */
+/**
+ * The last page that can be shown. Pages have a limit, because the query becomes slower with each page. Older events
+ * can be read in the table only.
+ */
 export const maxHistoryPage = 400;
 
 export type HistoryStore = ReturnType<typeof createHistoryStore>;

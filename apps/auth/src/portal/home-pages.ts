@@ -1,5 +1,6 @@
-// `/portal`: leads every user to the page where their work starts. Owners and staff get their facility, or a list if
-// they have several. Service accounts get their tokens. Everybody else reads how to get a role.
+// Serves `/portal`, the first page of the portal. Owners and staff get the page of their facility, or a list if they
+// have several facilities. Service accounts get the list of their tokens. A page tells all other users how to get a
+// role.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { queryText } from '../html/form-body.ts';
@@ -14,7 +15,7 @@ export interface HomePagesOptions {
   readonly showTokens: ShowTokens;
 }
 
-/** `/portal` after the user accepted an invitation to this facility, which the page then welcomes the user to. */
+/** The path to which a user is redirected after accepting an invitation. The page welcomes the user to the facility. */
 export const welcomePath = (facilityId: string): string => `/portal?welcome=${encodeURIComponent(facilityId)}`;
 
 export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Router {

@@ -21,7 +21,10 @@ const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subj
   }),
 };
 
-/** E-mail programs turn anything that looks like an address into a link. */
+/**
+ * Whether e-mail programs could turn the name into a link. Such a name is left out, because users choose their names
+ * themselves.
+ */
 const looksLikeAddress = (name: string): boolean => /[/:<>@]|www\.|\.\p{L}|\p{C}/iu.test(name);
 
 export function invitationEmail(invitation: SentInvitation, issuer: string): Email {

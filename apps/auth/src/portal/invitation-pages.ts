@@ -1,4 +1,5 @@
-// Sends an invitation again, and withdraws it after a page that asks for confirmation.
+// Serves the forms that send an invitation again or withdraw it. Before an invitation is withdrawn, a page asks for
+// confirmation.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { retryLater } from '../html/validation-errors.ts';

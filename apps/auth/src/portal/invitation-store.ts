@@ -33,9 +33,11 @@ export interface NewInvitation {
 export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
 
-/** Seconds. */
+/** In seconds. */
 const invitationLifetime = 7 * 24 * 3600;
-/** Members and open invitations of a facility. Pages can therefore list all of them. */
+/**
+ * The maximum number of members and open invitations of a facility together. Because of it, pages can list them all.
+ */
 export const maxMembers = 500;
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
@@ -45,7 +47,7 @@ const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", 
   case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
        when i.expires_at <= now() then 'expired' else 'open' end as state`;
 const source = 'invitation i join facility f on f.id = i.facility_id left join account b on b.id = i.invited_by';
-/** Also true for an expired invitation, which can be sent again. */
+/** The condition that an invitation is neither accepted nor withdrawn. It may have expired, and can be sent again. */
 const isUndecided = 'i.accepted_at is null and i.withdrawn_at is null';
 
 export function createInvitationStore({ db }: { db: Database }) {
@@ -58,7 +60,9 @@ export function createInvitationStore({ db }: { db: Database }) {
     return row;
   };
 
-  /** Inserts the invitation, or gives an existing one a new link, and reads it back. */
+  /**
+   * Inserts the invitation, or gives an existing invitation a new link. Returns the invitation with the link's token.
+   */
   const send = async (
     tx: Database,
     { id, facilityId, email, role, actorId }: NewInvitation & { id: string },
@@ -75,14 +79,14 @@ export function createInvitationStore({ db }: { db: Database }) {
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };
 
-  /** Passes an undecided invitation to `change`, if the actor may change it. */
+  /** Locks an invitation and passes it to `change`, if it is undecided and the actor may change it. */
   const changeInvitation = <T>(
     { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
     change: (tx: Database, invitation: Invitation) => Promise<T>,
   ): Promise<T | { error: InvitationChangeError }> =>
     db.transaction(async (tx) => {
       const actor = await lockFacilityAs(actorId, facilityId, tx);
-      // The facility lock does not stop the invited user from accepting at the same time.
+      // The lock of the facility does not prevent that the invited user accepts at the same time. This lock does.
       await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
         facilityId,
         id,
@@ -117,18 +121,18 @@ export function createInvitationStore({ db }: { db: Database }) {
         const { facilityId, email, role, actorId } = invitation;
         const actor = await lockFacilityAs(actorId, facilityId, tx);
         if (!actor || !mayInvite(actor, role)) return { error: 'not-permitted' };
-        const [facts] = await query<{ isMember: boolean; otherKind: boolean; count: number }>(
+        const [invitee] = await query<{ isMember: boolean; isOtherKind: boolean; count: number }>(
           tx,
           `select exists (select from membership m join account a on a.id = m.account_id
                            where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
                   exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
-                            and not (${isReplaceable})) as "otherKind",
+                            and not (${isReplaceable})) as "isOtherKind",
                   (select count(*)::int from membership m where m.facility_id = $1)
                     + (select count(*)::int from invitation i where i.facility_id = $1 and ${isUndecided}) as count`,
           [facilityId, email, accountKindFor(role)],
         );
-        if (facts?.isMember) return { error: 'already-member' };
-        if (facts?.otherKind) return { error: 'other-kind' };
+        if (invitee?.isMember) return { error: 'already-member' };
+        if (invitee?.isOtherKind) return { error: 'other-kind' };
         const [previous] = await query<{ id: string; expired: boolean }>(
           tx,
           `select i.id, i.expires_at <= now() as expired from invitation i
@@ -137,8 +141,9 @@ export function createInvitationStore({ db }: { db: Database }) {
         );
         if (previous && !previous.expired) return { error: 'already-invited' };
         if (previous) return send(tx, { ...invitation, id: previous.id });
-        if ((facts?.count ?? 0) >= maxMembers) return { error: 'too-many' };
-        // A decided invitation only explains to a late visitor why the link no longer works. The history stays.
+        if ((invitee?.count ?? 0) >= maxMembers) return { error: 'too-many' };
+        // An accepted or withdrawn invitation is stored only to explain why its link no longer works. After 90 days it
+        // is deleted. The events in the history of the facility are not deleted.
         await query(
           tx,
           `delete from invitation
@@ -148,7 +153,7 @@ export function createInvitationStore({ db }: { db: Database }) {
         return send(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
       }),
 
-    /** Creates a new link, valid for another seven days. The previous link stops working. */
+    /** Creates a new link that is valid for seven days. The previous link stops working. */
     resend: (facilityId: string, id: string, actorId: string) =>
       changeInvitation({ facilityId, id, actorId }, (tx, { email, role }) =>
         send(tx, { id, facilityId, email, role, actorId }),

@@ -1,4 +1,5 @@
-// Sends, resends and withdraws invitations: the stored change, its e-mail and its entry in the history of the facility.
+// Sends, resends and withdraws invitations. Each of these stores the change and records it in the history of the
+// facility. Sending and resending also queue the e-mail.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor } from '../clients/store.ts';
@@ -18,16 +19,17 @@ export interface InvitationsOptions {
   readonly store: InvitationStore;
   readonly mailer: OutboxMailer;
   readonly issuer: string;
-  /** The two limits keep a facility from flooding the mailbox of a recipient. */
+  /** Limits the invitations that one facility sends. */
   readonly perFacility: UsageLimit;
+  /** Limits the invitations that one e-mail address gets. */
   readonly perRecipient: UsageLimit;
   readonly audit: Audit;
   readonly logger: Logger;
 }
 
 /**
- * `mailed` is false if the invitation is stored but its e-mail could not be queued; it can be sent again. `wait` is the
- * number of seconds until the limits allow another e-mail.
+ * `mailed` is false if the invitation was stored, but its e-mail could not be queued. The invitation can then be sent
+ * again. `wait` is the number of seconds after which the limits allow another e-mail.
  */
 type SendResult<E> = { readonly mailed: boolean } | { readonly error: E } | { readonly wait: number };
 

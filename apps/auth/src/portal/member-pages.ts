@@ -1,4 +1,5 @@
-// Changes and revokes the role of a member. A page first shows the consequences. A facility always keeps one owner.
+// Serves the pages that change and revoke the role of a member. A page first shows the consequences. The last owner of
+// a facility cannot be changed or revoked.
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
 import { roleNames } from '../facilities/role-names.ts';

@@ -1,4 +1,4 @@
-// Stores the members of facilities (table `membership`), as the portal shows and changes them.
+// Reads and changes the members of facilities for the portal (table `membership`).
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { AccountKind } from '../accounts/store.ts';
 import type { FacilityRole } from '../facilities/store.ts';
@@ -14,9 +14,9 @@ export interface Member {
   readonly disabled: boolean;
   readonly role: FacilityRole;
   readonly since: Date;
-  /** Personal access tokens of a service account that are neither revoked nor expired. */
+  /** The number of personal access tokens of a service account that are neither revoked nor expired. */
   readonly activeTokens: number;
-  /** The service account has, or had, a personal access token. */
+  /** Whether the service account has, or ever had, a personal access token. */
   readonly hasHadTokens: boolean;
   readonly lastUsedAt: Date | null;
 }
@@ -29,7 +29,7 @@ export interface EndedInvitation {
 
 export interface RoleChange {
   readonly previousRole: FacilityRole;
-  /** The undecided invitations that ended with the role of the member who made them. */
+  /** The undecided invitations by this member. They were withdrawn, because the member may no longer make them. */
   readonly endedInvitations: readonly EndedInvitation[];
 }
 
@@ -39,7 +39,7 @@ export interface FacilityOfAccount {
   readonly id: string;
   readonly name: string;
   readonly role: FacilityRole;
-  /** The account has a role at other facilities, too. */
+  /** Whether the account also has a role at other facilities. */
   readonly hasOthers: boolean;
 }
 
@@ -82,7 +82,7 @@ export function createMemberStore({ db }: { db: Database }) {
     return others.length === 0;
   };
 
-  /** Withdraws the undecided invitations that this account made: all of them, or only those as staff. */
+  /** Withdraws the undecided invitations that this account made. With `staff`, only invitations to become staff. */
   const endInvitations = (
     tx: Database,
     facilityId: string,
@@ -96,7 +96,7 @@ export function createMemberStore({ db }: { db: Database }) {
       [facilityId, accountId, which],
     );
 
-  /** Runs `change` under the lock of the facility, if it is permitted and leaves the facility an owner. */
+  /** Locks the facility and runs `change`, if the change is permitted and the member is not the last owner. */
   const changeMember = (
     { facilityId, accountId, actorId }: { facilityId: string; accountId: string; actorId: string },
     isPermitted: (actor: ManagingRole, member: Member) => boolean,
@@ -114,7 +114,7 @@ export function createMemberStore({ db }: { db: Database }) {
   return {
     find,
 
-    /** Returns undefined if the account has no role there, and if the facility does not exist. */
+    /** Returns undefined if the facility does not exist, or if the account has no role at the facility. */
     async findFacility(accountId: string, facilityId: string): Promise<FacilityOfAccount | undefined> {
       const [row] = await query<FacilityOfAccount>(
         db,
@@ -146,7 +146,9 @@ export function createMemberStore({ db }: { db: Database }) {
         [facilityId],
       ),
 
-    /** An owner who becomes staff can no longer invite staff, so those invitations end. */
+    /**
+     * An owner who becomes staff can no longer invite staff, so the owner's invitations to become staff are withdrawn.
+     */
     changeRole: (facilityId: string, accountId: string, role: FacilityRole, actorId: string) =>
       changeMember(
         { facilityId, accountId, actorId },

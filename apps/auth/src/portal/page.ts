@@ -1,4 +1,5 @@
-// What the pages of the portal share: layout, access checks, and forms whose input survives a new sign-in.
+// Provides what all pages of the portal need: the layout, access checks, and forms that keep the user's input if the
+// user must sign in again first.
 import type { Request, RequestHandler, Response } from 'express';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
@@ -18,7 +19,7 @@ export interface Breadcrumb {
 
 export interface PortalPage extends Page {
   readonly breadcrumbs?: readonly Breadcrumb[];
-  /** Says that the previous action succeeded. */
+  /** A text that confirms a successful change. */
   readonly notice?: string | undefined;
 }
 
@@ -39,11 +40,11 @@ export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal a
 
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
 
-/** Breadcrumbs of the page of a facility. Users with one facility never see the list of facilities. */
+/** The breadcrumbs of the page of a facility. A user with only one facility has no list of facilities. */
 export const facilityListBreadcrumbs = ({ hasOthers }: ManagedFacility): readonly Breadcrumb[] =>
   hasOthers ? [{ href: '/portal', text: 'Your facilities' }] : [];
 
-/** Breadcrumbs of a page below the page of a facility. */
+/** The breadcrumbs of a page below the page of a facility. */
 export const facilityBreadcrumbs = (facility: ManagedFacility): readonly Breadcrumb[] => [
   ...facilityListBreadcrumbs(facility),
   { href: facility.path, text: facility.name },
@@ -65,10 +66,11 @@ export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
 });
 
 export interface RestorableForm {
-  /** The page with the form, which reads `fields` from its query. */
+  /** Returns the path of the page with the form. */
   readonly returnTo: (request: Request) => string;
+  /** The fields whose values are restored. The page with the form reads them from its query string. */
   readonly fields?: readonly string[];
-  /** The form requires a recent sign-in. */
+  /** Whether the form requires a recent sign-in. */
   readonly fresh?: boolean;
 }
 
@@ -98,7 +100,10 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
 
   const portalLink = { href: '/portal', text: 'Go to the portal' };
 
-  /** Also for what belongs to another facility or account, so that nobody learns what exists. */
+  /**
+   * Shows that a page does not exist. The same page is shown for things of other facilities and accounts, so that users
+   * cannot find out whether they exist.
+   */
   const notFound = (request: Request, response: Response): Promise<void> =>
     site.showMessage(request, response, {
       ...errorMessages.notFound,
@@ -107,7 +112,7 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
       links: [portalLink],
     });
 
-  /** `text` says which role is needed. */
+  /** Shows that the role of the user does not allow an action. `text` says which role is needed. */
   const notPermitted = (request: Request, response: Response, text: string): Promise<void> =>
     site.showMessage(request, response, {
       status: 403,
@@ -131,7 +136,7 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
     (request, response, signedIn) =>
       signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(request, response);
 
-  /** A user who must sign in first returns to the form, filled in with what the user had typed. */
+  /** If the user must sign in first, the user then returns to the form, which contains the earlier input. */
   const restoreAfterSignIn =
     ({ returnTo, fields = [], fresh = false }: RestorableForm): RequestHandler =>
     async (request, response, next) => {

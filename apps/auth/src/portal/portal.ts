@@ -38,7 +38,7 @@ import { createTokens } from './tokens.ts';
 export interface PortalOptions {
   readonly db: Database;
   readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience'>;
-  /** Seconds. */
+  /** The lifetime of an access token in seconds, for clients without their own lifetime. */
   readonly accessTokenTtl: number;
   /** The longest lifetime of access tokens of all clients, in seconds. */
   readonly longestAccessTokenTtl: () => Promise<number>;
@@ -108,7 +108,7 @@ export function createPortal(options: PortalOptions): Router {
   router.use(
     '/portal',
     (request: Request, response: Response, next: NextFunction) => {
-      // Keeps unknown paths out of the labels of the metrics.
+      // Without this label, each unknown path would become a label of the metrics.
       response.locals.route = '/portal/{unknown}';
       pages.forSignedIn(pages.notFound)(request, response, next);
     },

@@ -4,11 +4,11 @@ import type { NewSecret } from '../clients/store.ts';
 import { type PortalPages, tokensBreadcrumb } from './page.ts';
 
 export interface ShownSecret extends NewSecret {
-  /** Name of the token. */
+  /** The name of the token. */
   readonly name: string;
-  /** After a rotation: seconds for which the old secret still works. */
+  /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
-  /** Seconds that access tokens of this personal access token live. Default: `SecretPageOptions.accessTokenTtl`. */
+  /** The lifetime in seconds of access tokens from this token. Default: `SecretPageOptions.accessTokenTtl`. */
   readonly accessTokenTtl?: number | null;
 }
 
@@ -16,9 +16,9 @@ export interface SecretPageOptions {
   readonly pages: PortalPages;
   readonly issuer: string;
   readonly bookingsScope: string;
-  /** Base URL of the Bookings API, which is also the default audience of its tokens. */
+  /** The base URL of the Bookings API, which is also the default audience of its access tokens. */
   readonly bookingsApi: string;
-  /** Seconds. */
+  /** The lifetime of access tokens in seconds, for tokens without their own lifetime. */
   readonly accessTokenTtl: number;
 }
 
@@ -27,7 +27,7 @@ export type SecretPage = ReturnType<typeof createSecretPage>;
 /** Quotes an argument for a POSIX shell, if it needs quotes. */
 const shellQuote = (text: string): string => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** The text is the same with and without URL encoding, so the shorter `-d` can send it. */
+/** Whether a text is the same with and without URL encoding. The shorter option `-d` can then send the text. */
 const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 
 const dataOption = ([field, value]: [string, string]): string =>

@@ -1,11 +1,11 @@
-// Names the facility that a user signs in to, for the sign-in page.
+// Finds the name of the facility to which a user signs in. The sign-in page shows this name.
 import type { Database } from '@bay-booking/service/database/database';
 import type { NameDestination } from '../interaction/direct-sign-in-routes.ts';
 import { createInvitationStore } from './invitation-store.ts';
 import { createMemberStore } from './member-store.ts';
 import { facilityPath } from './page.ts';
 
-/** Only members of a facility, and visitors with the link of an invitation, see the name of the facility. */
+/** Only members of a facility, and users with the link of an invitation, get the name of the facility. */
 export function createSignInDestination({ db }: { db: Database }): NameDestination {
   const invitations = createInvitationStore({ db });
   const members = createMemberStore({ db });

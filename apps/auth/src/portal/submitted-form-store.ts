@@ -1,5 +1,5 @@
-// Remembers which forms were submitted (table `used_form`). Reloading a page that shows a secret submits its form
-// again, which must neither create another secret nor show one.
+// Stores which forms were submitted (table `used_form`). A page that shows a secret is the response to a form. If the
+// user reloads it, the browser submits the form again. The second submission must not create or show a secret.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
 
@@ -12,11 +12,11 @@ export function createSubmittedForms({ db }: { db: Database }) {
   return {
     newId: randomToken,
 
-    /** Returns false if the form was submitted before. Of several calls in parallel, one returns true. */
+    /** Returns false if the form was submitted before. If several calls run at the same time, only one returns true. */
     async submit(accountId: string, formId: string): Promise<boolean> {
       const rows = await query(
         db,
-        // A session lives for 30 days, so older forms cannot be submitted any more.
+        // A session ends after at most 30 days, so a form that is older than 31 days cannot be submitted any more.
         `with expired as (
            delete from used_form where id_sha256 = any (array(
              select id_sha256 from used_form where used_at < now() - interval '31 days' order by used_at limit 100)))

@@ -1,4 +1,5 @@
-// Rotates and revokes personal access tokens. A page first shows the consequences for the software that uses the token.
+// Serves the pages that rotate and revoke personal access tokens. A page first shows the consequences for the software
+// that uses the token.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { field } from '../html/form-body.ts';

@@ -1,5 +1,6 @@
-// Lists the facilities and personal access tokens of a service account, and creates a token (specification, "Bookings
-// API access", step 2). The secret is only in the response to the form. Reloading that page shows no secret.
+// Serves the page that lists the facilities and personal access tokens of a service account, and the form that creates
+// a token (specification, "Bookings API access", step 2). The response to the form contains the secret. Reloading this
+// response does not show the secret again.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
@@ -19,7 +20,7 @@ export interface TokenPagesOptions {
   readonly submittedForms: Pick<SubmittedForms, 'newId'>;
   readonly tokens: Pick<Tokens, 'create'>;
   readonly secretPage: SecretPage;
-  /** Seconds. */
+  /** The lifetime of access tokens in seconds, for tokens without their own lifetime. */
   readonly accessTokenTtl: number;
 }
 

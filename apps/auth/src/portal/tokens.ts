@@ -1,15 +1,15 @@
-// Creates, rotates and revokes personal access tokens. Every form works once, and every change becomes an entry in the
-// history of each facility where the service account has a role.
+// Creates, rotates and revokes personal access tokens. Each form can be submitted once. Each change is recorded in the
+// history of every facility where the service account has a role.
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';
 import type { FacilityStore } from '../facilities/store.ts';
 import type { SubmittedForms } from './submitted-form-store.ts';
 
-/** Per account. */
+/** The maximum number of active tokens of one account. */
 export const maxActiveTokens = 50;
 export const maxTokenDays = 365;
-/** How long the old secret of a token may keep working after a rotation, in seconds. */
+/** The choices for how long the old secret of a token still works after a rotation, in seconds. */
 export const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
 export type NewSecretResult =
@@ -72,7 +72,7 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
         }
       }),
 
-    /** `overlap` in seconds. */
+    /** Gives a token a new secret. The old secret still works for `overlap` seconds. */
     rotate: (
       account: Account,
       { clientId, name, overlap, formId }: { clientId: string; name: string; overlap: number; formId: string },
