@@ -1,7 +1,7 @@
 // Runs the authorization code flow at a social provider: begins it in a browser and handles the callback.
 //
 // Each flow has its own `state`, `nonce` and PKCE verifier, and only the browser that began a flow can finish it.
-// Each provider has its own callback address, so the response of one provider is never taken for that of another.
+// Each provider has its own callback address, so a response of one provider is never accepted as a response of another.
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
@@ -11,7 +11,7 @@ import type { FlowPurpose, PendingFlow, SocialStore } from './store.ts';
 
 export type CallbackResult =
   | { readonly flow: PendingFlow; readonly identity: SocialIdentity }
-  /** `reason` is for the log. */
+  /** `reason` is for the log. Users do not see it. */
   | { readonly flow: PendingFlow; readonly failure: 'cancelled' | 'failed'; readonly reason: string };
 
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
@@ -27,8 +27,8 @@ export function createAuthorizationFlow({ providers, store, issuer }: Authorizat
 
   return {
     /**
-     * Returns the address to which the browser must be sent, or undefined if there is no such provider.
-     * `browserSecret` is the value of the cookie by which the browser is recognised at the callback.
+     * Stores a new flow and returns the address to which the browser must be redirected. Returns undefined if there is
+     * no such provider. `browserSecret` is the value of the cookie that identifies the browser at the callback.
      *
      * @throws {Error} if the provider cannot be reached
      */
@@ -52,7 +52,7 @@ export function createAuthorizationFlow({ providers, store, issuer }: Authorizat
       return url;
     },
 
-    /** Undefined if this browser has not begun such a flow, or has already finished it. */
+    /** Finishes a flow. Returns undefined if this browser has not begun the flow, or has already finished it. */
     async callback(name: string, browserSecret: string, query: string): Promise<CallbackResult | undefined> {
       const provider = providers.get(name);
       if (!provider) return undefined;
@@ -72,7 +72,9 @@ export function createAuthorizationFlow({ providers, store, issuer }: Authorizat
   };
 }
 
-/** openid-client puts the provider's error code into `error` and the details into `cause`. */
+/**
+ * Describes an error for the log. openid-client puts the provider's error code into `error`, and details into `cause`.
+ */
 function describe({ error, message, cause }: Error & { error?: string }): string {
   return [error, message, (cause as Error | undefined)?.message].filter(Boolean).join(': ');
 }

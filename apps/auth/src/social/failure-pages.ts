@@ -6,8 +6,10 @@ import type { SocialProviders } from './settings.ts';
 import type { FlowPurpose } from './store.ts';
 
 /**
- * `failed`: the provider's response could not be used. `unavailable`: the provider cannot be reached. `refused`: the
- * user may not sign in.
+ * The reason of a failure:
+ * - `failed`: the provider's response could not be used.
+ * - `unavailable`: the provider cannot be reached.
+ * - `refused`: the account of the user is disabled.
  */
 export type Failure = 'failed' | 'unavailable' | 'refused';
 
@@ -64,7 +66,10 @@ const alternativeLink = (purpose: FlowPurpose) =>
     ? { href: signInPageOf(purpose), text: 'Other ways to sign in' }
     : { href: '/account', text: 'Back to your account' };
 
-/** A provider is linked to an account with a form, so there is no address to try that again. */
+/**
+ * Returns a link with which the user can try again. There is none if the user wanted to link the provider to an
+ * account, because that begins with a form.
+ */
 function retryLinks(name: string, provider: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
   if (linkAccountId !== null) return [];
   const href =

@@ -1,7 +1,7 @@
 // Finds the owner of an access token that a native app got from a social provider.
 //
-// A token is accepted only if its provider says that the token is valid and was issued to one of our own apps.
-// Otherwise any other app could sign in here with the tokens of its users (docs/behaviour.md, "Social providers").
+// A token is accepted only if its provider confirms that the token is valid and was issued to one of our own apps.
+// Without this check, another app could sign in here as any of its users (docs/behaviour.md, "Social providers").
 import type { Logger } from '@bay-booking/service/logging';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 import { ProfileError } from './profile.ts';
@@ -10,12 +10,12 @@ import type { SocialProviders } from './settings.ts';
 
 export interface NativeToken {
   readonly token: string;
-  /** The name of the provider that issued the token. If it is left out, every provider is asked in turn. */
+  /** The name of the provider that issued the token. If it is left out, each provider is tried in turn. */
   readonly provider?: string;
 }
 
 export interface NativeTokenVerifier {
-  /** @throws {NativeTokenError} */
+  /** @throws {NativeTokenError} if no provider confirms the token, or if a provider is unavailable */
   readonly verifyNativeToken: (native: NativeToken) => Promise<SocialIdentity>;
 }
 
@@ -31,7 +31,7 @@ export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): 
 
   const askProvider = async (provider: SocialProvider, token: string): Promise<SocialIdentity> => {
     const { name } = provider;
-    // Checked before any request: such a provider must not turn a useless token into 503 while it is unavailable.
+    // Checked before a request is sent. If such a provider is unavailable, an invalid token must not give a 503.
     if (!provider.acceptsNativeTokens) throw new NativeTokenError(`${name} does not accept native tokens`);
     try {
       return await provider.verifyNativeToken(token);

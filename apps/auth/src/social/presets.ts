@@ -1,7 +1,8 @@
-// The public settings of well-known providers. With a preset, SOCIAL_PROVIDERS_FILE needs only the credentials.
+// Defines the public settings of well-known providers. For these providers, SOCIAL_PROVIDERS_FILE needs to contain only
+// the credentials. docs/social.md lists the limits of each preset.
 //
-// A preset applies to the provider of that name unless the file contains `replacedBy`. So a token is never sent to a
-// public endpoint when the file names a server of its own. docs/social.md says what each preset cannot do.
+// A preset applies to the provider with the same name. It does not apply if the file contains the setting that
+// `replacedBy` names. If the file names another server, tokens are therefore never sent to the public endpoints.
 
 export interface Preset {
   /** If the file contains this setting, the preset is not used at all. */
@@ -33,25 +34,26 @@ export const presets: Readonly<Record<string, Preset>> = {
     },
   },
 
-  // Accepts work, school and personal accounts. To accept those of one organisation only, use `"type": "oidc",
-  // "issuer": "https://login.microsoftonline.com/TENANT/v2.0"` instead. There is no endpoint that can check a native
-  // token.
+  // Accepts work, school and personal accounts. To accept only the accounts of one organisation, use `"type": "oidc",
+  // "issuer": "https://login.microsoftonline.com/TENANT/v2.0"` instead. Native tokens are not accepted, because
+  // Microsoft has no endpoint that can check them.
   microsoft: {
     replacedBy: 'issuer',
     settings: { type: 'oidc', issuer: 'https://login.microsoftonline.com/common/v2.0' },
   },
 
-  // The client secret of Apple is a JWT that the operator signs; it is valid for six months at most. Apple sends the
-  // name and the address only with `response_mode=form_post`, to which our callback cannot respond: the browser does
-  // not send our cookie with a form of another site. So the scope is `openid` alone, and accounts have neither name
-  // nor address. There is no endpoint that can check a native token.
+  // The client secret for Apple is a JWT that the operator signs, and it is valid for six months at most. Apple sends
+  // the name and the e-mail address only with `response_mode=form_post`. Our callback cannot use that mode, because
+  // browsers do not send our cookie with a form of another site. The scope is therefore `openid` alone, and the
+  // accounts have neither name nor e-mail address. Native tokens are not accepted, because Apple has no endpoint that
+  // can check them.
   apple: {
     replacedBy: 'issuer',
     settings: { type: 'oidc', issuer: 'https://appleid.apple.com', scope: 'openid' },
   },
 
-  // The address is the public one of the user's profile, if there is one. The endpoint with which GitHub checks
-  // tokens is unlike those of other providers, so native tokens are not accepted.
+  // The e-mail address of the account is the public address of the user's GitHub profile, if there is one. Native
+  // tokens are not accepted, because GitHub's endpoint that checks tokens differs from that of other providers.
   github: {
     replacedBy: 'authorizationEndpoint',
     settings: {

@@ -1,13 +1,13 @@
-// Defines what the rest of the code knows about social providers, and what a type of provider must implement.
+// Defines the interface of a social provider, and the interface that each type of provider implements.
 //
-// To add a type: write one object of type `ProviderType` in types/, and add it to `providerTypes` in settings.ts.
+// To add a type, write one object of type `ProviderType` in types/, and add it to `providerTypes` in settings.ts.
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 
-/** The settings that every type has. SOCIAL_PROVIDERS_FILE contains them together with those of the type. */
+/** The settings that all types of providers have. SOCIAL_PROVIDERS_FILE also contains the settings of the type. */
 export interface CommonSettings {
   /** The name in `acr_values=idp:NAME` and in the callback address. */
   readonly name: string;
-  /** The name that users know. */
+  /** The name of the provider as users see it. */
   readonly title: string;
   readonly clientId: string;
   readonly clientSecret?: string;
@@ -17,26 +17,34 @@ export interface CommonSettings {
 }
 
 export interface ProviderType<Settings extends CommonSettings> {
-  /** JSON Schema of the settings, without `type`. Its defaults complete the settings. */
+  /** The JSON Schema of the type's own settings. Settings that the file leaves out get the defaults of the schema. */
   readonly schema: { readonly required: readonly string[]; readonly properties: Readonly<Record<string, object>> };
-  /** Sends no request. */
+  /** Creates a provider without sending a request. */
   readonly createProvider: (settings: Settings) => SocialProvider;
 }
 
-/** What our authorization request and the request for the token have in common. */
+/**
+ * The values that are created for each flow. The authorization request and the token request must use the same values.
+ */
 export interface FlowSecrets {
   readonly state: string;
   readonly nonce: string;
-  /** PKCE (RFC 7636). */
+  /** The secret of PKCE (RFC 7636). */
   readonly codeVerifier: string;
 }
 
 export interface SocialProvider {
   readonly name: string;
   readonly title: string;
-  /** False if no native token can be accepted, because nothing could confirm it. */
+  /**
+   * Whether tokens of native apps can be accepted. False if the settings name no endpoint or app to check them with.
+   */
   readonly acceptsNativeTokens: boolean;
-  /** The address at the provider where the user signs in. @throws {Error} if the provider cannot be reached */
+  /**
+   * Returns the address at the provider where the user signs in.
+   *
+   * @throws {Error} if the provider cannot be reached
+   */
   readonly authorizationUrl: (redirectUri: string, secrets: FlowSecrets) => Promise<URL>;
   /**
    * Exchanges the code of the callback for the user's identity.
@@ -46,10 +54,10 @@ export interface SocialProvider {
    */
   readonly redeemCallback: (callbackUrl: URL, secrets: FlowSecrets) => Promise<SocialIdentity>;
   /**
-   * The owner of an access token that a native app got from the provider.
+   * Returns the owner of an access token that a native app got from the provider.
    *
    * @throws {NativeTokenError} if the provider does not confirm that the token is valid and was issued to our app
-   * @throws {Error} if the provider could not be asked
+   * @throws {Error} if the provider is unavailable
    */
   readonly verifyNativeToken: (token: string) => Promise<SocialIdentity>;
 }
@@ -58,7 +66,7 @@ export class SignInCancelledError extends Error {
   override readonly name = 'SignInCancelledError';
 }
 
-/** `unavailable`: the provider could not be asked, so the same token may be accepted later (503). */
+/** With `unavailable`, the provider could not check the token. The same token may be accepted later (503). */
 export class NativeTokenError extends Error {
   override readonly name = 'NativeTokenError';
   readonly unavailable: boolean;

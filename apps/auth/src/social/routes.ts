@@ -1,6 +1,6 @@
-// The routes of a sign-in at a social provider: to the provider and back (specification, "Social identity provider
-// login"). A sign-in begins in an authorization request, on our own sign-in page, or on "your account" to link a
-// provider.
+// Serves the routes of a sign-in at a social provider: the redirect to the provider and the callback (specification,
+// "Social identity provider login"). A sign-in begins in an authorization request, on our own sign-in page, or on the
+// page "Your account" to link a provider to the account.
 import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity, SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { Account } from '../accounts/store.ts';
@@ -18,7 +18,7 @@ import { createFailurePages, signInPageOf } from './failure-pages.ts';
 import type { SocialProviders } from './settings.ts';
 import type { FlowPurpose } from './store.ts';
 
-/** Identifies the browser at the callback. */
+/** The cookie that identifies the browser at the callback. */
 const cookieName = '_social';
 /** In seconds. The cookie lives as long as the flow that the database stores. */
 const cookieLifetime = 3600;
@@ -61,8 +61,8 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   };
 
   /**
-   * A user who cancelled returns to the page on which they chose the provider. If the application chose the provider
-   * with `acr_values`, there is no such page, and the user returns to the application.
+   * Redirects a user who cancelled at the provider to the page on which they chose the provider. If the client chose
+   * the provider with `acr_values`, there is no such page, and the user returns to the client.
    */
   const returnAfterCancel = async (response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
     if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');

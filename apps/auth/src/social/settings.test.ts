@@ -36,7 +36,7 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
     });
   });
 
-  test('settings with an issuer of their own use no endpoint of the preset', () => {
+  test('if the settings of a provider contain an issuer, no endpoint of the preset is used', () => {
     expect(parse({ google: own }).get('google')).not.toHaveProperty('tokenInfoEndpoint');
   });
 

@@ -1,5 +1,4 @@
-// Reads SOCIAL_PROVIDERS_FILE: which social providers there are, and how to connect to them.
-
+// Reads and validates SOCIAL_PROVIDERS_FILE, which contains the social providers and their settings.
 import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
@@ -9,7 +8,10 @@ import { text } from './schema.ts';
 import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 
-/** `never`: the schema of the type has validated the settings before its `createProvider` is called. */
+/**
+ * The types of providers by their name in the file. The parameter `never` is safe: before `createProvider` of a type is
+ * called, the schema of the same type has validated the settings.
+ */
 const providerTypes: Readonly<Record<string, ProviderType<never>>> = { oidc, oauth2 };
 
 export interface ProviderSettings extends CommonSettings {
@@ -46,7 +48,7 @@ const validators = new Map(
   ]),
 );
 
-/** @throws {Error} whose message names the path of every error */
+/** @throws {Error} if the file is not valid. The message lists every error with its path. */
 export function parseSocialProviders(json: string): SocialProviderSettings {
   let document: unknown;
   try {
@@ -80,7 +82,7 @@ function completeWithPreset(name: string, given: unknown): unknown {
   return { ...preset.settings, ...given };
 }
 
-/** Also adds the defaults of the schema to the settings. */
+/** Returns the errors of the settings. Also adds the defaults of the schema to the settings. */
 function validateSettings(name: string, settings: unknown): readonly string[] {
   if (!/^[A-Za-z0-9][\w-]{0,31}$/.test(name)) return [`/${name} must be named with letters, digits, - and _`];
   if (typeof settings !== 'object' || settings === null) return [`/${name} must be an object`];

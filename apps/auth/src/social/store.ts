@@ -1,14 +1,14 @@
-// Reads and writes the sign-ins at social providers that are not finished yet (table `social_attempt`).
+// Stores the sign-ins at social providers that are not finished yet (table `social_attempt`).
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '../secrets.ts';
 
-/** What happens after the user has signed in at the provider. Exactly one of the three is not null. */
+/** The purpose of a sign-in at a provider. Exactly one of the three fields is not null. */
 export interface FlowPurpose {
-  /** The sign-in belongs to this interaction, which is part of an authorization request. */
+  /** The interaction of the authorization request for which the user signs in. */
   readonly interactionUid: string | null;
-  /** The user signs in directly on this site and then returns to this path. */
+  /** The path of this site to which the user returns, if the user signs in without a client. */
   readonly returnTo: string | null;
-  /** The identity is linked to this account, whose user is signed in already. */
+  /** The account to which the identity is linked. Its user is already signed in. */
   readonly linkAccountId: string | null;
 }
 
@@ -20,7 +20,7 @@ export interface PendingFlow extends FlowPurpose {
 
 export type SocialStore = ReturnType<typeof createSocialStore>;
 
-/** Seconds; as long as an interaction. */
+/** In seconds. The lifetime is the same as that of an interaction. */
 const lifetime = 3600;
 
 export function createSocialStore({ db }: { db: Database }) {
@@ -44,7 +44,7 @@ export function createSocialStore({ db }: { db: Database }) {
       );
     },
 
-    /** Returns the flow and deletes it, so that a callback works once and only in the browser that began the flow. */
+    /** Returns the flow and deletes it. A callback therefore works only once, and only in the browser that began it. */
     async consume(state: string, browserSecret: string, provider: string): Promise<PendingFlow | undefined> {
       const [flow] = await query<PendingFlow>(
         db,

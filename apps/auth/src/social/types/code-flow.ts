@@ -1,13 +1,15 @@
-// Runs the authorization code flow with PKCE against a provider, for the types that are based on OAuth 2.0.
-//
-// All requests to providers go through openid-client, with a timeout.
+// Sends the requests of the authorization code flow with PKCE to a provider, for all types of providers. The library
+// openid-client sends the requests, with a timeout.
 import * as openid from 'openid-client';
 import { type FlowSecrets, SignInCancelledError } from '../provider.ts';
 
-/** Seconds. */
+/** In seconds. */
 export const requestTimeout = 5;
 
-/** Accepts plain http only because settings.ts accepts it only for addresses on this machine. */
+/**
+ * Creates the configuration of openid-client for a provider. Addresses with plain http are allowed here, because
+ * settings.ts has already rejected them unless they are on this machine.
+ */
 export function createConfiguration(
   server: openid.ServerMetadata,
   client: { readonly clientId: string; readonly clientSecret?: string },
@@ -35,10 +37,15 @@ export async function buildAuthorizationUrl(
   });
 }
 
-/** `user_cancelled_authorize` is what Apple sends. */
+/** The error codes with which providers report that the user cancelled. Apple sends `user_cancelled_authorize`. */
 const cancelCodes = ['access_denied', 'user_cancelled_authorize'];
 
-/** @throws {SignInCancelledError} */
+/**
+ * Exchanges the code of the callback for tokens.
+ *
+ * @throws {SignInCancelledError} if the user cancelled at the provider
+ * @throws {Error} for every other failure
+ */
 export async function redeemCode(
   configuration: openid.Configuration,
   callbackUrl: URL,

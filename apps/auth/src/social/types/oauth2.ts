@@ -1,6 +1,5 @@
-// Implements providers that support OAuth 2.0 without OpenID Connect, such as Facebook and GitHub.
-//
-// There is no discovery document, so the settings contain every endpoint.
+// Implements providers that support OAuth 2.0 without OpenID Connect, such as Facebook and GitHub. Such a provider has
+// no discovery document, so the settings contain all endpoints.
 import * as openid from 'openid-client';
 import { identityFrom, ProfileError } from '../profile.ts';
 import { type CommonSettings, NativeTokenError, type ProviderType, type SocialProvider } from '../provider.ts';
@@ -13,7 +12,9 @@ interface OAuth2Settings extends CommonSettings {
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
   readonly userinfoEndpoint: string;
-  /** Has the same parameters and response as `debug_token` of Facebook. */
+  /**
+   * The endpoint that checks native tokens. It must have the parameters and the response of Facebook's `debug_token`.
+   */
   readonly tokenInfoEndpoint?: string;
   /** The members of the userinfo response that contain the user id, the name and the e-mail address. */
   readonly claims: { readonly sub: string; readonly name: string; readonly email: string };
@@ -86,7 +87,9 @@ function createOAuth2Provider(settings: OAuth2Settings): SocialProvider {
 }
 
 /**
- * @throws {ProfileError} if the provider refuses the token
+ * Requests the profile of the user. Returns its user id, name and e-mail address.
+ *
+ * @throws {ProfileError} if the provider rejects the token
  * @throws {Error} if the provider does not respond, or responds with another error
  */
 async function fetchProfile(

@@ -1,7 +1,7 @@
 // Implements providers that support OpenID Connect, such as Google.
 //
-// The endpoints come from the provider's discovery document. It is read when it is first needed, because the provider
-// may be unavailable while this server starts, and again every hour.
+// The endpoints come from the provider's discovery document. The document is read when it is first needed, because the
+// provider may be unavailable while this server starts. After that, it is read again every hour.
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { identityFrom, ProfileError } from '../profile.ts';
@@ -12,9 +12,9 @@ import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
 
 interface OidcSettings extends CommonSettings {
   readonly issuer: string;
-  /** Default: the one of the discovery document. */
+  /** The endpoint that checks native tokens (RFC 7662). Default: the endpoint in the discovery document. */
   readonly introspectionEndpoint?: string;
-  /** Used if the provider has no introspection endpoint. */
+  /** The endpoint that checks native tokens if the provider has no introspection endpoint, as at Google. */
   readonly tokenInfoEndpoint?: string;
 }
 
@@ -61,11 +61,12 @@ function createOidcProvider(settings: OidcSettings): SocialProvider {
   };
 }
 
-/** Milliseconds. */
+/** The milliseconds after which the discovery document is read again. */
 const discoveryLifetime = 3600_000;
+/** The milliseconds after which reading is tried again, if it failed and an older document is still known. */
 const retryDiscoveryAfter = 60_000;
 
-/** While the provider is unavailable, its last known document stays in use. */
+/** Returns a function that caches the document. While the provider is unavailable, the last known document is used. */
 function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configuration> {
   let lastKnown: openid.Configuration | undefined;
   let current: { readonly configuration: Promise<openid.Configuration>; readonly expiresAt: number } | undefined;
@@ -74,7 +75,7 @@ function cacheDiscovery(settings: OidcSettings): () => Promise<openid.Configurat
       lastKnown = await discover(settings);
       return lastKnown;
     } catch (error) {
-      // Without a document, the next request tries again immediately.
+      // If no document is known, nothing is cached, so the next call tries again immediately.
       current = lastKnown && {
         configuration: Promise.resolve(lastKnown),
         expiresAt: Date.now() + retryDiscoveryAfter,
@@ -101,7 +102,9 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
   return configuration;
 }
 
-/** HTTP Basic, unless the provider says that it accepts the secret in the body only. */
+/**
+ * Sends the secret with HTTP Basic, unless the discovery document says that only the body of a request may contain it.
+ */
 function clientAuthentication(clientSecret: string | undefined): openid.ClientAuth {
   if (clientSecret === undefined) return openid.None();
   const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)];
@@ -113,8 +116,8 @@ function clientAuthentication(clientSecret: string | undefined): openid.ClientAu
 }
 
 /**
- * Completes the claims of an id_token or token that has no name or address. Optional: without a response, the claims
- * stay as they are.
+ * Adds claims from the userinfo endpoint, if `claims` contain no name or no e-mail address. If the endpoint does not
+ * respond, the claims are returned without a change.
  *
  * @throws {ProfileError} if the response is about another user
  */
@@ -152,7 +155,7 @@ async function verifyNativeToken(
   return identityFrom(settings.name, await addUserinfo(configuration, token, { ...claims, sub }));
 }
 
-/** RFC 7662. */
+/** Checks a native token with token introspection (RFC 7662). */
 async function introspect(
   settings: OidcSettings,
   configuration: openid.Configuration,
@@ -169,7 +172,7 @@ async function introspect(
   return { issuedTo: clientsOf([facts.client_id, facts.azp], facts.aud), claims: { sub: facts.sub } };
 }
 
-/** The endpoint that Google offers instead of introspection. */
+/** Checks a native token with the endpoint `tokeninfo`, which Google has instead of introspection. */
 async function readTokenInfo({ tokenInfoEndpoint }: OidcSettings, token: string): Promise<TokenFacts> {
   if (!tokenInfoEndpoint) throw new NativeTokenError('the provider has no endpoint that can check the token');
   const facts = await fetchTokenInfo(tokenInfoEndpoint, { access_token: token });
@@ -180,7 +183,10 @@ async function readTokenInfo({ tokenInfoEndpoint }: OidcSettings, token: string)
   return { issuedTo: clientsOf([facts.azp], facts.aud), claims: { sub, email, email_verified, name } };
 }
 
-/** The audience names the recipient of the token, so it counts only if the response does not name the client. */
+/**
+ * Returns the client ids to which a token was issued. The audience may name the recipient of the token instead of the
+ * client, so it is used only if the response does not name the client.
+ */
 function clientsOf(clientIds: readonly unknown[], audience: unknown): string[] {
   const clients = textsOf(...clientIds);
   return clients.length > 0 ? clients : textsOf(audience);

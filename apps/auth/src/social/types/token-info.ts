@@ -1,12 +1,13 @@
-// Asks a provider's endpoint about an access token.
+// Checks an access token with an endpoint of the provider.
 import { NativeTokenError } from '../provider.ts';
 import { requestTimeout } from './code-flow.ts';
 
 /**
- * Does not follow redirects, because the address contains the token.
+ * Returns the response of the endpoint. Redirects are not followed, because the address of the request contains the
+ * token.
  *
- * @throws {NativeTokenError} if the endpoint does not know the token
- * @throws {Error} if the endpoint cannot say, because it failed or limits the rate of requests
+ * @throws {NativeTokenError} if the endpoint rejects the token
+ * @throws {Error} if the endpoint does not respond, fails or limits the rate of requests
  */
 export async function fetchTokenInfo(
   endpoint: string,
@@ -26,7 +27,7 @@ export async function fetchTokenInfo(
   return body;
 }
 
-/** The texts among `values`, some of which may be arrays. */
+/** Returns all texts in `values`. A value may also be an array of texts. */
 export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
