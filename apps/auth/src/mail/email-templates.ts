@@ -1,4 +1,4 @@
-// Writes the e-mails to users, as text and as HTML. Each contains at most one link.
+// Writes the e-mails to users, as text and as HTML. Each e-mail contains at most one link.
 import { renderEmail } from '../html/render.ts';
 import type { Email } from './store.ts';
 
@@ -28,8 +28,8 @@ export function composeEmail({ to, name }: Recipient, { subject, paragraphs, act
 }
 
 /**
- * Anybody can register with the e-mail address of somebody else and choose the name. A name that an e-mail program
- * could turn into a link is therefore left out.
+ * Whether a name may appear in an e-mail. Anybody can register with the e-mail address of somebody else, and choose the
+ * name of the account. A name that e-mail programs could turn into a link is therefore left out.
  */
 const isSafeInEmail = (name: string): boolean => !/[/:<>@]|\S[.。]\S|\p{C}/iu.test(name);
 

@@ -1,4 +1,4 @@
-// Sends the e-mails of the outbox by SMTP, and retries for a day if the mail server does not accept them.
+// Sends the e-mails of the outbox by SMTP. If the mail server does not accept an e-mail, it is sent again for a day.
 //
 // Without `SMTP_URL`, e-mails are written to the log (for development). With `MAIL=off`, they are dropped.
 import type { Logger } from '@bay-booking/service/logging';
@@ -8,28 +8,32 @@ import type { Email, MailStore, QueuedEmail } from './store.ts';
 export interface OutboxMailerOptions {
   readonly store: MailStore;
   readonly smtpUrl: string | undefined;
-  /** False: e-mails are neither sent nor logged. */
+  /** Whether e-mails are sent. If false, they are neither sent nor logged. */
   readonly on: boolean;
   readonly from: string;
   readonly logger: Logger;
 }
 
 export interface OutboxMailer {
-  /** Resolves when the e-mail is stored in the outbox. @throws {Error} if the outbox is full */
+  /**
+   * Stores an e-mail in the outbox, and does not wait until it is sent.
+   *
+   * @throws {Error} if the outbox is full
+   */
   readonly enqueue: (email: Email) => Promise<void>;
-  /** Waits for the e-mails that are being sent. */
+  /** Stops sending, and waits for the e-mails that are being sent. */
   readonly close: () => Promise<void>;
 }
 
-/** Milliseconds between two checks for e-mails that are due. */
+/** The milliseconds between two checks of the outbox. */
 const checkInterval = 5_000;
 const maxQueued = 20_000;
 const maxParallel = 10;
-/** Seconds. Longer than all timeouts of one delivery together. */
+/** In seconds. A lease must be longer than all timeouts of one delivery together. */
 const lease = 120;
 /** With the delays below, 32 attempts take a little more than a day. */
 const maxTries = 32;
-/** Seconds: 5, 10, 20 … up to an hour. */
+/** The seconds until the next attempt: 5, 10, 20 and so on, up to an hour. */
 const retryDelay = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
 export function createOutboxMailer({ store, smtpUrl, on, from, logger }: OutboxMailerOptions): OutboxMailer {
@@ -103,5 +107,5 @@ export function createOutboxMailer({ store, smtpUrl, on, from, logger }: OutboxM
   };
 }
 
-/** SMTP codes 550 to 559 concern the e-mail itself, so the server would refuse it again. */
+/** Whether the mail server would reject the e-mail again. The SMTP codes 550 to 559 are about the e-mail itself. */
 const isPermanent = (code: number | undefined): boolean => code !== undefined && code >= 550 && code < 560;

@@ -1,7 +1,7 @@
-// Reads and writes the outbox (table `mail`): e-mails that wait to be sent.
+// Stores the e-mails that wait to be sent, which are called the outbox (table `mail`).
 //
-// E-mails go through the database so that none is lost when an instance stops, and so that every instance can send
-// them.
+// The outbox is in the database, so that no e-mail is lost when an instance stops, and so that every instance can send
+// every e-mail.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export interface Email {
@@ -13,7 +13,7 @@ export interface Email {
 
 export interface QueuedEmail extends Email {
   readonly id: string;
-  /** Attempts to send the e-mail, including the current one. */
+  /** The number of attempts to send the e-mail, including the current one. */
   readonly tries: number;
 }
 
@@ -21,7 +21,7 @@ export type MailStore = ReturnType<typeof createMailStore>;
 
 export function createMailStore({ db }: { db: Database }) {
   return {
-    /** False if the outbox already contains `maxQueued` e-mails. */
+    /** Adds an e-mail. Returns false if the outbox already contains `maxQueued` e-mails. */
     async add(email: Email, maxQueued: number): Promise<boolean> {
       const rows = await query(
         db,
@@ -33,8 +33,8 @@ export function createMailStore({ db }: { db: Database }) {
     },
 
     /**
-     * Leases up to `limit` e-mails that are due for `lease` seconds. If the instance stops before it has sent an
-     * e-mail, another instance sends the e-mail when the lease has ended.
+     * Returns up to `limit` e-mails that must be sent now, and leases them to this instance for `lease` seconds. If the
+     * instance stops before it has sent an e-mail, another instance sends the e-mail after the lease has ended.
      */
     lease: (limit: number, lease: number): Promise<readonly QueuedEmail[]> =>
       query<QueuedEmail>(

@@ -1,6 +1,8 @@
-// Encrypts and decrypts private keys with KEY_ENCRYPTION_KEY. The format is `v1.nonce.ciphertext-and-tag`, both parts
-// in base64url: AES-256-GCM with a new 96-bit nonce each time. The key id is authenticated too, so an encrypted key
-// cannot be copied to another row.
+// Encrypts and decrypts private keys with KEY_ENCRYPTION_KEY, using AES-256-GCM.
+//
+// An encrypted key has the format `v1.NONCE.CIPHERTEXT`. The nonce has 96 bits and is new for each encryption. The
+// ciphertext ends with the authentication tag. Both parts are base64url. The encryption also authenticates the key id,
+// so an encrypted key does not work in the row of another key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { JWK } from 'jose';
 
@@ -18,7 +20,7 @@ export function encryptJwk(jwk: JWK, kid: string, encryptionKey: Buffer): string
   return `v1.${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
 }
 
-/** @throws {WrongEncryptionKey} */
+/** @throws {WrongEncryptionKey} if the text was encrypted with another key, or for another key id */
 export function decryptJwk(text: string, kid: string, encryptionKey: Buffer): JWK {
   try {
     const [version, nonce = '', encoded = ''] = text.split('.');

@@ -1,34 +1,36 @@
-// Decides when signing keys are created, sign tokens and are deleted. Keys rotate without a restart and without a
-// failed request.
+// Decides when signing keys are created, when they sign tokens, and when they are deleted. Keys rotate without a
+// restart and without failed requests.
 //
-// The table has keys in three states, at most one `current` and one `next` key for each algorithm:
+// A key has one of three states. All keys are published in the JWKS.
 //
-// - `current`: signs every new token. It is published in the JWKS, as all keys are.
-// - `next`: signs nothing yet.
-// - `retired`: signs nothing any more.
+// - `current`: the key signs new tokens. There is one such key for each algorithm.
+// - `next`: the key does not sign yet. There is at most one such key for each algorithm.
+// - `retired`: the key does not sign any more.
 //
 // The life of a key:
 //
 // 1. The first instance that starts creates a current key for each algorithm.
-// 2. `npm run keys -- rotate` creates a next key, which signs after KEY_PUBLISH_DELAY seconds. Caches may keep the
-//    JWKS for 15 s, so after the delay every resource server has read the new key before it gets a token that was
-//    signed with it.
+// 2. `npm run keys -- rotate` creates a next key, which signs after KEY_PUBLISH_DELAY seconds. Caches may store the
+//    JWKS for 15 s. After the longer delay, every resource server has therefore read the new public key before it gets
+//    a token that was signed with the key.
 // 3. Every instance checks the table every 2 s (oidc/provider-manager.ts). The first instance that finds a next key
-//    whose time has come makes it current and retires the current key, in one transaction.
-// 4. A retired key is deleted when every token that it signed has expired. Before an instance signs with a key, it
-//    records the lifetime of its tokens with the key. The longest recorded lifetime counts, plus a margin: other
-//    instances notice the change up to 2 s later, and clocks differ.
+//    whose delay has passed makes it current and retires the current key, in one transaction.
+// 4. A retired key is deleted when all tokens that it signed have expired. Before an instance signs with a key, it
+//    stores the lifetime of its tokens in the row of the key. A retired key is kept for the longest of these lifetimes
+//    plus a margin. The margin is needed because other instances notice a change up to 2 s later, and because clocks
+//    differ.
 //
-// Every change takes the same database lock, and all times are those of the database. Instances that act at the same
-// time therefore make each change only once.
+// Every change takes the same database lock, and all times are times of the database clock. If several instances act at
+// the same time, each change is therefore made only once.
 import { type SigningAlgorithm, signingAlgorithms } from './signing-key.ts';
 import type { KeyStore } from './store.ts';
 
-/** Seconds. */
+/** In seconds. */
 const margin = 60;
 /**
- * Seconds that a retired key stays published at least. RS256 keys sign id_tokens. A client may send an expired
- * id_token as id_token_hint when its user signs out, for as long as an unused session lasts.
+ * The minimum number of seconds for which a retired key stays published. RS256 keys sign id_tokens. When a user signs
+ * out, a client may send an expired id_token as `id_token_hint`. It may do so as long as an idle session can last,
+ * which is 14 days.
  */
 const minimumPublication: Readonly<Record<SigningAlgorithm, number>> = { ES256: 0, RS256: 14 * 24 * 3600 };
 
@@ -36,7 +38,7 @@ export type KeySchedule = ReturnType<typeof createKeySchedule>;
 
 export function createKeySchedule(store: KeyStore) {
   return {
-    /** Creates the keys that are missing at the first start. */
+    /** Creates a current key for each algorithm that has none. That is so at the first start. */
     async ensureCurrentKeys(): Promise<void> {
       const keys = await store.list();
       if (signingAlgorithms.every((alg) => keys.some((key) => key.alg === alg && key.state === 'current'))) return;
@@ -49,8 +51,8 @@ export function createKeySchedule(store: KeyStore) {
     },
 
     /**
-     * Creates a next key for each algorithm, which signs in `delay` seconds. A next key that exists signs no later
-     * than that.
+     * Creates a next key for each algorithm, which will sign in `delay` seconds. If there already is a next key, no key
+     * is created, and the existing key will sign in `delay` seconds or earlier.
      */
     async rotate(delay: number): Promise<void> {
       await store.change(async (changes) => {
@@ -60,7 +62,7 @@ export function createKeySchedule(store: KeyStore) {
       });
     },
 
-    /** Makes the changes whose time has come. */
+    /** Makes all changes that are due: retires and activates keys, and deletes keys that have expired. */
     async advance(): Promise<void> {
       if (!(await store.hasDueChange())) return;
       await store.change(async (changes) => {

@@ -1,9 +1,9 @@
-// Defines what a signing key is, and generates new ones.
+// Defines the type of signing keys, and generates new keys.
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 
 /**
- * ES256 signs access tokens. Clients choose one of the two for their id_tokens; RS256 is the default of OpenID
- * Connect.
+ * ES256 keys sign access tokens. For id_tokens, each client chooses one of the two algorithms. The default of OpenID
+ * Connect is RS256.
  */
 export const signingAlgorithms = ['ES256', 'RS256'] as const;
 export type SigningAlgorithm = (typeof signingAlgorithms)[number];

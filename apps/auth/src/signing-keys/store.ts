@@ -27,9 +27,9 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 
   return {
     /**
-     * Returns all keys with their private JWKs. For each algorithm the current key comes first, because oidc-provider
-     * signs with the first key that fits.
-     * @throws {WrongEncryptionKey}
+     * Returns all keys with their private JWKs. For each algorithm, the current key comes first, because oidc-provider
+     * signs with the first key of the algorithm.
+     * @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the keys
      */
     async load(): Promise<readonly (SigningKey & { readonly privateJwk: JWK })[]> {
       return (await readKeys(db)).map(({ privateJwkEncrypted, ...key }) => ({
@@ -52,13 +52,13 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
       return rows.length > 0;
     },
 
-    /** Runs `work` in a transaction that excludes all other changes of keys. */
+    /** Runs `work` in a transaction. No other change of keys runs at the same time. */
     change: <T>(work: (changes: KeyTransaction) => Promise<T>): Promise<T> =>
       transaction((tx) => work(changesIn(tx, encryptionKey))),
 
     /**
-     * Records that tokens signed from now on are valid for up to `seconds`. A shorter time than recorded changes
-     * nothing.
+     * Records that tokens that are signed from now on are valid for up to `seconds`. If a longer lifetime is already
+     * recorded, nothing changes.
      */
     async recordTokenLifetime(seconds: number): Promise<void> {
       await query(db, "update signing_key set longest_ttl = $1 where state <> 'retired' and longest_ttl < $1", [
@@ -77,8 +77,8 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
     },
 
     /**
-     * Deletes a retired key before its time, for example because it leaked. Returns false if there is no such retired
-     * key.
+     * Deletes a retired key before its tokens have expired, for example because the key leaked. Returns false if there
+     * is no such retired key.
      */
     async deleteRetired(kid: string): Promise<boolean> {
       const rows = await query(db, "delete from signing_key where kid = $1 and state = 'retired' returning kid", [kid]);
@@ -91,8 +91,9 @@ export function createKeyStore({ db, encryptionKey }: { db: Database; encryption
 const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl')::integer), 0) from client";
 
 /**
- * Records how long the tokens of clients are valid that have an `access_token_ttl`. An import calls this function
- * before and after it changes clients: the tokens of a client that had a longer lifetime before are still valid.
+ * Records the longest `access_token_ttl` of all clients with the signing keys. An import calls this function before and
+ * after it changes clients. The call before the change is needed because a client may get a shorter lifetime, while its
+ * earlier tokens are still valid.
  */
 export async function recordClientLifetimes(tx: Database): Promise<void> {
   await query(
@@ -103,7 +104,7 @@ export async function recordClientLifetimes(tx: Database): Promise<void> {
   );
 }
 
-/** All times are seconds from now, by the clock of the database. */
+/** Returns the changes that a transaction can make. All times are seconds from now, by the clock of the database. */
 function changesIn(tx: Database, encryptionKey: Buffer) {
   return {
     async algorithmsWithCurrentKey(): Promise<readonly string[]> {
@@ -121,7 +122,10 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
       );
     },
 
-    /** Lets the next key of an algorithm sign in `signsIn` or earlier. Returns false if there is no next key. */
+    /**
+     * Makes the next key of an algorithm sign in `signsIn` seconds, unless it signs earlier anyway. Returns false if
+     * there is no next key.
+     */
     async bringForward(alg: SigningAlgorithm, signsIn: number): Promise<boolean> {
       const rows = await query(
         tx,
@@ -133,8 +137,9 @@ function changesIn(tx: Database, encryptionKey: Buffer) {
     },
 
     /**
-     * Retires the current key if the next key is due. The retired key is deleted when the longest of the recorded token
-     * lifetime, the lifetimes of clients and `minimum`, and then `margin` have passed.
+     * Retires the current key if the next key may sign now. The retired key will be deleted after the longest of three
+     * times plus `margin`. The three times are the recorded lifetime of its tokens, the longest `access_token_ttl` of
+     * all clients, and `minimum`.
      */
     async retireReplaced(
       alg: SigningAlgorithm,
