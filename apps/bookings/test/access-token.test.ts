@@ -27,7 +27,7 @@ describe('an access token', () => {
   const withClaims = async (claims: TokenOptions) =>
     system.call('GET', path, { token: await system.token(['fac-north'], claims) });
 
-  test('200 for several scopes, both forms of the type and several audiences, within the clock tolerance', async () => {
+  test('200 for a token with several scopes or audiences, both forms of the type, and within the clock tolerance', async () => {
     const accepted: TokenOptions[] = [
       {},
       { scope: 'openid https://bay-booking.example/golf/bookings https://bay-booking.example/dr/play' },
@@ -40,16 +40,16 @@ describe('an access token', () => {
     for (const claims of accepted) expect([claims, (await withClaims(claims)).status]).toEqual([claims, 200]);
   });
 
-  test('200 with the scheme in mixed case', async () => {
+  test('200 if the scheme Bearer is written in mixed case', async () => {
     const token = await system.token(['fac-north']);
     const headers = { Authorization: `bEARER ${token}` };
     expect((await system.call('GET', path, { token: null, headers })).status).toBe(200);
   });
 
   test.each([
-    ['no Authorization header', {}],
-    ['another scheme', { Authorization: 'Basic ZGVtbzpkZW1v' }],
-    ['a token in the query', {}],
+    ['a request without an Authorization header', {}],
+    ['a request with another scheme', { Authorization: 'Basic ZGVtbzpkZW1v' }],
+    ['a request with the token in the query', {}],
   ])('401 without an error attribute for %s', async (description, headers) => {
     const token = await system.token(['fac-north']);
     const target = description.includes('query') ? `${path}?access_token=${token}` : path;
@@ -70,21 +70,24 @@ describe('an access token', () => {
     ['GET', '/api/booking-bays'],
     ['GET', '/api/bays/any/upcoming-bookings'],
   ] as const;
-  test.each(endpoints)('every call to the Bookings API needs a Bearer access token: %s %s', async (method, target) => {
-    const token = await system.token(['fac-north']);
-    const withHeaders = (headers: Record<string, string>) => system.call(method, target, { token: null, headers });
-    for (const headers of [{}, { Authorization: token }, { Authorization: `Basic ${token}` }]) {
-      const response = await withHeaders(headers as Record<string, string>);
-      expect(response.status).toBe(401);
-      expect(errorCodes(response)).toEqual(['ERR00401']);
-      expect(response.headers['www-authenticate']).toContain('Bearer');
-    }
-    const expired = await system.call(method, target, { token: await system.token([], { exp: seconds() - 60 }) });
-    expect(expired.status).toBe(401);
-    const otherScope = await system.call(method, target, { token: await system.token([], { scope: 'openid' }) });
-    expect(otherScope.status).toBe(403);
-    expect([200, 400, 404]).toContain((await withHeaders({ Authorization: `Bearer ${token}` })).status);
-  });
+  test.each(endpoints)(
+    '401 without an access token, with an expired one, or with another scheme: %s %s',
+    async (method, target) => {
+      const token = await system.token(['fac-north']);
+      const withHeaders = (headers: Record<string, string>) => system.call(method, target, { token: null, headers });
+      for (const headers of [{}, { Authorization: token }, { Authorization: `Basic ${token}` }]) {
+        const response = await withHeaders(headers as Record<string, string>);
+        expect(response.status).toBe(401);
+        expect(errorCodes(response)).toEqual(['ERR00401']);
+        expect(response.headers['www-authenticate']).toContain('Bearer');
+      }
+      const expired = await system.call(method, target, { token: await system.token([], { exp: seconds() - 60 }) });
+      expect(expired.status).toBe(401);
+      const otherScope = await system.call(method, target, { token: await system.token([], { scope: 'openid' }) });
+      expect(otherScope.status).toBe(403);
+      expect([200, 400, 404]).toContain((await withHeaders({ Authorization: `Bearer ${token}` })).status);
+    },
+  );
 
   const invalidTokens: [string, TokenOptions][] = [
     ['that has expired', { exp: seconds() - 60 }],
@@ -170,7 +173,7 @@ describe('an access token', () => {
   });
 });
 
-describe('the authorization server', () => {
+describe('when the authorization server', () => {
   let system: TestSystem;
   beforeAll(async () => {
     system = await createTestSystem({ issuer: { unknownKidInterval: 1 } });
@@ -178,7 +181,7 @@ describe('the authorization server', () => {
   afterAll(() => system.close());
   const status = async (token: string) => (await system.call('GET', path, { token })).status;
 
-  test('rotates its keys: a new key is accepted at once, an old key only while it is published', async () => {
+  test('rotates its keys, a new key is accepted immediately, and an old key only while it is published', async () => {
     const oldToken = await system.token(['fac-north']);
     expect(await status(oldToken)).toBe(200);
     await system.issuer.rotate();
@@ -191,14 +194,14 @@ describe('the authorization server', () => {
     expect(await status(newToken)).toBe(401);
   });
 
-  test('breaks a connection during a fetch of its keys: a token signed with a new key is accepted', async () => {
+  test('breaks the connection of a fetch of its keys, a token signed with a new key is accepted', async () => {
     expect(await status(await system.token(['fac-north']))).toBe(200);
     await system.issuer.rotate();
     system.issuer.fail('down once');
     expect(await status(await system.token(['fac-north']))).toBe(200);
   });
 
-  test('gets few fetches because of unknown kids, and a new key is found within seconds all the same', async () => {
+  test('receives tokens with unknown kids, few fetches are made, and a new key is still found within seconds', async () => {
     const interval = 500;
     const instance = await createExtraSystem({ sharing: system, issuer: { unknownKidInterval: interval } });
     const statusOf = async (token: string) => (await instance.call('GET', path, { token })).status;
@@ -216,9 +219,9 @@ describe('the authorization server', () => {
     while ((await statusOf(newToken)) !== 200) expect(performance.now() - rotatedAt).toBeLessThan(interval + 2_000);
   });
 
-  test('removes a signing key: it is refused within a minute, without any request', async () => {
+  test('removes a signing key, the key is removed from the cache within a minute, without any request', async () => {
     const { jwksCache } = await createExtraSystem({ sharing: system });
-    // Only setTimeout is replaced, so that a minute passes at once.
+    // Only setTimeout is replaced, so that the test can simulate that a minute passes.
     jest.useFakeTimers({
       doNotFake: ['Date', 'performance', 'nextTick', 'queueMicrotask', 'setImmediate', 'setInterval', 'hrtime'],
     });
@@ -227,7 +230,8 @@ describe('the authorization server', () => {
       const kid = await system.issuer.rotate();
       while (!jwksCache.has(kid)) await new Promise(setImmediate);
       await system.issuer.rotate({ retire: true });
-      // The rest of the minute is for auth (2 s), caches between the services (15 s) and the fetch (4 s).
+      // The timers advance by less than a minute. Up to 2 s pass before auth notices the removal, up to 15 s in caches
+      // between the services, and up to 4 s during the fetch.
       jest.advanceTimersByTime(60_000 - 2_000 - 15_000 - 4_000);
       while (jwksCache.has(kid)) await new Promise(setImmediate);
     } finally {
@@ -236,7 +240,7 @@ describe('the authorization server', () => {
   });
 
   test.each(['down', '500', 'garbage'] as const)(
-    'is away (%s): tokens signed with known keys are accepted',
+    'becomes unavailable (%s), tokens signed with known keys are accepted',
     async (failure) => {
       const instance = await createExtraSystem({ sharing: system });
       const token = await system.token(['fac-north']);
@@ -250,7 +254,7 @@ describe('the authorization server', () => {
   );
 
   test.each(['down', '500', 'garbage', 'slow'] as const)(
-    'has been away since the start (%s): 503 with Retry-After and not ready, until the keys can be fetched',
+    'is unavailable when the service starts (%s), requests get 503 until the keys can be fetched',
     async (failure) => {
       system.issuer.fail(failure);
       const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 200 } });

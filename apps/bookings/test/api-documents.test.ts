@@ -1,4 +1,4 @@
-// Tests the OpenAPI document and the page of the reference (docs/behaviour.md, "The OpenAPI document").
+// Tests the OpenAPI document and the page /docs with the API reference (docs/behaviour.md, "The OpenAPI document").
 
 import { readFileSync } from 'node:fs';
 import { useFixture } from '@bay-booking/testkit/fixture';
@@ -21,7 +21,7 @@ test('GET /openapi.json returns OpenAPI 3.1 with the addresses of this service, 
   );
 });
 
-/** The paths of the properties in which two JSON documents differ, such as `paths./api/bookings.get.summary`. */
+/** Returns the paths of the properties that differ between two documents, such as `paths./api/bookings.get.summary`. */
 function differingProperties(one: unknown, other: unknown, path: readonly string[] = []): readonly string[] {
   if (JSON.stringify(one) === JSON.stringify(other)) return [];
   if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return [path.join('.')];
@@ -154,7 +154,7 @@ describe('GET /docs', () => {
     expect(text).not.toMatch(/<script(?![^>]*\ssrc="\/docs)|<style|\sstyle=|\son\w+=/i);
   });
 
-  test('loads files that browsers keep for ever, compressed and with an ETag', async () => {
+  test('loads files that are compressed, have an ETag, and can be cached for a year', async () => {
     const assets = assetPathsOf((await call('/docs')).text).map(([, path]) => path as string);
     expect(assets.map((path) => path.split('/').at(-1))).toEqual([
       'swagger-ui.css',
@@ -180,7 +180,7 @@ describe('GET /docs', () => {
     }
   });
 
-  test('works below the path of BASE_URL, whether or not a proxy removes it', async () => {
+  test('works if BASE_URL has a path, whether or not a proxy removes this path from requests', async () => {
     const prefixed = await createTestSystem({ sharing: system, baseUrl: 'https://example.com/golf' });
     try {
       const { text } = await prefixed.call('GET', '/golf/docs', { token: null });

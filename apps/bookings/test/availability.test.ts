@@ -1,4 +1,4 @@
-// Tests GET /api/booking-availability, and that it agrees with what can be booked.
+// Tests GET /api/booking-availability, and that exactly the returned gaps can be booked.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -24,7 +24,7 @@ const freeOf = async (bayId: string, query = '') =>
     [startDate, endDate].map((date) => date.replace('2040-05-01T', '').replace(':00.000Z', '')).join(' '),
   );
 
-test('the bays of a location have gaps clipped to the interval, by name, then id', async () => {
+test('returns the bays of a location by name, then id, with gaps that are clipped to the interval', async () => {
   const { status, body, headers } = await find(`locationIds=loc-north-1&${day}`);
   expect(status).toBe(200);
   expect(headers['cache-control']).toBe('no-store');
@@ -68,7 +68,7 @@ test('both locationIds and bayIds must match, and bays of other facilities are l
   expect(await ids('locationIds=loc-east-1')).toEqual([]);
 });
 
-test('pages keep every filter in their links', async () => {
+test('the links of a page contain every filter', async () => {
   const { body } = await find(`locationIds=loc-north-2&${day}&minMinutes=30&page=2&pageSize=2`);
   expect(body.items.map(({ bay }: { bay: { id: string } }) => bay.id)).toEqual(['bay-n2-03', 'bay-n2-04']);
   expect([body.total, body.pageCount]).toEqual([5, 3]);
@@ -110,7 +110,7 @@ test('gaps never begin before asOf, and equal dates return no gaps', async () =>
   expect(equal.body.items[0].free).toEqual([]);
 });
 
-describe('the promise of availability', () => {
+describe('the gaps of availability agree with what can be booked', () => {
   const start = Date.UTC(2041, 2, 28);
   const slots = 5 * 24 * 6;
   const iso = (slot: number) => new Date(start + slot * 600_000).toISOString();
@@ -142,7 +142,7 @@ describe('the promise of availability', () => {
     }
   });
 
-  test('of 10 000 random intervals, those inside a gap can be booked, and all others are refused', async () => {
+  test('of 10 000 random intervals, all inside a gap can be booked, and all others are rejected', async () => {
     const { body } = await find(
       `bayIds=${bays.join()}&startDate=${iso(0)}&endDate=${new Date(start + slots * 600_000).toISOString()}`,
     );

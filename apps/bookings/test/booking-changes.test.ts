@@ -65,7 +65,7 @@ async function readNew(next: string): Promise<Item[]> {
   return (await system.call('GET', pathOf(next))).body.items;
 }
 
-test('each booking appears once, at its latest number, and data is the booking as an item of a list', async () => {
+test('each booking appears once, with the number of its latest change, and data is the booking as in a list', async () => {
   const { next } = await readAll('fac-north');
   const [first, second] = [await create('bay-n1-01'), await create('bay-n1-02')];
   const before = await readNew(next);
@@ -80,7 +80,7 @@ test('each booking appears once, at its latest number, and data is the booking a
   expect(items[1]?.data).toEqual(list.body.items[0]);
 });
 
-test('an update that changes the alias only appears', async () => {
+test('an update that changes only the alias appears in the feed', async () => {
   const booking = await create('bay-n1-01');
   const { next } = await readAll('fac-north');
   const { bayId, startDate, endDate } = booking;
@@ -155,7 +155,7 @@ test('a token without facilities returns 403', async () => {
   expect([response.status, errorCodes(response)]).toEqual([403, ['ERR00403']]);
 });
 
-test('410 is returned only when a number above removed and afterChangeNumber has been removed since', async () => {
+test('410 is returned only if a change was removed whose number is above both removed and afterChangeNumber', async () => {
   const feed = createFeedStore(system.db);
   const { id = '' } = await create('bay-n1-04');
   const old = await readPage('facilityId=fac-north&limit=1');
@@ -175,7 +175,7 @@ test('410 is returned only when a number above removed and afterChangeNumber has
   expect(items.map((item) => item.id)).not.toContain(id);
 });
 
-test('Prefer: wait delays an empty page until this facility changes', async () => {
+test('Prefer: wait delays an empty page until a booking of this facility changes', async () => {
   const { next } = await readAll('fac-south');
   const waiting = system.call('GET', pathOf(next), { headers: { Prefer: 'wait=20' } });
   await create('bay-n1-05');
@@ -194,7 +194,7 @@ test('Prefer: wait delays an empty page until the time is over', async () => {
   expect(response.headers['preference-applied']).toBe('wait=1');
 });
 
-test('Preference-Applied states 25 seconds at most, and a preference that cannot be read is ignored', async () => {
+test('Preference-Applied contains at most 25 seconds, and a malformed wait preference is ignored', async () => {
   await create('bay-s1-04');
   const strict = await readPage('facilityId=fac-south', { Prefer: 'handling=strict, wait=2' });
   expect(strict.headers['preference-applied']).toBe('handling=strict, wait=2');
@@ -211,7 +211,8 @@ test('after an upgrade from a release without the feed, the feed contains every 
   for (let index = 0; index < 5; index += 1) {
     await upgraded.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-01' }) });
   }
-  // The state after the migration: the log of the older release was compacted without numbers.
+  // These statements create the state after the migration. The older release compacted the log without numbering the
+  // changes.
   await query(upgraded.db, 'delete from booking_change');
   await query(upgraded.db, 'delete from booking_feed');
   await query(upgraded.db, "update facility set feed_filled_to = '00000000-0000-0000-0000-000000000000'");
@@ -223,7 +224,7 @@ test('after an upgrade from a release without the feed, the feed contains every 
   expect(new Set(body.items.map(({ id }: Item) => id)).size).toBe(5);
 });
 
-test('a recount enters the changes of an older release that were not numbered', async () => {
+test('a recount adds changes to the feed that an older release has made without a number', async () => {
   const [updated, deleted] = [await create('bay-n1-06'), await create('bay-n1-06')];
   const { next } = await readAll('fac-north');
   await query(system.db, 'update booking set version = version + 1 where id = $1::uuid', [updated.id]);
@@ -235,7 +236,7 @@ test('a recount enters the changes of an older release that were not numbered', 
   );
 });
 
-test('the last state of a deleted booking is kept for webhooks', async () => {
+test('the feed store returns the last state of a deleted booking, which webhooks need', async () => {
   const feed = createFeedStore(system.db);
   const booking = await create('bay-n1-07');
   const { changeNumber } = await feed.number('fac-north');
@@ -246,7 +247,7 @@ test('the last state of a deleted booking is kept for webhooks', async () => {
   expect(changes).toMatchObject([{ bookingId: booking.id, booking: undefined, lastState: fields }]);
 });
 
-test('the feed reader of docs/api.md sees every change', async () => {
+test('the example in docs/api.md that follows the feed reads every change', async () => {
   const [, code = ''] = /```js\n(async function followChanges[\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
   const toSystem = (address: string, init: object) => fetch(address.replace(baseUrl, system.url), init);
   const followChanges = new Function('fetch', `${code}return followChanges;`)(toSystem);
@@ -279,7 +280,7 @@ test('the feed reader of docs/api.md sees every change', async () => {
   expect([...bookings.keys()].toSorted()).toEqual(rows.map(({ id }) => id).toSorted());
 }, 30_000);
 
-test('a reader beside 32 writers misses no number and sees none out of order', async () => {
+test('while 32 clients write, a client that follows the feed reads every change, in the order of the numbers', async () => {
   const bays = ['bay-n1-01', 'bay-n1-02', 'bay-n2-01', 'bay-s1-01'];
   let isWriting = true;
   const write = async (): Promise<void> => {

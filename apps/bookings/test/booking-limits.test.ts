@@ -33,7 +33,7 @@ test.each([
   }
 });
 
-test('a booking may have the maximum length and the latest end, and an update must follow the limits', async () => {
+test('a booking can have the maximum length and the latest end, and the limits apply to updates', async () => {
   const longest = bookingFrom('2030-05-31T08:00:00Z', '2030-05-31T12:00:00Z');
   const { status, body } = await system.call('POST', '/api/bookings', { body: longest });
   expect(status).toBe(201);
@@ -43,7 +43,7 @@ test('a booking may have the maximum length and the latest end, and an update mu
   expect(problemsOf(response)).toEqual([tooLong]);
 });
 
-test('both limits are off unless set', async () => {
+test('without MAX_BOOKING_HOURS and MAX_DAYS_AHEAD, bookings have no limits', async () => {
   const body = bookingFrom('2030-05-02T08:00:00Z', '9999-12-31T00:00:00Z');
   expect((await unlimited.call('POST', '/api/bookings', { body })).status).toBe(201);
 });

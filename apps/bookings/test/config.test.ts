@@ -102,7 +102,7 @@ test.each(['../README.md', '../.env.example'])('%s names every variable', (file)
   expect(variables.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
 });
 
-test('NODE_ENV=production refuses the DEVELOPMENT-ONLY secrets and an unencrypted AUTH_ISSUER', () => {
+test('with NODE_ENV=production, the DEVELOPMENT-ONLY secrets and an unencrypted AUTH_ISSUER are rejected', () => {
   const unsafe = {
     ...mandatory,
     DATABASE_URL: 'postgres://bookings_service:DEVELOPMENT-ONLY-bookings-service@postgres/bookings',

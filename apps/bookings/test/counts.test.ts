@@ -1,4 +1,4 @@
-// Checks that the counts of bookings stay right under concurrent writes, compactions, recounts and imports.
+// Tests that the counts of bookings stay correct during concurrent writes, compactions, recounts and imports.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createCountCompaction } from '../src/bookings/counts/compaction.ts';
@@ -28,7 +28,7 @@ const countRows = async (where: string): Promise<number> => {
   return row?.n ?? -1;
 };
 
-/** Compares the counts with the rows: of facilities, of locations, before an instant, and active ones. */
+/** Compares the counts with the number of rows: by facility, by location, before an instant, and active bookings. */
 async function expectRightCounts(): Promise<void> {
   const { count } = createCountReader(system.db, async () => true);
   for (const facility of facilities) {
@@ -54,7 +54,10 @@ const randomBody = () => {
   return bookingBody({ bayId: pick(bays), startDate, endDate });
 };
 
-/** Sends random creates, updates, moves and deletes. `ids` is shared, so that clients change the same bookings. */
+/**
+ * Sends random requests that create, update, move and delete bookings. Several clients share the array `ids`, so that
+ * they change the same bookings.
+ */
 async function runClient(crowd: TestSystem, ids: string[], requests: number): Promise<void> {
   for (let request = 0; request < requests; request += 1) {
     const random = Math.random();
@@ -79,7 +82,7 @@ function placesWithBayAt(location: string): string {
   return JSON.stringify(copy);
 }
 
-test('16 clients, compactions, recounts and imports that move a bay run concurrently: counts stay right', async () => {
+test('counts stay correct while 16 clients, compactions, recounts and imports that move a bay run', async () => {
   const crowd = await createExtraSystem({ sharing: system, poolMax: 24 });
   const ids: string[] = [];
   let isRunning = true;
@@ -111,7 +114,7 @@ test('16 clients, compactions, recounts and imports that move a bay run concurre
   await expectRightCounts();
 });
 
-test('deep pages are full and totals are right while bookings are deleted', async () => {
+test('pages that are found by the counts are full, and totals are plausible, while bookings are deleted', async () => {
   const { search } = createSearchStore(system.db, { maxSkippedRows: 0 });
   const token = await system.token(['fac-east']);
   const ids: string[] = [];
@@ -136,7 +139,7 @@ test('deep pages are full and totals are right while bookings are deleted', asyn
   for (const id of kept) await system.call('DELETE', `/api/bookings/${id}`, { token });
 });
 
-test('a refused create does not append to the log', async () => {
+test('a request for a booking that is rejected does not append to the log', async () => {
   const body = bookingBody({ bayId: 'bay-n1-05' });
   await system.call('POST', '/api/bookings', { body });
   const before = await query(system.db, 'select booking_id from booking_change');
@@ -144,7 +147,7 @@ test('a refused create does not append to the log', async () => {
   expect(await query(system.db, 'select booking_id from booking_change')).toEqual(before);
 });
 
-test('a recount under load counts the bookings that a release without counts has written', async () => {
+test('a recount counts bookings that a release without counts has written, while clients write bookings', async () => {
   await compaction.setComplete(false);
   const crowd = await createExtraSystem({ sharing: system, poolMax: 8 });
   await query(system.db, "delete from booking where bay_id = 'bay-n1-01'");
@@ -163,7 +166,7 @@ test('a recount under load counts the bookings that a release without counts has
        timestamptz '2060-01-01Z', timestamptz '2060-01-02Z', timestamptz '2025-01-01Z', timestamptz '2025-01-01Z'
      from bay where facility_id = 'fac-south'`,
   );
-  // The counts are not complete, so the total comes from counting rows.
+  // The counts are marked as incomplete, so the rows are counted for the total.
   const { body } = await system.call('GET', '/api/bookings?pageSize=1');
   expect(body.total).toBe(await countRows('true'));
   const [corrections] = await Promise.all([compaction.recount(), runClient(crowd, [], 30), runClient(crowd, [], 30)]);

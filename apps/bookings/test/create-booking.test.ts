@@ -9,8 +9,8 @@ const system = useFixture(() => createTestSystem());
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   system.call('POST', '/api/bookings', { body, headers });
 
-describe('201', () => {
-  test('returns the booking with its links, Location and ETag', async () => {
+describe('201 for a valid request', () => {
+  test('the response has the booking with its links, and the headers Location and ETag', async () => {
     const body = { ...bookingBody(), bayId: 'bay-n1-01', externalBookingId: 'ext-1', correlationId: 'session-1' };
     const response = await post(body);
     expect(response.status).toBe(201);
@@ -73,7 +73,7 @@ describe('201', () => {
     expect(otherCharset.status).toBe(415);
   });
 
-  test('leaves out externalBookingId and correlationId if the request has none', async () => {
+  test('the response has no externalBookingId and correlationId if the request has none', async () => {
     for (const fields of [{}, { externalBookingId: null, correlationId: null }]) {
       const { status, body } = await post(bookingBody(fields));
       expect(status).toBe(201);
@@ -82,7 +82,7 @@ describe('201', () => {
     }
   });
 
-  test('accepts every zone and any number of digits, and returns UTC with milliseconds', async () => {
+  test('dates may have any zone and any number of fractional digits, and are returned in UTC with milliseconds', async () => {
     const { status, body } = await post(
       bookingBody({ startDate: '2041-03-01T10:00:00.123987654321+02:00', endDate: '2041-03-01T03:30:00-05:30' }),
     );
@@ -121,7 +121,7 @@ describe('201', () => {
     expect(body).not.toHaveProperty('price');
   });
 
-  test('strings may have 256 characters of any alphabet', async () => {
+  test('strings may have 256 characters of any script', async () => {
     const userAlias = '⛳'.repeat(256);
     const { status, body } = await post(bookingBody({ userAlias, externalBookingId: `é'";--${'x'.repeat(250)}` }));
     expect(status).toBe(201);
@@ -136,7 +136,7 @@ describe('201', () => {
   });
 });
 
-describe('400', () => {
+describe('400 for an invalid request', () => {
   test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("ERR00001 when '%s' is missing", async (field) => {
     for (const missing of [undefined, null]) {
       const response = await post({ ...bookingBody(), externalBookingId: 'ext-missing', [field]: missing });
@@ -208,7 +208,7 @@ describe('400', () => {
   });
 
   test.each([['x'.repeat(500)], ['bay\u0000'], ['bay\ud800'], [' bay-n1-01']])(
-    'any other bayId string that is not the id of a bay returns ERR00012, whatever its length: %j',
+    'ERR00012 when bayId is a string that is not the id of a bay: %j',
     async (bayId) => expect(errorCodes(await post(bookingBody({ bayId })))).toEqual(['ERR00012']),
   );
 
@@ -285,7 +285,7 @@ describe('400', () => {
     ]);
   });
 
-  test('an externalBookingId is looked up only after the bay was found', async () => {
+  test('no BOOK00001 for a bay that does not exist, because externalBookingId is looked up only for a known bay', async () => {
     const body = bookingBody({ externalBookingId: 'ext-known' });
     expect((await post(body)).status).toBe(201);
     expect(errorCodes(await post({ ...body, bayId: 'no-such-bay' }))).toEqual(['ERR00012']);
@@ -329,7 +329,7 @@ describe('400', () => {
     expect(response.body.errors[0].description).toBe('The bay is not available for booking.');
   });
 
-  test('all errors that can be found are reported together, with one entry for each', async () => {
+  test('all errors that can be found are reported together, each in an entry of its own', async () => {
     expect(
       errorCodes(
         await post({ bayId: 'bay-nowhere', startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z' }),
@@ -351,7 +351,7 @@ describe('400', () => {
     expect(errorCodes(await post(body))).toEqual(['BOOK00001', 'BOOK00002']);
   });
 
-  test('a refused booking leaves its externalBookingId free', async () => {
+  test('the externalBookingId of a rejected booking can be used again', async () => {
     const one = bookingBody();
     expect((await post(one)).status).toBe(201);
     expect((await post({ ...one, externalBookingId: 'ext-free' })).status).toBe(400);
@@ -359,7 +359,7 @@ describe('400', () => {
   });
 });
 
-describe('413', () => {
+describe('413 for', () => {
   test('a body over 100 kB', async () => {
     const response = await post(bookingBody({ note: 'x'.repeat(100_001) }));
     expect(response.status).toBe(413);
@@ -368,7 +368,7 @@ describe('413', () => {
   });
 });
 
-describe('415', () => {
+describe('415 for', () => {
   test.each([
     'text/plain',
     'application/x-www-form-urlencoded',

@@ -11,8 +11,8 @@ const create = async (fields: Record<string, unknown> = {}) =>
 const remove = (id: string, headers: Record<string, string> = {}) =>
   system.call('DELETE', `/api/bookings/${id}`, { headers });
 
-describe('204', () => {
-  test('deletes the booking and returns no body', async () => {
+describe('204 for a booking that exists', () => {
+  test('the booking is deleted, and the response has no body', async () => {
     const { body } = await create();
     const response = await remove(body.id);
     expect(response.status).toBe(204);
@@ -39,7 +39,7 @@ describe('204', () => {
   });
 });
 
-describe('404', () => {
+describe('404 for', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid'])('a booking that does not exist: %s', async (id) => {
     const response = await remove(id);
     expect(response.status).toBe(404);
@@ -53,8 +53,8 @@ describe('404', () => {
   });
 });
 
-describe('412', () => {
-  test('If-Match has an old ETag: the booking and its externalBookingId stay', async () => {
+describe('412 for an old ETag in If-Match', () => {
+  test('the booking is not deleted, and its externalBookingId stays in use', async () => {
     const { body, headers } = await create({ externalBookingId: 'ext-stays' });
     expect((await system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody() })).status).toBe(200);
     expect(errorCodes(await remove(body.id, { 'If-Match': headers.etag as string }))).toEqual(['ERR00412']);

@@ -47,7 +47,7 @@ test('a second run, or a database without Citus, changes nothing', async () => {
   expect(await distribute(options)).toEqual((await isDistributed(system.db)) ? [] : undefined);
 });
 
-test('without Citus, the command does not need the schema', async () => {
+test('without Citus, distribute does not require that the database is migrated', async () => {
   const empty = await createTestDatabase();
   try {
     expect(await distribute({ url: empty.url, directory: migrationsDirectory, distribution })).toBeUndefined();

@@ -1,6 +1,8 @@
-// Checks that the writer for distributed databases keeps bookings and counts consistent. It uses several statements for
-// each write. The service recognises a distributed database by the table pg_dist_partition, which these tests create
-// on a plain PostgreSQL (docs/operations/scale.md).
+// Tests that the writer for distributed databases, which needs several statements for each write, keeps bookings and
+// counts consistent.
+//
+// The service recognises a distributed database by the table pg_dist_partition. These tests create the table on a
+// PostgreSQL without Citus (docs/operations/scale.md).
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createCountReader } from '../src/bookings/counts/reader.ts';
@@ -34,7 +36,7 @@ async function count(criteria: Partial<Criteria> = {}): Promise<number> {
   return Number(await counts.count({ facilities, now: new Date(), ...criteria }));
 }
 
-/** The number of bookings. The rows and the counts must agree. */
+/** Expects that the number of rows equals the count, and returns this number of bookings. */
 async function expectConsistentCount(): Promise<number> {
   const [row] = await query<{ n: number }>(system.db, 'select count(*)::int as n from booking');
   expect(await count()).toBe(row?.n);
@@ -48,7 +50,7 @@ async function expectStatements(used: readonly string[], unused: string): Promis
   expect(texts).not.toContain(unused);
 }
 
-test('a create inserts and counts the booking, with or without external booking id and Idempotency-Key', async () => {
+test('a new booking is inserted and counted, with or without external booking id and Idempotency-Key', async () => {
   const before = await expectConsistentCount();
   expect((await create(bodyAt(1))).status).toBe(201);
   expect((await create(bodyAt(2, { externalBookingId: 'ext-1' }))).status).toBe(201);
@@ -61,7 +63,7 @@ test('a create inserts and counts the booking, with or without external booking 
   expect(await expectConsistentCount()).toBe(before + 3);
 });
 
-test('a refused create inserts and counts nothing, and its external booking id stays free', async () => {
+test('a rejected booking is not inserted and not counted, and its external booking id stays free', async () => {
   await create(bodyAt(10, { externalBookingId: 'ext-3' }));
   const before = await expectConsistentCount();
   const refused = [
@@ -75,7 +77,7 @@ test('a refused create inserts and counts nothing, and its external booking id s
   expect((await create(bodyAt(13, { externalBookingId: 'ext-4' }))).status).toBe(201);
 });
 
-test('an update moves the count to the new hour and location, and a refused update changes nothing', async () => {
+test('an updated booking is counted at its new hour and location, and a rejected update changes nothing', async () => {
   const countBefore = (hour: number): Promise<number> => {
     const end = new Date(Date.UTC(2050, 0, 1, hour));
     return count({ time: { kind: 'overlapping', start: undefined, end } });
@@ -98,8 +100,8 @@ test('an update moves the count to the new hour and location, and a refused upda
 
 test.each([
   ['without external booking id', {}],
-  ['with external booking id, which is free then', { externalBookingId: 'ext-5' }],
-])('a delete removes the booking from the counts: %s', async (_title, fields) => {
+  ['with external booking id, which can then be used again', { externalBookingId: 'ext-5' }],
+])('a deleted booking is no longer counted: %s', async (_title, fields) => {
   const before = await expectConsistentCount();
   const { body: booking, headers } = await create(bodyAt(50, fields));
   const remove = (etag: string) =>
@@ -113,7 +115,7 @@ test.each([
   expect((await system.call('DELETE', `/api/bookings/${again.id}`)).status).toBe(204);
 });
 
-test('a booking that moves to another facility is counted there', async () => {
+test('a booking that moves to another facility is counted in the new facility', async () => {
   const countSouth = () => count({ facilities: ['fac-south'] });
   const { body: booking } = await create(bodyAt(60));
   const [all, south] = [await expectConsistentCount(), await countSouth()];
@@ -122,7 +124,7 @@ test('a booking that moves to another facility is counted there', async () => {
   expect(await expectConsistentCount()).toBe(all);
 });
 
-test('of 32 concurrent creates for one time slot, one succeeds and is counted', async () => {
+test('of 32 concurrent requests to book one time slot, one succeeds, and its booking is counted', async () => {
   const before = await expectConsistentCount();
   const crowd = await createExtraSystem({ sharing: system, poolMax: 16 });
   const requests = Array.from({ length: 32 }, () => crowd.call('POST', '/api/bookings', { body: bodyAt(70) }));

@@ -42,7 +42,7 @@ const send = async (on: TestSystem, token: string, proof?: string, scheme = 'DPo
   return [response.status, response.headers['www-authenticate']];
 };
 
-test('200 for a bound token with a proof, also with a query in the request and the scheme in mixed case', async () => {
+test('200 for a bound token with a proof, also if the request has a query or the scheme is in lower case', async () => {
   expect(await send(system, bound, key.proof(bound))).toEqual([200, undefined]);
   expect(await send(system, bound, key.proof(bound), 'dpop')).toEqual([200, undefined]);
   const headers = { Authorization: `DPoP ${bound}`, DPoP: key.proof(bound) };
@@ -56,7 +56,7 @@ test('200 for a proof whose htu is written differently, and for a proof with unk
   expect(await send(system, bound, key.proof(bound, { unknown: 1 }, { unknown: 1 }))).toEqual([200, undefined]);
 });
 
-test('htu is compared with the path on BASE_URL, whatever the Host header says', async () => {
+test('htu must be the path below BASE_URL, no matter which Host header the request has', async () => {
   const headers = { Host: 'else.example', Authorization: `DPoP ${bound}` };
   const call = async (htu: string) =>
     (await system.call('GET', path, { token: null, headers: { ...headers, DPoP: key.proof(bound, { htu }) } })).status;
@@ -64,7 +64,7 @@ test('htu is compared with the path on BASE_URL, whatever the Host header says',
   expect(await call(`http://else.example${path}`)).toBe(401);
 });
 
-test('401 without a token names both schemes', async () => {
+test('the 401 response to a request without a token has a challenge for Bearer and for DPoP', async () => {
   const response = await system.call('GET', path, { token: null });
   expect([response.status, response.headers['www-authenticate']]).toEqual([
     401,
@@ -72,7 +72,7 @@ test('401 without a token names both schemes', async () => {
   ]);
 });
 
-test('403 with the scheme DPoP for a bound token without the scope; as Bearer it is a 401', async () => {
+test('a bound token without the scope gets 403 with a DPoP challenge, or 401 if it is sent as Bearer', async () => {
   const token = await system.token(['fac-north'], { cnf: { jkt: key.jkt }, scope: 'other' });
   expect(await send(system, token, key.proof(token))).toEqual([
     403,
@@ -124,7 +124,7 @@ test.each<[string, () => string | undefined]>([
 });
 const otherJwk = JSON.parse(Buffer.from(createKey().proof('').split('.')[0] as string, 'base64url').toString()).jwk;
 
-test('a proof is accepted once, over all instances and for parallel requests', async () => {
+test('a proof is accepted only once, also by several instances and for concurrent requests', async () => {
   const other = await createTestSystem({ sharing: system });
   const proof = key.proof(bound);
   const responses = await Promise.all(

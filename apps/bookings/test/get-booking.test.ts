@@ -11,8 +11,8 @@ const create = async () => {
   return { booking: body, path: `/api/bookings/${body.id}`, etag: headers.etag as string };
 };
 
-describe('200', () => {
-  test('returns the booking, with Cache-Control: private, no-cache', async () => {
+describe('200 for a booking that exists', () => {
+  test('the response has the booking, with Cache-Control: private, no-cache', async () => {
     const { booking, path, etag } = await create();
     const response = await system.call('GET', path);
     expect(response.status).toBe(200);
@@ -21,7 +21,7 @@ describe('200', () => {
     expect(response.headers['cache-control']).toBe('private, no-cache');
   });
 
-  test('accepts an id in upper case', async () => {
+  test('the id may be in upper case', async () => {
     const { booking } = await create();
     expect((await system.call('GET', `/api/bookings/${booking.id.toUpperCase()}`)).body).toEqual(booking);
   });
@@ -35,14 +35,14 @@ describe('200', () => {
     expect(head.headers['content-length']).toBe(got.headers['content-length']);
   });
 
-  test('If-None-Match has only other ETags', async () => {
+  test('200 if If-None-Match has only other ETags', async () => {
     const { path } = await create();
     expect((await system.call('GET', path, { headers: { 'If-None-Match': '"x", W/"y"' } })).status).toBe(200);
   });
 });
 
-describe('304', () => {
-  test('If-None-Match is the ETag, strong or weak, a list that contains it, or *', async () => {
+describe('If-None-Match', () => {
+  test('304 for the current ETag, strong or weak, for a list that contains it, or for *', async () => {
     const { path, etag } = await create();
     for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       for (const method of ['GET', 'HEAD']) {
@@ -54,7 +54,7 @@ describe('304', () => {
     }
   });
 
-  test('not after an update of the booking', async () => {
+  test('200 after the booking was updated', async () => {
     const { path, etag } = await create();
     await system.call('PUT', path, { body: bookingBody() });
     expect((await system.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);
@@ -62,7 +62,7 @@ describe('304', () => {
 });
 
 describe('404', () => {
-  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])('%s', async (id) => {
+  test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])('for id %s', async (id) => {
     const response = await system.call('GET', `/api/bookings/${id}`);
     expect(response.status).toBe(404);
     expect(response.body.errors).toEqual([

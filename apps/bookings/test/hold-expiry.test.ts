@@ -1,5 +1,8 @@
-// Tests holds that expire while they are used. The clock of the database decides when a hold ends: the booking is made
-// or refused, and never are both requests refused, one because of the hold and the other one because it came too late.
+// Tests holds that expire while a booking uses them. The clock of the database decides when a hold expires.
+//
+// Two clients compete for a time slot: the owner of the hold, and another client. Exactly one of them must get the time
+// slot. If the two requests saw different times, both could be rejected: one because of the hold, and the other because
+// the hold has expired.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
@@ -11,7 +14,7 @@ import { until } from './support/until.ts';
 const bayId = 'bay-n1-08';
 const minutes = (count: number) => () => new Date(Date.now() + count * 60_000);
 
-// The clocks of the instances are wrong, each in another direction.
+// The clock of one instance is 20 minutes fast, and the clock of the other is 20 minutes slow.
 let fast: TestSystem;
 let slow: TestSystem;
 let other: string;
@@ -25,6 +28,7 @@ afterAll(async () => {
   await fast.close();
 });
 
+/** Creates a hold that expires after `milliseconds`, and returns its id. */
 async function holdFor(milliseconds: number, { startDate, endDate }: BookingBody): Promise<string> {
   const { body } = await fast.call('POST', '/api/booking-holds', { body: { bayId, startDate, endDate } });
   const expiry = `now() + ${milliseconds} * interval '1 ms'`;
@@ -39,7 +43,7 @@ const countBookings = async ({ startDate }: BookingBody): Promise<number> => {
 };
 const liveHolds = () => query(fast.db, 'select from booking_hold where bay_id = $1 and expires_at > now()', [bayId]);
 
-test('beside a competitor, the booking is made or refused, and exactly one of the two gets the time slot', async () => {
+test('if the owner of a hold and another client compete for its time slot, exactly one of them gets it', async () => {
   const winners = { owner: 0, competitor: 0 };
   for (let round = 0; round < 60; round += 1) {
     const body = bookingBody({ bayId });
@@ -66,7 +70,7 @@ test('beside a competitor, the booking is made or refused, and exactly one of th
   expect([...fast.databaseErrors, ...slow.databaseErrors]).toEqual([]);
 }, 60_000);
 
-test('a hold that expires while its booking waits for the bay does not lose the booking', async () => {
+test('a booking succeeds even if its hold expires while the booking waits for the lock of the bay', async () => {
   const holder = new pg.Client({ connectionString: fast.databaseUrl });
   await holder.connect();
   try {

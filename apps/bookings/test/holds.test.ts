@@ -1,4 +1,4 @@
-// Tests holds: their endpoints, what they block, and bookings that use them up.
+// Tests holds: their endpoints, the requests that they block, and bookings that use them up.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHoldStore } from '../src/holds/store.ts';
@@ -80,7 +80,7 @@ describe('a hold', () => {
     }
   });
 
-  test('has a limit of live holds for each client', async () => {
+  test('is rejected if the client has the maximum number of live holds', async () => {
     const limited = await createExtraSystem({ sharing: system, holdsPerClient: 2, poolMax: 20 });
     const token = await system.token(['fac-north', 'fac-south'], { client_id: 'limited' });
     const create = () =>
@@ -93,7 +93,7 @@ describe('a hold', () => {
     expect((await create()).status).toBe(201);
   });
 
-  test('does not exist with HOLDS_PER_CLIENT=0', async () => {
+  test('cannot be created with HOLDS_PER_CLIENT=0, because the endpoints do not exist', async () => {
     const off = await createExtraSystem({ sharing: system, holdsPerClient: 0 });
     expect((await off.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
   });
@@ -139,7 +139,7 @@ describe('a live hold', () => {
     expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
   });
 
-  test('for another bay, or one that does not contain the booking, returns ERR00002', async () => {
+  test('cannot be used for another bay or for times outside the hold: ERR00002', async () => {
     const body = bookingBody({ bayId: 'bay-n1-04' });
     const { body: held } = await hold(holdBody(body));
     expect(errorCodes(await book({ ...body, bayId: 'bay-n1-05', holdId: held.id }))).toEqual(['ERR00002']);
@@ -159,7 +159,7 @@ describe('a live hold', () => {
   });
 });
 
-test('of 64 concurrent requests that mix holds and bookings for one time slot, one wins', async () => {
+test('of 64 concurrent requests for holds and bookings of one time slot, exactly one succeeds', async () => {
   const crowd = await createExtraSystem({ sharing: system, poolMax: 32 });
   for (let round = 0; round < 8; round += 1) {
     const body = bookingBody({ bayId: 'bay-n1-07' });

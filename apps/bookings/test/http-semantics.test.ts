@@ -1,5 +1,5 @@
-// Tests what all endpoints have in common: the error envelope for every status, CORS, security headers, request ids and
-// rate limits (docs/behaviour.md, "Status codes").
+// Tests the behaviour that all endpoints share: the error envelope for every status, CORS, security headers, request
+// ids and rate limits (docs/behaviour.md, "Status codes").
 
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { query } from '@bay-booking/service/database/database';
@@ -27,7 +27,7 @@ const paths = {
   '/api/bays/bay-n1-01/upcoming-bookings': ['GET', 'HEAD'],
 };
 
-describe('404', () => {
+describe('404 for a path without a route', () => {
   test.each(['/', '/api', '/api/booking', '/api/bookings/a/b', '/nothing', '/%zz'])('%s', async (path) => {
     const response = await system.call('GET', path);
     expect(response.status).toBe(404);
@@ -87,7 +87,7 @@ test.each(['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'
 
 describe('Prefer: handling=strict', () => {
   const strict = { Prefer: 'handling=strict' };
-  test('an unknown query parameter or body field is ignored without it, and ERR00002 with it', async () => {
+  test('an unknown query parameter or body field gets ERR00002, and is ignored without the preference', async () => {
     expect((await system.call('GET', '/api/bookings?bayId=bay-n1-01')).status).toBe(200);
     const search = await system.call('GET', '/api/bookings?bayId=bay-n1-01&ids[0]=a', { headers: strict });
     expect(search.status).toBe(400);
@@ -111,11 +111,11 @@ describe('Prefer: handling=strict', () => {
     },
   );
 
-  test.each(['a', 'a='])('a header with %s and many spaces costs no time', async (start) => {
+  test.each(['a', 'a='])('a header with %s and many spaces is parsed in linear time', async (start) => {
     const headers = { Prefer: `${start}${' '.repeat(100_000)}"` };
     const startedAt = performance.now();
     expect((await system.call('GET', '/api/bookings', { headers })).status).toBe(200);
-    // A regular expression with quadratic time needed more than 10 s.
+    // An earlier regular expression with quadratic time took more than 10 s.
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
@@ -154,15 +154,18 @@ describe('any JSON type', () => {
   });
 });
 
-describe('406', () => {
-  test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])('Accept: %s', async (accept) => {
-    const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
-    expect(response.status).toBe(406);
-    expect(errorCodes(response)).toEqual(['ERR00406']);
-  });
+describe('content negotiation', () => {
+  test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])(
+    '406 for Accept: %s',
+    async (accept) => {
+      const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
+      expect(response.status).toBe(406);
+      expect(errorCodes(response)).toEqual(['ERR00406']);
+    },
+  );
 
   test.each(['*/*', 'application/*', 'text/html, application/json;q=0.1', 'application/json; charset=utf-8'])(
-    'not for Accept: %s',
+    '200 for Accept: %s',
     async (accept) => {
       expect((await system.call('GET', '/api/bookings', { headers: { Accept: accept } })).status).toBe(200);
     },
@@ -170,7 +173,7 @@ describe('406', () => {
 });
 
 describe('every response', () => {
-  test('can be read from any origin, and cannot be framed, sniffed or rendered', async () => {
+  test('can be read from any origin, and forbids framing, MIME sniffing and rendering as a document', async () => {
     const responses = [
       await system.call('GET', '/api/bookings'),
       await system.call('GET', '/api/bookings', { token: null }),
@@ -199,7 +202,7 @@ describe('every response', () => {
     ]);
   });
 
-  test('has the X-Request-Id of the request or a new one, which the log has too, with the trace id', async () => {
+  test('has the X-Request-Id of the request, or a new one, and the log contains this id and the trace id', async () => {
     const token = await system.token(['fac-north']);
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const headers = { 'X-Request-Id': 'my-request-1', traceparent };
@@ -215,7 +218,7 @@ describe('every response', () => {
   });
 });
 
-describe('429', () => {
+describe('429 for too many requests', () => {
   test('RATE_LIMIT_PER_MINUTE limits each client over all instances, with RateLimit headers', async () => {
     const [one, two] = [
       await createExtraSystem({ sharing: system, rateLimitPerMinute: 5 }),
@@ -241,7 +244,7 @@ describe('429', () => {
     expect((await one.call('GET', '/api/bookings', { token: null })).status).toBe(401);
   });
 
-  test('RATE_LIMIT_PER_MINUTE is for each client and sub, and ten times that number for a client', async () => {
+  test('RATE_LIMIT_PER_MINUTE limits each pair of client and sub, and a client has ten times that limit', async () => {
     const limited = await createExtraSystem({ sharing: system, rateLimitPerMinute: 2 });
     const statuses = new Map<number, number>();
     for (let subject = 0; subject < 12; subject += 1) {
@@ -278,8 +281,8 @@ describe.each([400, 408, 413, 431] as const)(
   },
 );
 
-describe('503', () => {
-  test('while the database is not migrated: Retry-After, not ready; then 200', async () => {
+describe('503 and readiness', () => {
+  test('while the database is not migrated, requests get 503 with Retry-After; after the migration, 200', async () => {
     const migrated = await createExtraSystem();
     const name = new URL(migrated.databaseUrl).pathname.slice(1);
     await query(system.db, `alter database ${name} set search_path = no_such_schema`);
@@ -300,20 +303,20 @@ describe('503', () => {
     expect(ready.body.checks.database).toContain('run migrate');
     await query(system.db, `alter database ${name} reset search_path`);
     await query(system.db, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
-    // A request may still meet a connection that is being closed.
+    // The pool may still contain connections that PostgreSQL is closing, so the first requests can fail.
     let response = await instance.call('GET', '/api/bookings');
     while (response.status === 503) response = await instance.call('GET', '/api/bookings');
     expect(response.status).toBe(200);
   });
 
-  test('while a column is missing because the schema is older than the release', async () => {
+  test('503 if a column is missing because the schema is older than the release', async () => {
     const separate = await createExtraSystem();
     await query(separate.db, 'alter table booking rename column user_alias to renamed');
     await query(separate.db, 'delete from schema_migration where version > 1');
     expect((await separate.call('GET', '/api/bookings')).status).toBe(503);
   });
 
-  test('while the database is away: Retry-After, not ready, no internal detail; then 200 again', async () => {
+  test('while the database is unavailable, requests get 503 with Retry-After and no internal detail; then 200', async () => {
     const separate = await createExtraSystem();
     const booking = (await separate.call('POST', '/api/bookings', { body: bookingBody() })).body;
     const name = new URL(separate.databaseUrl).pathname.slice(1);
@@ -344,7 +347,7 @@ describe('503', () => {
     ).toBe(201);
   });
 
-  test('GET /health/ready: not ready with a schema that is too old or too new', async () => {
+  test('GET /health/ready reports a schema that is too old or too new', async () => {
     const separate = await createExtraSystem();
     await separate.call('GET', '/api/bookings');
     expect((await separate.call('GET', '/health/ready')).status).toBe(200);
@@ -355,8 +358,8 @@ describe('503', () => {
   });
 });
 
-describe('500', () => {
-  test('for a wrong statement on a migrated schema; internal details are only in the log', async () => {
+describe('500 for an unexpected error', () => {
+  test('the response has no internal details, which are only in the log', async () => {
     const separate = await createExtraSystem();
     await query(separate.db, 'alter table booking rename column user_alias to renamed');
     const response = await separate.call('GET', '/api/bookings');
@@ -375,7 +378,7 @@ describe('500', () => {
   });
 });
 
-test('BASE_URL with a path: links have the path, and requests may have it or not', async () => {
+test('if BASE_URL has a path, links contain the path, and requests work with and without it', async () => {
   const behind = await createExtraSystem({ sharing: system, baseUrl: 'https://example.org/range/v1' });
   for (const prefix of ['', '/range/v1']) {
     const { status, body } = await behind.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);

@@ -54,7 +54,7 @@ test('422 ERR00422 for the same key with another body', async () => {
   }
 });
 
-test('a key belongs to its client and its sub', async () => {
+test('another client, or another sub of the client, can use the same key for another request', async () => {
   const body = bookingBody();
   const otherClient = await system.token(['fac-north'], { client_id: 'another-client' });
   const otherSubject = await system.token(['fac-north'], { sub: 'another-subject' });
@@ -71,7 +71,7 @@ test('an error response is not stored: the key can be used again', async () => {
   expect((await post(body, 'key-4')).status).toBe(201);
 });
 
-test('a response is repeated even after the endDate has passed, and is forgotten after 24 hours', async () => {
+test('a response is repeated even after the endDate has passed, and no longer after 24 hours', async () => {
   const start = now.getTime();
   const body = bookingBody({
     bayId: 'bay-n1-08',
@@ -100,7 +100,7 @@ test('expired responses are deleted in batches', async () => {
 
 test('409 ERR00409 with Retry-After while the first request is in progress', async () => {
   const body = bookingBody({ bayId: 'bay-n1-07' });
-  // The first request inserts its key and then waits for the lock of the bay, so its transaction does not end.
+  // The first request inserts its key, and then waits for the lock of the bay. Its transaction stays open meanwhile.
   const holder = await system.db.transaction();
   await query(holder, "select from bay where facility_id = 'fac-north' and id = 'bay-n1-07' for update");
   const first = post(body, 'key-6');
@@ -114,13 +114,13 @@ test('409 ERR00409 with Retry-After while the first request is in progress', asy
   expect((await post(body, 'key-6')).body).toEqual((await first).body);
 });
 
-test('an invalid key is reported together with all other errors', async () => {
+test('an invalid Idempotency-Key is reported together with all other errors', async () => {
   const response = await post({ userAlias: 'Ann' }, 'a b');
   expect(response.status).toBe(400);
   expect(errorCodes(response)).toEqual(['ERR00001', 'ERR00001', 'ERR00001', 'ERR00002']);
 });
 
-test.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('400 for the key %j', async (key) => {
+test.each(['', ' ', 'a b', 'é', 'x'.repeat(256)])('400 for the Idempotency-Key %j', async (key) => {
   const response = await post(bookingBody(), key);
   expect(response.status).toBe(400);
   expect(response.body.errors[0]).toMatchObject({ code: 'ERR00002', description: "'Idempotency-Key' is invalid." });

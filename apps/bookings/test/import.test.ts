@@ -47,7 +47,7 @@ async function countPlaces(): Promise<unknown> {
   return row;
 }
 
-describe('the command', () => {
+describe('the import command', () => {
   const runCommand = (argument: string, input?: string | Buffer, url = system.databaseUrl) =>
     new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
       const child = spawn(process.execPath, [`${import.meta.dirname}/../src/commands/import.ts`, argument], {
@@ -113,7 +113,7 @@ describe('the command', () => {
   });
 });
 
-describe('an upsert by id', () => {
+describe('an import of ids that exist already', () => {
   test('changes nothing if the same file is imported twice', async () => {
     const before = await countPlaces();
     await importFacilities(places.facilities);
@@ -135,7 +135,7 @@ describe('an upsert by id', () => {
     ]);
   });
 
-  test('keeps the fields of a known bay that the file leaves out: a bay that is not bookable stays so', async () => {
+  test('does not change the fields of a bay that the file leaves out, such as bookable', async () => {
     const importBay = (fields: object) =>
       importFacilities([facility({ id: 'fac-keep', locations: [{ id: 'loc-keep', name: 'L', bays: [fields] }] })]);
     const token = await system.token(['fac-keep']);
@@ -183,7 +183,7 @@ describe('an upsert by id', () => {
   });
 });
 
-describe('validation errors', () => {
+describe('an import file is rejected for', () => {
   test.each([
     ['no facilities', {}, '/facilities: is missing'],
     ['an array', [], '/: must be object'],
@@ -272,7 +272,7 @@ test('npm run migrate can run twice and on two hosts at the same time', async ()
   ]);
 });
 
-test('openingHours of a location are imported, and stay as they are if they are left out', async () => {
+test('openingHours of a location are imported, and do not change if the file leaves them out', async () => {
   const openingHours = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
   const importHours = (fields: object) =>
     importPlaces(

@@ -1,5 +1,6 @@
-// Checks which bays a write locks. A create locks its bay. An update locks its old and its new bay in the order of
-// their ids, and so does a move to another facility. This fixed order prevents deadlocks.
+// Tests which bays the transactions lock that write bookings. The transaction that creates a booking locks its bay. An
+// update, or a move to another facility, locks the old and the new bay. The locks are taken in a fixed order, which
+// prevents deadlocks.
 
 import { type Database, errorCode, query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
@@ -31,7 +32,7 @@ async function findLockedBays(): Promise<string[]> {
   return locked;
 }
 
-/** Runs `write` in a transaction, returns the bays that are locked then, and rolls back. */
+/** Runs `write` in a transaction, returns the bays that the transaction has locked, and rolls back. */
 async function baysLockedBy(write: (trx: Database) => Promise<unknown>): Promise<string[]> {
   const trx = await system.db.transaction();
   try {
@@ -52,7 +53,7 @@ const changeTo = (bayId: string) => {
 };
 const now = new Date();
 
-test('a create locks its bay', async () => {
+test('creating a booking locks its bay', async () => {
   const booking = pick(fields, {
     ...changeTo('bay-n1-01'),
     id: '01900000-0000-7000-8000-000000000001',
@@ -67,7 +68,7 @@ test('a create locks its bay', async () => {
   expect(await baysLockedBy((trx) => createBookingStore(trx).create(booking, lookingUp))).toEqual(['bay-n1-01']);
 });
 
-test('an update locks its old and its new bay', async () => {
+test('updating a booking locks its old and its new bay', async () => {
   const id = await createBooking();
   const update = (bayId: string) =>
     baysLockedBy((trx) =>
@@ -84,7 +85,7 @@ test('an update locks its old and its new bay', async () => {
   expect(await update('bay-n1-02')).toEqual(['bay-n1-02']);
 });
 
-test('a move to another facility locks both bays', async () => {
+test('moving a booking to another facility locks its old and its new bay', async () => {
   const id = await createBooking();
   const locks = await baysLockedBy(async (trx) => {
     const store = createBookingStore(trx);

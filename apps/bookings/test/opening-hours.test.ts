@@ -92,7 +92,7 @@ describe('opening hours', () => {
     expect(await at('05:00', '05:30')).toBe('booked');
   });
 
-  test('a PUT that keeps the bay and times is not checked again against hours and closures', async () => {
+  test('an update that keeps the bay and the times is not checked against opening hours and closures', async () => {
     const body = bookingBody({ bayId: 'bay-n2-03' });
     const { body: booking } = await system.call('POST', '/api/bookings', { body });
     await put('loc-north-2', { weekly: {} });
@@ -190,7 +190,7 @@ describe('closures', () => {
     expect(await at('12:00', '13:00')).toBe('booked');
   });
 
-  test('conflicts finds the bookings in the way', async () => {
+  test('the link conflicts finds the bookings that overlap the closure', async () => {
     const body = bookingBody({ bayId: 'bay-s1-02' });
     const booking = await system.call('POST', '/api/bookings', { body });
     const { startDate, endDate } = body;
@@ -202,8 +202,8 @@ describe('closures', () => {
   });
 });
 
-describe('a closure while bookings are in progress', () => {
-  test('a booking that begins after the closure was committed is refused, also by another instance', async () => {
+describe('a closure that is created during requests for bookings', () => {
+  test('applies to every request that begins after the closure was created, also to another instance', async () => {
     const other = await createExtraSystem({ sharing: system, poolMax: 16 });
     const statuses = new Set<number>();
     for (let round = 0; round < 10; round += 1) {

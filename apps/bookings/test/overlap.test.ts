@@ -1,4 +1,5 @@
-// Compares the overlap rule of the API with a naive one, for any two intervals (docs/behaviour.md, "Date-times").
+// Compares the overlap rule of the API with a simple implementation, for generated intervals (docs/behaviour.md,
+// "Date-times").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -24,7 +25,7 @@ const intervals = fc.tuple(fc.nat(8), fc.nat(4)).map(([start, length]): Interval
 const firstDay = Date.UTC(2045, 0, 1);
 let day = 0;
 
-test('a booking is accepted if it overlaps no other, and searches find exactly the bookings that overlap', async () => {
+test('a booking is accepted if it overlaps no other booking, and a search finds exactly the overlapping bookings', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(intervals, { minLength: 1, maxLength: 8 }), intervals, async (requested, searched) => {
       day += 1;

@@ -44,14 +44,14 @@ describe('GET /api/booking-locations', () => {
     expect(idsOf(await get('/api/booking-locations?facilityIds=fac-south&ids=loc-north-1'))).toEqual([]);
   });
 
-  test('200: the links of pages keep the filters', async () => {
+  test('200: the links of a page contain the filters', async () => {
     const { body } = await get('/api/booking-locations?facilityIds=fac-north&pageSize=1&page=2');
     expect(body.items.map(({ id }: { id: string }) => id)).toEqual(['loc-north-2']);
     expect(body).toMatchObject({ total: 2, pageCount: 2 });
     expect(body._links.prev.href).toBe(`${baseUrl}/api/booking-locations?facilityIds=fac-north&page=1&pageSize=1`);
   });
 
-  test('400: ERR00002', async () => {
+  test('400: ERR00002 for an invalid query parameter', async () => {
     const response = await get('/api/booking-locations?ids=&page=x');
     expect(response.status).toBe(400);
     expect(errorCodes(response)).toEqual(['ERR00002', 'ERR00002']);
@@ -59,7 +59,7 @@ describe('GET /api/booking-locations', () => {
 });
 
 describe('GET /api/booking-locations/{id}', () => {
-  test('200: the location', async () => {
+  test('200: the location with its links', async () => {
     const { status, body } = await get('/api/booking-locations/loc-south-1');
     expect(status).toBe(200);
     expect(body).toEqual((await get('/api/booking-locations?ids=loc-south-1')).body.items[0]);
@@ -112,7 +112,7 @@ describe('GET /api/booking-bays', () => {
 });
 
 describe('an import in another process', () => {
-  test('takes effect within seconds, and a new bay can be booked immediately', async () => {
+  test('takes effect immediately: a new bay can be booked, and a bay that is no longer bookable cannot', async () => {
     const facilities = (bookable: boolean) => [
       {
         id: 'fac-north',

@@ -29,7 +29,7 @@ async function countDeadlocks(): Promise<number> {
 }
 
 describe('64 concurrent requests', () => {
-  test('for one time slot, in 20 rounds: one 201 and 63 BOOK00002', async () => {
+  test('for one time slot get one 201 and 63 BOOK00002, in each of 20 rounds', async () => {
     for (let round = 0; round < 20; round += 1) {
       const body = bookingBody({ bayId: 'bay-n1-01' });
       const responses = await Promise.all(repeat(64, (client) => post({ ...body, userAlias: `client ${client}` })));
@@ -39,7 +39,7 @@ describe('64 concurrent requests', () => {
     }
   });
 
-  test('for one time slot with different externalBookingIds: one 201, and the other ids stay free', async () => {
+  test('for one time slot with different externalBookingIds get one 201, and the other ids stay free', async () => {
     const body = bookingBody({ bayId: 'bay-n1-02' });
     const responses = await Promise.all(repeat(64, (client) => post({ ...body, externalBookingId: `race-${client}` })));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -51,7 +51,7 @@ describe('64 concurrent requests', () => {
     expect(row?.count).toBe(1);
   });
 
-  test('with one externalBookingId on bays of two facilities: one 201 and 63 BOOK00001', async () => {
+  test('with one externalBookingId for bays of two facilities get one 201 and 63 BOOK00001', async () => {
     for (let round = 0; round < 5; round += 1) {
       const bays = ['bay-n1-03', 'bay-n1-04', 'bay-s1-01', 'bay-s1-02'];
       const responses = await Promise.all(
@@ -64,7 +64,7 @@ describe('64 concurrent requests', () => {
     }
   });
 
-  test('with the same body: one 201, and 63 BOOK00001 with BOOK00002', async () => {
+  test('with the same body get one 201, and 63 responses with both BOOK00001 and BOOK00002', async () => {
     const body = bookingBody({ bayId: 'bay-n1-05', externalBookingId: 'repeated' });
     const responses = await Promise.all(repeat(64, () => post(body)));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -73,7 +73,7 @@ describe('64 concurrent requests', () => {
     }
   });
 
-  test('with one Idempotency-Key: one booking, and the same response in every 201', async () => {
+  test('with one Idempotency-Key create one booking, and every 201 has the same body', async () => {
     const body = bookingBody({ bayId: 'bay-n1-06' });
     const responses = await Promise.all(repeat(64, () => post(body, { 'Idempotency-Key': 'one-key' })));
     for (const { status } of responses) expect([201, 409]).toContain(status);
@@ -160,7 +160,7 @@ describe('a booking that moves between facilities', () => {
   const moveTo = (id: string, bayId: string) =>
     system.call('PUT', `/api/bookings/${id}`, { body: bookingBody({ bayId }) });
 
-  test('is found at any time', async () => {
+  test('is found by every request during the moves', async () => {
     const { body } = await post(bookingBody({ bayId: 'bay-n1-08', externalBookingId: 'on-the-move' }));
     let isMoving = true;
     const found: number[] = [];
@@ -227,10 +227,10 @@ describe('32 concurrent clients on a few bays', () => {
     await Promise.all(repeat(32, runClient));
     expect([...statuses.keys()].filter((status) => ![200, 201, 204, 400].includes(status))).toEqual([]);
     for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
-    // Citus sometimes reports a deadlock without a real one. The service then runs the transaction again.
+    // Citus sometimes reports a deadlock although there is none. The service then runs the transaction again.
     const expectedErrors = [exclusionViolation, ...((await isDistributed(system.db)) ? [deadlockDetected] : [])];
     expect(crowd.databaseErrors.filter((code) => !expectedErrors.includes(code))).toEqual([]);
-    // A session updates the statistics of the database at the latest when it ends.
+    // A database session may update the statistics only when it ends, so the test ends all sessions of the system.
     await closeExtraSystems();
     expect(await countDeadlocks()).toBe(deadlocksBefore);
     const overlapping = await query(
@@ -239,7 +239,8 @@ describe('32 concurrent clients on a few bays', () => {
        and a.start_date < b.end_date and b.start_date < a.end_date`,
     );
     expect(overlapping).toEqual([]);
-    // Two statements, because Citus cannot join a table without facilities with one that has them.
+    // The test uses two statements, because Citus cannot join booking_reference with booking: the two tables have
+    // different distribution columns.
     const columns = 'external_booking_id as external, facility_id as facility';
     const references = await query(system.db, `select ${columns}, booking_id as id from booking_reference order by 1`);
     const referenced = `select ${columns}, id from booking where external_booking_id is not null order by 1`;

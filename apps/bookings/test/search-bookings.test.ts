@@ -7,7 +7,7 @@ let system: TestSystem;
 const now = new Date('2030-06-15T12:00:00.000Z');
 const idsByName = new Map<string, string>();
 
-/** All on 15 June 2030. */
+/** The bookings of the tests, by name. They are all on 15 June 2030. */
 const bookings: [name: string, bayId: string, start: string, end: string, alias: string, correlationId: string][] = [
   ['past', 'bay-n1-01', '08:00', '09:00', 'Ann', 'session-a'],
   ['ending', 'bay-n1-01', '11:00', '12:00', 'Ann', 'session-a'],
@@ -46,7 +46,7 @@ afterAll(() => system.close());
 const search = (query: string, options: { body?: unknown; headers?: Record<string, string> } = {}) =>
   system.call('GET', `/api/bookings${query}`, options);
 
-/** The names of the bookings that a search finds. */
+/** Returns the names of the bookings that a search finds. */
 async function findNames(
   query: string,
   options: { body?: unknown; headers?: Record<string, string> } = {},
@@ -63,8 +63,8 @@ const idOf = (name: string): string => idsByName.get(name) as string;
 /** These bookings start at the same time. */
 const simultaneous = ['next', 'instant', 'upstairs', 'south'];
 
-describe('200', () => {
-  test('every booking of the token’s facilities, by startDate, then id, with the link self only', async () => {
+describe('a search', () => {
+  test('without filters finds every booking of the token’s facilities, by startDate, then id, with the link self', async () => {
     const response = await search('');
     const items: { id: string; startDate: string; _links: object }[] = response.body.items;
     expect(items).toHaveLength(bookings.length);
@@ -81,7 +81,7 @@ describe('200', () => {
     );
   });
 
-  test('ids may be repeated, bracketed or comma-separated; an id that is not a UUID matches nothing', async () => {
+  test('by ids accepts repeated, bracketed and comma-separated values, and ignores an id that is not a UUID', async () => {
     const [a, b] = [idOf('past'), idOf('south')];
     for (const query of [`?ids=${a}&ids=${b}`, `?ids[]=${a}&ids[]=${b}`, `?ids=${a},${b}`, `?ids=${a}%2C${b}`]) {
       expect(await findNames(query)).toEqual(['past', 'south']);
@@ -90,7 +90,7 @@ describe('200', () => {
     expect(await findNames('?ids=nonsense')).toEqual([]);
   });
 
-  test('externalBookingIds, correlationIds, bayIds, userAlias', async () => {
+  test('by externalBookingIds, correlationIds, bayIds or userAlias finds the bookings with one of the values', async () => {
     expect(await findNames('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
     expect((await findNames('?correlationIds=session-a&correlationIds=session-c')).sort()).toEqual(
       ['past', 'ending', 'instant', 'later'].sort(),
@@ -100,14 +100,14 @@ describe('200', () => {
     expect(await findNames('?userAlias=ann')).toEqual([]);
   });
 
-  test('several filters select bookings that match all of them', async () => {
+  test('with several filters finds the bookings that match all of them', async () => {
     expect(await findNames('?userAlias=Ann&correlationIds=session-a&isActive=false')).toEqual(['past', 'ending']);
     expect(await findNames('?locationIds=loc-north-1&bayIds=bay-n2-01')).toEqual([]);
     expect(await findNames('?locationIds=loc-north-2&bayIds=bay-n2-01,bay-n1-01&isActive=true')).toEqual(['upstairs']);
     expect(await findNames(`?ids=${idOf('past')}&isActive=true`)).toEqual([]);
   });
 
-  test('isActive=true selects bookings whose endDate is after now; false selects the others', async () => {
+  test('with isActive=true finds bookings whose endDate is after now; isActive=false finds the others', async () => {
     const active = ['running', ...simultaneous, 'later'];
     expect((await findNames('?isActive=true')).sort()).toEqual(active.toSorted());
     expect(await findNames('?isActive=false')).toEqual(['past', 'ending']);
@@ -116,7 +116,7 @@ describe('200', () => {
     );
   });
 
-  test('when isActive is omitted, all bookings are returned: future, active and inactive ones', async () => {
+  test('without isActive finds all bookings: future, active and inactive ones', async () => {
     const north = ['past', 'ending', 'running', 'next', 'later', 'instant'];
     const names = await findNames('');
     expect(names.sort()).toEqual(bookings.map(([name]) => name).sort());
@@ -125,14 +125,14 @@ describe('200', () => {
     expect((await findNames('?locationIds=loc-north-1')).sort()).toEqual(north.sort());
   });
 
-  test('locationIds selects the bookings of these locations, with 50 per page', async () => {
+  test('with locationIds finds the bookings of these locations, with 50 per page', async () => {
     const response = await search('?locationIds=loc-north-2,loc-south-1');
     expect(response.body).toMatchObject({ total: 2, pageSize: 50 });
     expect(await findNames('?locationIds=loc-nowhere')).toEqual([]);
     expect(await findNames('?locationIds=loc-east-1')).toEqual([]);
   });
 
-  test('with locationIds the dates select bookings that start and end within the interval', async () => {
+  test('with locationIds and dates finds bookings that start and end within the interval', async () => {
     const within = (from: string, to: string) =>
       findNames(`?locationIds=loc-north-1&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await within('11:00', '12:00')).toEqual(['ending']);
@@ -142,7 +142,7 @@ describe('200', () => {
     expect(await within('13:30', '14:30')).toEqual([]);
   });
 
-  test('without locationIds the dates select bookings that overlap the interval; touching ends do not', async () => {
+  test('with dates and no locationIds finds bookings that overlap the interval, not those that only touch it', async () => {
     const overlapping = (from: string, to: string) =>
       findNames(`?bayIds=bay-n1-01,bay-n1-03&startDate=2030-06-15T${from}:00Z&endDate=2030-06-15T${to}:00Z`);
     expect(await overlapping('09:00', '11:00')).toEqual([]);
@@ -153,12 +153,12 @@ describe('200', () => {
     expect(await overlapping('14:00', '14:00')).toEqual(['later']);
   });
 
-  test('one date alone leaves the interval open at the other end', async () => {
+  test('with only one date has an interval that is open at the other end', async () => {
     expect(await findNames('?startDate=2030-06-15T14:00:00Z')).toEqual(['later']);
     expect(await findNames('?endDate=2030-06-15T11:00:00Z')).toEqual(['past']);
   });
 
-  test('endDate is read from the query, else from a JSON body', async () => {
+  test('reads endDate from the query, or from a JSON body if the query has none', async () => {
     const body = { endDate: '2030-06-15T11:00:00Z', startDate: 'ignored' };
     expect(await findNames('?startDate=2030-06-15T08:00:00Z', { body })).toEqual(['past']);
     expect(await findNames('?startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T12:00:00Z', { body })).toEqual([
@@ -190,17 +190,17 @@ describe('200', () => {
     }
   });
 
-  test('dates may have offsets, with + written as %2B', async () => {
+  test('accepts dates with offsets, with + written as %2B', async () => {
     expect(await findNames('?startDate=2030-06-15T16:00:00%2B02:00&endDate=2030-06-15T15:00:00Z')).toEqual(['later']);
   });
 
-  test('unknown parameters are ignored and left out of the links', async () => {
+  test('ignores unknown parameters, and leaves them out of the links', async () => {
     const { body } = await search('?colour=red&userAlias=Bob');
     expect(body.total).toBe(1);
     expect(body._links.self.href).toBe(`${baseUrl}/api/bookings?userAlias=Bob&page=1&pageSize=200`);
   });
 
-  test('an array may have 500 values', async () => {
+  test('accepts arrays with 500 values', async () => {
     const ids = Array.from({ length: 499 }, () => '01900000-0000-7000-8000-000000000000');
     const response = await search(`?ids=${[...ids, idOf('past')].join('&ids=')}`);
     expect(response.status).toBe(200);
@@ -209,7 +209,7 @@ describe('200', () => {
     expect(response.body._links.self.href.match(/ids=/g)).toHaveLength(500);
   });
 
-  test('a token without facilities finds no bookings', async () => {
+  test('finds no bookings if the token names no facility', async () => {
     for (const facilities of [[], undefined, 'fac-north', [1]]) {
       const token = await system.token([], { facilities });
       const { body } = await system.call('GET', '/api/bookings', { token });
@@ -237,7 +237,7 @@ describe('pages', () => {
     }
   });
 
-  test('links keep every filter', async () => {
+  test('have links that contain every filter', async () => {
     const query = [
       'ids=a&externalBookingIds=x%26y&externalBookingIds[]=p%2Cq&correlationIds=c&bayIds=b&locationIds=loc-north-1',
       'userAlias=Ann%20%C3%86&isActive=true&startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T18:00:00%2B02:00',
@@ -261,7 +261,7 @@ describe('pages', () => {
     ]);
   });
 
-  test('a page past the end is empty and has the total', async () => {
+  test('after the last one are empty and have the total', async () => {
     for (const page of ['3', '99999999999999999999']) {
       const { body, status } = await search(`?pageSize=5&page=${page}`);
       expect(status).toBe(200);
@@ -273,7 +273,7 @@ describe('pages', () => {
   });
 });
 
-describe('400', () => {
+describe('400 for an invalid search', () => {
   test.each([
     ['page', 'page=0'],
     ['page', 'page=-1'],

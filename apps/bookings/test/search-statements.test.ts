@@ -1,5 +1,6 @@
-// Compares the results of searches with a naive filter that is written down here. The statements split a search into
-// parts, to find each by an index. Many bookings start or end exactly at the instants that the searches name.
+// Compares the results of searches with simple filters in TypeScript. The SQL statements split a search into parts, so
+// that an index finds each part. To test the boundaries of the parts, many bookings start or end exactly at the
+// instants of the searches.
 import { connectDatabase, type Database, query } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -128,7 +129,10 @@ const cases: [string, Partial<Criteria>, (booking: TestBooking) => boolean][] = 
   ],
 ];
 
-/** `only counts` finds every page by the counts, `rows` does not use them. */
+/**
+ * How pages and totals are found. `counts` uses the counts only for pages far from the beginning, `only counts` uses
+ * them for every page, and `rows` does not use them.
+ */
 const methods = ['counts', 'only counts', 'rows'] as const;
 
 test.each(
@@ -138,7 +142,7 @@ test.each(
     ),
   ),
 )(
-  '$name, in $facilities, by $method: every page and the total are right',
+  'a search for bookings ($name) in $facilities returns the expected pages and total, by $method',
   async ({ facilities, filter, rule, method }) => {
     await createCountCompaction(db).setComplete(method !== 'rows');
     const { search } = createSearchStore(db, method === 'only counts' ? { maxSkippedRows: 0 } : {});

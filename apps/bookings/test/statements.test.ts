@@ -101,7 +101,7 @@ const allStatements = [
   importReads.facilitiesOfBayIds,
 ];
 
-test.each(facilityWrites)('%s names exactly one facility', (name, sql) => {
+test.each(facilityWrites)('%s writes rows of exactly one facility', (name, sql) => {
   if (name === 'importWrites.facility') {
     expect(sql).toMatch(/^insert into facility \(id, name, time_zone\) values \(\$1, /);
     return;
@@ -118,7 +118,7 @@ test('a recount locks one facility, and booking_count_state has no facility', ()
   expect(setComplete).toMatch(/^update booking_count_state .* where id = 1$/);
 });
 
-test.each(serviceWideWrites)('%s touches a single table, by its key', (_name, sql) => {
+test.each(serviceWideWrites)('%s uses a single table, and finds its rows by the key', (_name, sql) => {
   expect(
     new Set(sql.match(/\b(booking_reference|idempotency_key|booking_hold_client|booking|bay|location|facility)\b/g))
       .size,
@@ -126,22 +126,22 @@ test.each(serviceWideWrites)('%s touches a single table, by its key', (_name, sq
   expect(sql).toMatch(/on conflict \((external_booking_id|id)\)|where (external_booking_id = \$1|id = any\(\$1\))/);
 });
 
-test('no read joins a table without facilities with one that has them', () => {
+test('no query joins a table that has the column facility_id with a table that does not', () => {
   for (const sql of reads) {
     if (/\b(booking_reference|idempotency_key)\b/.test(sql))
       expect(sql).not.toMatch(/\bfrom (booking|bay|location|facility)\b|join/);
   }
 });
 
-test('only the count of a client concerns the holds of several facilities', () => {
+test('queries of holds are for one facility or for the facilities of a token, except count, clock and cleanup', () => {
   const { findExpired: findExpiredHolds, clock, count, find, ...others } = holdReads;
   for (const sql of Object.values(others)) expect(sql).toMatch(/where facility_id = \$1 /);
   expect(find).toMatch(/where facility_id = any\(\$1\) /);
-  // The clean-up finds ids, which it then deletes facility by facility.
+  // The cleanup job first finds the ids of expired holds in all facilities, and then deletes them by facility.
   expect([findExpiredHolds, count, clock].join('\n')).not.toMatch(/join|for (no key )?update/);
 });
 
-test('every join is within one facility', () => {
+test('every join compares the facility of both tables', () => {
   for (const sql of allStatements) {
     for (const [, on] of sql.matchAll(/(?<!cross )join [\w ]+? on ([\s\S]*?)(?:where|left|join|$)/g)) {
       expect(on).toMatch(/facility_id = |facility\.id = |= facility\.id/);
@@ -149,12 +149,13 @@ test('every join is within one facility', () => {
   }
 });
 
-test('no statement uses what Citus cannot run: lateral unnest, advisory locks, sequences', () => {
+test('no statement uses features that Citus does not support: lateral unnest, advisory locks, sequences', () => {
   for (const sql of allStatements) expect(sql).not.toMatch(/unnest|advisory|pg_try|nextval|\?/);
 });
 
 test('only statements of one facility use window functions', () => {
-  // Citus runs them on the node of the facility. Over several facilities they would pull every row to the coordinator.
+  // Citus runs the window functions of such statements on the node of the facility. For several facilities, it would
+  // transfer every row to the coordinator.
   const ofOneFacility = new Set([...facilityWrites.map(([, sql]) => sql), ...Object.values(compactionWrites)]);
   for (const sql of allStatements) if (!ofOneFacility.has(sql)) expect(sql).not.toMatch(/over \(/);
 });
@@ -166,7 +167,7 @@ test('no code depends on the name of a constraint, because Citus renames constra
   expect(source).not.toMatch(/\.constraint\b/);
 });
 
-test('facility_id leads every key of the tables that have it, and there are no triggers and sequences', () => {
+test('facility_id is the first column of the keys of tables that have it, and no triggers or sequences exist', () => {
   for (const [, columns] of migrations.matchAll(/(?:primary key|unique|references \w+) \(([^)]*)\)/g)) {
     // The tables of webhooks stay on the coordinator of a distributed database.
     expect(columns).toMatch(/^(facility_id\b|webhook_id\b|id$|external_booking_id$)/);

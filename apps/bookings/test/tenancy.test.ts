@@ -5,7 +5,7 @@ import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
-/** A token for another facility than that of the booking. */
+/** A token that does not name the facility of the booking. */
 let otherToken: string;
 let booking: { id: string; bayId: string; startDate: string; endDate: string; externalBookingId: string };
 let etag: string;
@@ -123,7 +123,7 @@ test('a booking cannot be moved to another facility, or read with the Idempotenc
   expect(response.body.id).not.toBe(ownBooking.body.id);
 });
 
-test('a token that lost a facility does not get a stored response about it', async () => {
+test('a client that has lost access to a facility does not get a stored response about this facility', async () => {
   const body = bookingBody({ bayId: 'bay-n1-05' });
   const headers = { 'Idempotency-Key': 'key-2' };
   expect((await system.call('POST', '/api/bookings', { body, headers })).status).toBe(201);

@@ -28,8 +28,8 @@ const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
   return response.body.items.map(({ id }: { id: string }) => id);
 };
 
-describe('200', () => {
-  test('includes every booking in progress at query time, and none that has ended', async () => {
+describe('200 for a bay of the token’s facilities', () => {
+  test('the list includes every booking in progress at query time, and none that has ended', async () => {
     const ended = await book('bay-n1-01', '2030-06-15T10:00:00Z', '2030-06-15T12:00:00Z');
     const running = await book('bay-n1-01', '2030-06-15T12:00:00Z', '2030-06-15T13:00:00Z');
     const next = await book('bay-n1-01', '2030-06-16T12:00:00Z', '2030-06-16T13:00:00Z');
@@ -50,7 +50,7 @@ describe('200', () => {
     expect(await upcoming('bay-n1-03')).toEqual([]);
   });
 
-  test('10 per page, in order, with links that keep todayOnly', async () => {
+  test('a page has 10 bookings in the order of their start, and links that contain todayOnly', async () => {
     for (let hour = 0; hour < 12; hour += 1) {
       const digits = String(hour).padStart(2, '0');
       await book('bay-n1-04', `2030-06-15T${digits}:00:00Z`, `2030-06-15T${digits}:30:00Z`);
@@ -75,7 +75,7 @@ describe('todayOnly=true selects the calendar day of the facility', () => {
     // Copenhagen is UTC+2 in June, New York UTC-4.
     ['Europe/Copenhagen', 'bay-n1-05', '2030-06-15T21:59:00Z', '2030-06-15T22:00:00Z'],
     ['America/New_York', 'bay-s1-01', '2030-06-16T03:59:00Z', '2030-06-16T04:00:00Z'],
-    // On these days the clocks change, so they have 23 and 25 hours.
+    // On these days the clocks change. The first day has 23 hours, and the second day has 25.
     ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
   ])('in %s', async (_zone, bayId, lastMinute, midnight) => {
@@ -96,7 +96,7 @@ describe('todayOnly=true selects the calendar day of the facility', () => {
   });
 });
 
-describe('todayOnly=true uses a time zone that', () => {
+describe('the time zone that todayOnly=true uses', () => {
   const importTimeZone = (timeZone: string) => {
     const bays = [{ id: 'bay-zone', name: 'Bay' }];
     const facility = { id: 'fac-zone', name: 'Range', timeZone, locations: [{ id: 'loc-zone', name: 'Range', bays }] };
@@ -118,7 +118,7 @@ describe('todayOnly=true uses a time zone that', () => {
     return body.items.map(({ id }: { id: string }) => id);
   };
 
-  test('comes from the last import', async () => {
+  test('is the time zone of the last import', async () => {
     const evening = await bookInstant('2030-02-01T22:30:00Z');
     const night = await bookInstant('2030-02-01T23:30:00Z');
     now = new Date('2030-02-01T12:00:00Z');
@@ -130,10 +130,10 @@ describe('todayOnly=true uses a time zone that', () => {
   });
 
   test.each([
-    // Midnight occurs twice. The day begins with the first one.
+    // In these time zones midnight occurs twice on this day. The day begins at the first occurrence.
     ['Atlantic/Azores', '2030-10-26T23:59:59Z', '2030-10-27T00:00:00Z', '2030-10-27T00:59:59Z', '2030-10-27T01:00:00Z'],
     ['America/Havana', '2030-11-03T03:59:59Z', '2030-11-03T04:00:00Z', '2030-11-03T04:59:59Z', '2030-11-03T05:00:00Z'],
-    // Midnight does not occur. The day begins an hour later.
+    // In this time zone midnight does not occur on this day. The day begins an hour later.
     [
       'America/Santiago',
       '2030-09-08T03:59:59Z',
@@ -141,7 +141,7 @@ describe('todayOnly=true uses a time zone that', () => {
       '2030-09-08T04:59:59Z',
       '2030-09-09T02:59:59Z',
     ],
-  ])('can change its clocks at midnight: %s', async (timeZone, lastSecond, ...nextDay) => {
+  ])('may change its clocks at midnight: %s', async (timeZone, lastSecond, ...nextDay) => {
     await importTimeZone(timeZone);
     const before = await bookInstant(lastSecond);
     const after = await Promise.all(nextDay.map(bookInstant));
@@ -152,7 +152,7 @@ describe('todayOnly=true uses a time zone that', () => {
   });
 });
 
-describe('400', () => {
+describe('400 for an invalid query', () => {
   test.each(['todayOnly=yes', 'todayOnly=', 'page=0', 'pageSize=x'])('ERR00002 for ?%s', async (query) => {
     const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
     expect(response.status).toBe(400);

@@ -14,8 +14,8 @@ const create = async (fields: Record<string, unknown> = {}) => {
 const put = (id: string, body: unknown, headers: Record<string, string> = {}) =>
   system.call('PUT', `/api/bookings/${id}`, { body, headers });
 
-describe('200', () => {
-  test('returns the booking with its new fields, lastUpdatedAt and ETag', async () => {
+describe('200 for a valid update', () => {
+  test('the response has the booking with its new fields, lastUpdatedAt and ETag', async () => {
     const booking = await create({ externalBookingId: 'ext-1', correlationId: 'session-1' });
     const change = bookingBody({ bayId: 'bay-n1-02', userAlias: 'Bob' });
     const response = await put(booking.id, change);
@@ -38,7 +38,7 @@ describe('200', () => {
     ).toBe(201);
   });
 
-  test('an externalBookingId that another booking uses is no error of an update: BOOK00001 is for create only', async () => {
+  test('an externalBookingId that another booking uses is ignored, because BOOK00001 is only for new bookings', async () => {
     const other = await create({ externalBookingId: 'ext-taken' });
     const booking = await create({ externalBookingId: 'ext-mine' });
     const { status, body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'ext-taken' });
@@ -95,7 +95,7 @@ describe('200', () => {
   });
 });
 
-describe('400', () => {
+describe('400 for an invalid update', () => {
   test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("ERR00001 when '%s' is missing", async (field) => {
     const { id } = await create({ externalBookingId: `ext-missing-${field}` });
     const response = await put(id, { ...bookingBody(), [field]: undefined });
@@ -139,7 +139,7 @@ describe('400', () => {
   );
 
   test.each(['bay-n1-04', 'bay-s1-02'])(
-    'BOOK00002 when the interval overlaps another booking, of %s',
+    'BOOK00002 when the interval overlaps another booking of bay %s',
     async (bayId) => {
       const other = await create({ bayId });
       const mine = await create({ bayId: 'bay-n1-05', externalBookingId: `ext-overlap-${bayId}` });
@@ -167,7 +167,7 @@ describe('400', () => {
   });
 });
 
-describe('404', () => {
+describe('404 for', () => {
   test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', '%00'])(
     'a booking that does not exist: %s',
     async (id) => {
@@ -180,7 +180,7 @@ describe('404', () => {
 });
 
 describe('412', () => {
-  test('If-Match has an old ETag, a weak ETag or none at all', async () => {
+  test('if If-Match has an old ETag, a weak ETag, or no ETag at all', async () => {
     const { id, etag } = await create({ externalBookingId: 'ext-412' });
     expect((await put(id, bookingBody())).status).toBe(200);
     for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {

@@ -1,4 +1,4 @@
-// Tests that webhooks deliver events, and what happens if a receiver fails (docs/behaviour.md, "Webhooks").
+// Tests that events are delivered to webhooks, also if a receiver fails for some time (docs/behaviour.md, "Webhooks").
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
@@ -71,7 +71,7 @@ test('a ping is signed as Standard Webhooks prescribes and appears in the delive
   });
 });
 
-test('two secrets sign for 24 hours after a rotation, and a second rotation drops the oldest', async () => {
+test('two secrets sign for 24 hours after a rotation, and after a second rotation the oldest no longer signs', async () => {
   const { path, secret } = await registerReceiver();
   const rotate = async () => (await system.call('POST', `${path}/rotate`)).body.secret as string;
   const newer = await rotate();
@@ -86,7 +86,7 @@ test('two secrets sign for 24 hours after a rotation, and a second rotation drop
   expect(() => verifySignature(after as never, secret)).toThrow();
 });
 
-test('creates, updates and deletes of bookings are sent with the booking as an item of a list', async () => {
+test('when a booking is created, updated or deleted, an event is sent with the booking as an item of a list', async () => {
   const { secret } = await registerReceiver();
   const body = bookingBody({ externalBookingId: 'hook-1' });
   const { body: booking } = await system.call('POST', '/api/bookings', { body });
@@ -112,7 +112,7 @@ test('creates, updates and deletes of bookings are sent with the booking as an i
   expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
 });
 
-test('a move to another facility sends deleted with the state before it, and created in the new facility', async () => {
+test('a booking that moves to another facility sends booking.deleted with its last state, and booking.created', async () => {
   await registerReceiver();
   const booking = await book();
   await receiver.received(1);
@@ -124,7 +124,7 @@ test('a move to another facility sends deleted with the state before it, and cre
   ]);
 });
 
-test('only the chosen events and facilities are sent, and only changes after the registration', async () => {
+test('only events of the selected types and facilities are sent, and only those after the registration', async () => {
   await book();
   await registerReceiver({ events: ['booking.created'], facilityIds: ['fac-south'] });
   await book();
@@ -165,7 +165,7 @@ test('a failed delivery is repeated with the same id and body, after 5 s, 5 min 
   expect((await system.call('GET', path)).body.failingSince).not.toBeNull();
 });
 
-test('a redirect is a failure that is not followed, and Retry-After delays the next attempt by a day at most', async () => {
+test('a redirect is not followed and counts as a failure, and Retry-After delays the next attempt by a day at most', async () => {
   const { path } = await registerReceiver();
   receiver.respondWith((_request, response) => {
     response.writeHead(302, { Location: `${receiver.url}/elsewhere`, 'Retry-After': '1000000' }).end();
@@ -182,7 +182,7 @@ test('a redirect is a failure that is not followed, and Retry-After delays the n
   expect(receiver.events).toHaveLength(1);
 });
 
-test('a 410 response disables the webhook, and changes meanwhile are dropped', async () => {
+test('a 410 response disables the webhook, and changes are not sent while it is disabled', async () => {
   const { path, url } = await registerReceiver();
   receiver.respondWith((_request, response) => void response.writeHead(410).end());
   await book();
@@ -215,7 +215,7 @@ test('after 5 days with only failures, the service disables the webhook', async 
   );
 });
 
-test('changes wait while the webhook is paused', async () => {
+test('changes during a pause of the webhook are sent after the pause', async () => {
   const { path, url } = await registerReceiver();
   await system.call('PUT', path, { body: { url, state: 'paused' } });
   const booking = await book();
@@ -225,7 +225,7 @@ test('changes wait while the webhook is paused', async () => {
   expect((await receiver.received(2))[1]?.event.data.booking?.id).toBe(booking.id);
 });
 
-test('replay sends what has changed since a number again, as updated and deleted', async () => {
+test('a replay sends the changes after a number again, as booking.updated and booking.deleted', async () => {
   const { path } = await registerReceiver();
   const kept = await book();
   const removed = await book();
@@ -247,7 +247,7 @@ test('replay sends what has changed since a number again, as updated and deleted
   expect(tooOld.status).toBe(410);
 });
 
-test('events wait after the lease has ended, until the next request releases them', async () => {
+test('events are not sent if the client has sent no request for 7 days, until its next request', async () => {
   const { id } = await registerReceiver();
   const other = await system.token(['fac-north', 'fac-south'], { client_id: 'another-client' });
   await system.call('GET', '/api/bookings?pageSize=1');
@@ -260,7 +260,7 @@ test('events wait after the lease has ended, until the next request releases the
   expect((await receiver.received(1))[0]?.event.data.booking?.id).toBe(body.id);
 });
 
-test('deliveries of a client without a recent request do not count as waiting', async () => {
+test('webhook_oldest_pending_seconds ignores deliveries of a client that has sent no request for 7 days', async () => {
   const { receiver, path } = await registerReceiver();
   receiver.respondWith((_request, response) => void response.writeHead(500).end());
   await book();
@@ -281,7 +281,7 @@ test('deliveries of a client without a recent request do not count as waiting', 
   await receiver.received(2);
 });
 
-test('a receiver that hangs does not delay another webhook', async () => {
+test('a receiver that does not respond does not delay the deliveries of another webhook', async () => {
   const hanging = await registerReceiver();
   hanging.receiver.respondWith(() => {});
   const healthy = await registerReceiver();
@@ -291,7 +291,7 @@ test('a receiver that hangs does not delay another webhook', async () => {
   expect(hanging.receiver.events.length).toBeLessThanOrEqual(40);
 });
 
-test('each event is delivered once by two instances', async () => {
+test('two instances together deliver each event once', async () => {
   const { path } = await registerReceiver();
   const before = (await deliveriesOf(path)).length;
   const bookings = await Promise.all(Array.from({ length: 40 }, () => book({ bayId: 'bay-n1-08' })));

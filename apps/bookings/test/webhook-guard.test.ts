@@ -1,5 +1,5 @@
-// Tests that a delivery connects to no address that is not allowed, even if the registration did not refuse it, and
-// that an attempt ends although the response does not (docs/behaviour.md, "Webhooks").
+// Tests that a delivery never connects to a forbidden address, even if the registration has accepted the address. Also
+// tests that an attempt ends if the response never ends (docs/behaviour.md, "Webhooks").
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { query } from '@bay-booking/service/database/database';
@@ -19,7 +19,7 @@ beforeEach(async () => {
     socket.on('error', () => {});
     socket.once('data', (request) => respond(socket, String(request)));
   });
-  // Without an address, the server also accepts mapped IPv4 addresses.
+  // Without a host, the server listens for IPv6 and IPv4, including IPv4-mapped addresses.
   server.listen(0);
   await once(server, 'listening');
   port = (server.address() as AddressInfo).port;
@@ -30,7 +30,10 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-/** Registers a webhook with a name, gives it another address as an older configuration could have, and pings it. */
+/**
+ * Registers a webhook with an allowed address, changes the address in the database, and sends a ping. An older
+ * configuration could have accepted such an address. Returns the function that reads the delivery.
+ */
 async function attemptAt(system: TestSystem, url: string): Promise<() => Promise<Record<string, unknown>>> {
   const registered = await system.call('POST', '/api/webhooks', { body: { url: 'https://partner.example/hook' } });
   const { id } = registered.body;
@@ -65,7 +68,7 @@ describe('without allowed networks', () => {
     ['a name that leads to a loopback address', () => `https://localhost:${port}/`],
     ['user information', () => `https://user:secret@localhost:${port}/`],
     ['user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
-  ])('nothing connects to %s, and the attempt has failed', async (_title, url) => {
+  ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
     const delivery = await until(await attemptAt(system, url()), ended);
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
     expect(connections).toHaveLength(0);
@@ -79,7 +82,7 @@ describe('a receiver whose response never ends', () => {
   });
   afterAll(() => system.close());
 
-  /** Sends a byte now and then, until the client closes the connection. */
+  /** Sends `text` every 50 ms, until the client closes the connection. */
   const drip = (socket: Socket, start: string, text: string): void => {
     socket.write(start);
     const timer = setInterval(() => socket.write(text), 50);
@@ -107,7 +110,7 @@ describe('a receiver whose response never ends', () => {
     await until(allClosed, Boolean, 20_000);
   }, 45_000);
 
-  test('headers that are too long fail the attempt at once', async () => {
+  test('an attempt fails immediately if the headers are too long', async () => {
     respond = (socket) => drip(socket, `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}`, 'x');
     const delivery = await until(await attemptAt(system, `http://127.0.0.1:${port}/`), ended);
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });

@@ -1,4 +1,4 @@
-// Runs the receiver of docs/api.md against real deliveries.
+// Runs the example receiver of docs/api.md, and sends real deliveries to it.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';

@@ -20,7 +20,7 @@ afterAll(async () => {
   await system.close();
 });
 
-/** Starts another instance, as a restart with another WEBHOOK_KEY does. */
+/** Starts another instance with these keys in WEBHOOK_KEY. */
 const restartWith = (...keys: readonly Buffer[]) =>
   createExtraSystem({ sharing: system, webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'], keys } });
 
@@ -39,12 +39,13 @@ async function expectSignedPing(by: TestSystem, id: string, secrets: readonly st
   await until(deliveries, ({ body }) => body.total === 0);
 }
 
-test('with new,old every secret still signs, is encrypted again, and then needs the new key only', async () => {
+test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again so that the new key is enough', async () => {
   const webhooks = await Promise.all(Array.from({ length: 5 }, (_, number) => register(`key-${number}`)));
   const [{ id, secret: firstSecret }] = webhooks as [(typeof webhooks)[0]];
   const { secret } = (await system.call('POST', `/api/webhooks/${id}/rotate`)).body;
 
-  // In a rolling restart, the other instances must decrypt what the first one has encrypted with the new key.
+  // During a rolling restart, the other instances must decrypt secrets that the first instance has encrypted with the
+  // new key.
   const both = await restartWith(newKey, oldKey);
   await expectSignedPing(both, id, [firstSecret, secret]);
   const headers = { 'Idempotency-Key': 'key-1' };
@@ -60,7 +61,7 @@ test('with new,old every secret still signs, is encrypted again, and then needs 
   for (const webhook of webhooks.slice(1)) await expectSignedPing(rotated, webhook.id, [webhook.secret]);
 });
 
-test('a secret that no key decrypts is left as it is, and does not stop the others', async () => {
+test('a secret that no key decrypts stays unchanged, and the other secrets are encrypted again', async () => {
   const webhooks = await Promise.all(['lost', 'kept'].map(register));
   const [lost, kept] = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1)) as [
     (typeof webhooks)[0],

@@ -12,7 +12,7 @@ afterAll(() => system.close());
 
 const url = 'https://partner.example/hooks';
 let clients = 0;
-/** A token of a client that has no webhook yet. */
+/** Creates a token for a client that has no webhook yet. */
 const newClient = (facilities: readonly string[] = ['fac-north', 'fac-south'], client = `client-${++clients}`) =>
   system.token(facilities, { client_id: client });
 const register = (token: string, body: object = { url }, headers = {}) =>
@@ -48,7 +48,7 @@ test('secrets are encrypted in the database, also those of stored responses', as
   for (const { text } of rows) expect(text).not.toContain(body.secret.slice('whsec_'.length));
 });
 
-test('Idempotency-Key repeats the secret too', async () => {
+test('the repeated response to the same Idempotency-Key contains the secret', async () => {
   const token = await newClient();
   const first = await register(token, { url }, { 'Idempotency-Key': 'k' });
   const second = await register(token, { url }, { 'Idempotency-Key': 'k' });
@@ -96,7 +96,7 @@ test('more than 20 webhooks of one client return HOOK00001, also if they are reg
     expect(errorCodes(response)).toEqual(['HOOK00001']);
 });
 
-test('other clients, and tokens that lack one of its facilities, get 404', async () => {
+test('other clients, and tokens that lack a facility of the webhook, get 404', async () => {
   const owner = `client-${++clients}`;
   const token = await newClient(['fac-north', 'fac-south'], owner);
   const { body } = await register(token);
@@ -117,7 +117,7 @@ test('other clients, and tokens that lack one of its facilities, get 404', async
   expect((await system.call('GET', '/api/webhooks/unknown', { token })).status).toBe(404);
 });
 
-test('PUT keeps fields that are left out, and pauses and activates', async () => {
+test('PUT keeps fields that are left out, and can pause and activate a webhook', async () => {
   const token = await newClient();
   const { body } = await register(token, { url, events: ['booking.deleted'], description: 'Till' });
   const path = `/api/webhooks/${body.id}`;
@@ -154,7 +154,7 @@ test('a webhook has an ETag: If-None-Match returns 304, and If-Match returns 412
   expect((await system.call('DELETE', path, current)).status).toBe(204);
 });
 
-test('of ten concurrent changes with the same If-Match exactly one succeeds', async () => {
+test('of ten concurrent updates with the same If-Match, exactly one succeeds', async () => {
   const token = await newClient();
   const { body, headers } = await register(token);
   const changes = Array.from({ length: 10 }, (_, number) =>

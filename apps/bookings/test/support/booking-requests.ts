@@ -12,7 +12,8 @@ export interface BookingBody {
 }
 
 /**
- * The body of a valid request to create or update a booking. Each body has its own hour, so that they do not overlap.
+ * Creates the body of a valid request to create or update a booking. Each body has another hour, so that the bookings
+ * do not overlap.
  */
 export function bookingBody(fields: Readonly<Record<string, unknown>> = {}): BookingBody {
   const start = firstStart + count++ * 7_200_000;

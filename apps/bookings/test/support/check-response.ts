@@ -1,5 +1,5 @@
-// Checks responses against openapi.json: the status is documented, its headers are present, and the body matches its
-// schema.
+// Checks responses against openapi.json. The status of a response must be documented, the documented headers must be
+// present, and the body must match its schema.
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
@@ -45,7 +45,8 @@ export function checkResponse(method: string, url: string, response: Response): 
   const { documented, pointer } = documentedResponse(template, documentedMethod, response.status);
   if (!documented) throw new Error(`${label} is not in the document`);
   for (const name of Object.keys(documented.headers ?? {})) {
-    // Link is left out if it would be too long, and Preference-Applied without a preference.
+    // A response has no Link header if the header would be too long, and no Preference-Applied header if the request
+    // has no preference.
     if (name === 'Link' || name === 'Preference-Applied' || response.headers[name.toLowerCase()] !== undefined)
       continue;
     throw new Error(`${label} lacks the header ${name}`);
@@ -66,7 +67,7 @@ export function checkResponse(method: string, url: string, response: Response): 
   if (!validate(response.body)) throw new Error(`${label}: ${ajv.errorsText(validate.errors)} in ${response.text}`);
 }
 
-/** A response of an operation and the JSON pointer to it. A reference to a component is followed. */
+/** Finds the description of a response in the document, and its JSON pointer. Follows a reference to a component. */
 function documentedResponse(template: string, method: string, status: number) {
   const documented = document.paths[template]?.[method]?.responses[status];
   if (documented && '$ref' in documented) {
@@ -81,8 +82,8 @@ function encodePointer(path: string): string {
 }
 
 /**
- * The document lets clients expect new fields, but these tests expect only the fields that it describes. Only
- * `contextData` may have others.
+ * Changes all schemas so that objects must not have unknown fields, except `contextData`. Clients must accept new
+ * fields, so the document allows them. These tests check that responses have only the documented fields.
  */
 function withoutUnknownFields(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;

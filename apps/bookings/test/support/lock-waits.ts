@@ -1,4 +1,4 @@
-// Reports whether a transaction waits for a lock of another one, on a single PostgreSQL or on a Citus cluster.
+// Reports whether a transaction waits for a lock of another transaction, on a single PostgreSQL or on a Citus cluster.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 export async function isDistributed(db: Database): Promise<boolean> {

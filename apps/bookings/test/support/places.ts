@@ -1,4 +1,5 @@
-// Test data: the two facilities of the demo, and a third one that the default token of the tests does not name.
+// Defines the facilities, locations and bays of the tests: the two facilities of the demo, and a third facility that
+// the default token of the tests does not name.
 import type { Database } from '@bay-booking/service/database/database';
 import { readImport } from '../../src/places/import-document.ts';
 import { importPlaces } from '../../src/places/import-store.ts';

@@ -19,7 +19,7 @@ export const baseUrl = 'https://bookings.example';
 const webhookKey = Buffer.alloc(32, 7);
 
 interface CallOptions {
-  /** By default a token for fac-north and fac-south. `null` sends no token. */
+  /** Default: a token for fac-north and fac-south. With `null`, the request has no token. */
   readonly token?: string | null;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -34,11 +34,11 @@ export interface TestSystem {
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
   readonly databaseErrors: string[];
-  /** An access token for these facilities. */
+  /** Creates an access token for these facilities. */
   token(facilities: readonly string[], options?: TokenOptions): Promise<string>;
   /** Sends a request and checks the response against openapi.json. */
   call(method: string, path: string, options?: CallOptions): Promise<supertest.Response>;
-  /** Runs a clean-up job of webhooks now. */
+  /** Runs the cleanup job of webhooks with this name. */
   runWebhookJob(name: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -57,14 +57,16 @@ export interface TestSystemOptions {
     readonly unknownKidInterval?: number;
     readonly slowMilliseconds?: number;
   };
-  /** By default nothing is delivered, and only public addresses are allowed. */
+  /** By default, events are not delivered, and webhooks can only have public addresses. */
   readonly webhooks?: {
     readonly deliver: boolean;
     readonly allowNetworks?: readonly string[];
     /** The keys of WEBHOOK_KEY. */
     readonly keys?: readonly Buffer[];
   };
-  /** Uses the database and the issuer of this system, as a second instance of the service does. */
+  /**
+   * If given, the new system uses the database and the issuer of this system, like a second instance of the service.
+   */
   readonly sharing?: TestSystem;
 }
 
@@ -125,7 +127,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   });
   const server = await startHttpServer({ handler: app, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
-  // Tests change the clock of the service, so the default expiry of a token would be too early.
+  // Some tests move the clock of the service forward, so tokens need a later expiry than by default.
   const exp = Math.floor(Date.UTC(2099, 0) / 1000);
   const token = (facilities: readonly string[], claims: TokenOptions = {}) =>
     issuer.token({ facilities, exp, ...claims });

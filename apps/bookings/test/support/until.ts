@@ -1,9 +1,9 @@
-// Waits for a condition that becomes true without a request of the test.
+// Waits until a condition becomes true that the test cannot await directly.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Reads every 10 ms until the condition holds, and returns the value.
- * @throws {Error} with the value if the condition does not hold after `limit` milliseconds
+ * Calls `read` every 10 ms until `condition` is true for the value, and returns the value.
+ * @throws {Error} with the last value if the condition is not true after `limit` milliseconds
  */
 export async function until<T>(read: () => Promise<T>, condition: (value: T) => boolean, limit = 8_000): Promise<T> {
   const deadline = Date.now() + limit;

@@ -1,4 +1,5 @@
-// A receiver of webhooks: records every request, verifies its signature, and responds as the test wishes.
+// Starts a receiver of webhooks, which records all requests and responds as the test has configured. Also verifies
+// signatures.
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
@@ -39,12 +40,12 @@ export async function startWebhookReceiver() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     events,
 
-    /** Sets the response to all later requests. */
+    /** Sets the listener that responds to all later requests. */
     respondWith: (listener: RequestListener): void => {
       respond = listener;
     },
 
-    /** Waits until the receiver has received this number of events, and returns them. */
+    /** Waits until the receiver has received `count` events, and returns the first `count` events. */
     received: async (count: number): Promise<readonly ReceivedEvent[]> => {
       if (events.length < count)
         await new Promise<void>((resolve) => {
@@ -65,7 +66,7 @@ export async function startWebhookReceiver() {
   };
 }
 
-/** @throws {Error} if the signature does not fit the secret */
+/** @throws {Error} if the signature was not created with the secret */
 export function verifySignature({ headers, body }: ReceivedEvent, secret: string): void {
   new Webhook(secret).verify(body, headers as Record<string, string>);
 }
