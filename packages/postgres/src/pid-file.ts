@@ -55,8 +55,17 @@ function removeStale(path: string): void {
     return;
   }
   const moved = readPidFile(aside);
-  if (moved?.alive) linkSync(aside, path);
+  if (moved?.alive) linkBack(aside, path);
   rmSync(aside, { force: true });
+}
+
+function linkBack(aside: string, path: string): void {
+  try {
+    linkSync(aside, path);
+  } catch (error) {
+    // A third process has locked the resource since the file was moved away. The caller finds this owner next.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 function readPidFile(path: string): { pid: number; alive: boolean } | undefined {

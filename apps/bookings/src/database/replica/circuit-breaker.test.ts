@@ -40,12 +40,17 @@ test('the pause doubles with each failed probe, up to five seconds', () => {
 });
 
 test('calls that fail together count as one failure, and a success of an older call does not close the circuit', () => {
-  const breaker = createCircuitBreaker(() => 0);
+  let now = 0;
+  const breaker = createCircuitBreaker(() => now);
   const [first, second, third] = [breaker.begin(), breaker.begin(), breaker.begin()] as [Attempt, Attempt, Attempt];
   breaker.fail(first);
   breaker.fail(second);
   breaker.succeed(third);
+  now = 99;
   expect(breaker.begin()).toBeUndefined();
+  // A second failure would have doubled the pause.
+  now = 100;
+  expect(breaker.begin()).toBeDefined();
 });
 
 test('after an abandoned probe the next call probes', () => {
