@@ -1,11 +1,12 @@
 #!/bin/sh
-# Checks a running demo from outside: gets a token and books a bay. Usage: infra/smoke.sh https://localhost:8443
-# https://localhost:8444 Accepts any certificate, because the one of the demo is self-signed.
+# Checks that a running demo works: gets a token and books a bay. Accepts any certificate, because the certificate of
+# the demo is self-signed. Usage:
+#   infra/smoke.sh https://localhost:8443 https://localhost:8444
 set -eu
 auth=$1 bookings=$2
 token=$(curl -skS --retry 5 "$auth/connect/token" -u demo-pat-north:demo-pat-north-secret \
   -d grant_type=client_credentials -d scope=https://bay-booking.example/golf/bookings | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-# A random minute of the next years, so that the script can run many times.
+# The booking starts at a random minute of the next years, so that the script can run many times.
 start=$(($(date +%s) + 86400 + $(date +%N | sed 's/^0*//' | cut -c1-7) % 2000000 * 60))
 at() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 response=$(curl -skS -w '\n%{http_code}' "$bookings/api/bookings" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \

@@ -7,7 +7,10 @@ import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { Document } from './support/infrastructure.ts';
 
-/** The names before a selector, a range or an operator: neither functions nor labels. */
+/**
+ * Returns the metrics of a PromQL expression. These are the words before `{`, `[`, `)`, `>`, `=` or the end. Words
+ * before `(` are functions. Quoted texts and `by (…)` are removed first, because they contain labels.
+ */
 const metricsOfExpression = (expression: string): readonly string[] =>
   [...expression.replace(/"[^"]*"|\bby \([^)]*\)/g, '').matchAll(/[a-z][\w:]*(_[a-z0-9]+|:\w+)\b(?=\s*[{[)>=]|$)/g)]
     .map(([name]) => name)
@@ -16,7 +19,7 @@ const metricsOfExpression = (expression: string): readonly string[] =>
 const metricsOfRunbook = (text: string): readonly string[] =>
   [...text.matchAll(/`(\w+_\w+)\{/g)].map((match) => match[1] as string);
 
-/** The first column of the table of metrics. */
+/** Returns the names in the first column of the table of metrics. */
 const metricsOfTable = (text: string): readonly string[] =>
   [...(/\| metric \|[\s\S]*?\n\n/.exec(text)?.[0] ?? '').matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell]) =>
     [...(cell as string).matchAll(/`(\w+)`/g)].map((match) => match[1] as string),

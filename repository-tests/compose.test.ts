@@ -8,7 +8,7 @@ describe('docker-compose.yml', () => {
   const compose: Document = parse(read('docker-compose.yml'), { merge: true });
   const services = Object.entries<Document>(compose.services);
 
-  test('the file systems of our containers are read-only, and they have no privileges', () => {
+  test('our containers have read-only file systems and no privileges', () => {
     const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
     expect(ours).toHaveLength(7);
     for (const [name, service] of ours) {
@@ -44,7 +44,7 @@ describe('docker-compose.yml', () => {
     expect(Buffer.from(key, 'base64').toString()).toMatch(/^DEVELOPMENT-ONLY.{16}$/);
   });
 
-  test.each(['auth', 'bookings'])('%s gets no variable that it does not read', (app) => {
+  test.each(['auth', 'bookings'])('every environment variable of %s is one that the app reads', (app) => {
     const known = variablesOf(app);
     const variables = Object.keys(compose.services[app].environment);
     expect(variables.filter((name) => !known.has(name))).toEqual([]);

@@ -1,4 +1,4 @@
-// Checks that the documents are true to the repository: the files, tests, links and sections that they name exist.
+// Checks that the files, tests, links and sections that the documents name exist.
 
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -29,7 +29,7 @@ describe('the page about security', () => {
 
 describe('the specification map', () => {
   const map = read('docs/specification-map.md');
-  /** The column of tests of each row. */
+  /** The last column of each row, which names the tests. */
   const testColumns = map
     .split('\n')
     .filter((line) => line.startsWith('| ') && !/^\| (sentence|\*\*[^|]*\*\* \| \| \|)/.test(line))
@@ -59,7 +59,8 @@ describe('the specification map', () => {
           file = path;
           continue;
         }
-        // `…` replaces words that are left out. `›` separates the titles of a describe block and of its test.
+        // In a quoted title, `…` stands for words that are left out. `›` separates the title of a describe block from
+        // the title of a test in it.
         for (const part of (quoted.find(Boolean) ?? '').split(/[…›]/).map((text) => text.trim())) {
           if (file && plain(read(file)).includes(plain(part))) found += 1;
           else missing.push(`${file}: ${part}`);
@@ -88,7 +89,7 @@ describe('citations', () => {
   );
   const texts = [...sources, ...pages].map((file) => ({ file, text: joinLines(read(file)) }));
 
-  /** Removes the line breaks and comment marks inside of comments, so that a citation may be broken over two lines. */
+  /** Removes line breaks and comment marks, so that a citation that continues on the next line is found. */
   function joinLines(text: string): string {
     return text.replace(/\n\s*(?:\/\/|\*|#)?[ \t]*/g, ' ');
   }

@@ -1,4 +1,4 @@
-// Checks the Dockerfiles: base images, users, start commands, and that they contain what the services need.
+// Checks the Dockerfiles: their base images, users and start commands, and the packages that the images contain.
 
 import { constants, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ describe('images', () => {
     }
   });
 
-  test('a service depends on no workspace that its image lacks', () => {
+  test('the image of a service contains every workspace on which the service depends', () => {
     for (const app of ['auth', 'bookings']) {
       const { dependencies } = JSON.parse(read(`apps/${app}/package.json`));
       const ours = Object.keys(dependencies).filter((name) => name.startsWith('@bay-booking/'));

@@ -1,18 +1,18 @@
-// Checks the import rules of docs/architecture.md: which modules may import which, read the environment and contain
-// SQL.
+// Checks the import rules of docs/architecture.md: which modules a module may import, which modules may read
+// environment variables, and which modules may contain SQL.
 
 import { type Import, importsOf, modules, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 
 const imports = modules.flatMap(importsOf);
 
-/** The imports that break a rule, in words. */
+/** Returns one sentence for each import that breaks a rule. */
 const violations = (breaks: (found: Import) => boolean): readonly string[] =>
   imports.filter(breaks).map(({ from, to }) => `${from} imports ${to}`);
 
-/** `apps/auth`, `packages/common` and so on, of a path. */
+/** Returns the workspace of a path, for example `apps/auth`. */
 const workspaceOf = (path: string): string | undefined => /^(?:apps|packages)\/[^/]+/.exec(path)?.[0];
-/** `auth`, `common` and so on, of a path or of the name of one of our packages. */
+/** Returns the name of the app or package of a path or of an imported package name, for example `common`. */
 const packageOf = (path: string): string | undefined => /^(?:apps|packages|@bay-booking)\/([^/]+)/.exec(path)?.[1];
 
 test('the modules and their imports are found', () => {
@@ -96,7 +96,7 @@ describe('modules of an app', () => {
     expect(directly.length).toBeLessThanOrEqual(8);
   });
 
-  test('stores know nothing of HTTP and pages', () => {
+  test('stores do not import modules for HTTP and pages', () => {
     const store = /(^|[/-])store\.ts$|\/storage\/|\/statements\.ts$/;
     const http = /^express$|\/src\/(http|html)\/|[/-](pages?|routes|endpoints)\.ts$/;
     expect(violations(({ from, to }) => store.test(from) && http.test(to))).toEqual([]);
@@ -119,9 +119,9 @@ test('only storage/, stores and statements contain SQL', () => {
   const sql = /['"`]\s*(?:select|insert into|update|delete from|with \w+ as|lock table|set local)\s/;
   const holders = /\/storage\/|[/-](store|statements)\.ts$/;
   const exceptions = [
-    // The only writer of the audit trail.
+    // This module is the only writer of the audit trail.
     'apps/auth/src/audit/audit.ts',
-    // A job that consists of its statements.
+    // This job consists mainly of SQL statements.
     'apps/bookings/src/bookings/counts/compaction.ts',
   ];
   const found = modules.filter((file) => file.startsWith('apps/') && sql.test(read(file)));

@@ -54,7 +54,7 @@ describe('Kubernetes', () => {
     expect(() => new Deployment(broken).validate()).toThrow('replicas');
   });
 
-  test('the component for social sign-in fits the manifest of auth', () => {
+  test('the component for social sign-in can be applied to the manifest of auth', () => {
     const [{ patches }] = kinds('Component');
     expect(patches).toHaveLength(1);
     const [{ target, patch }] = patches;
@@ -115,7 +115,7 @@ describe('Kubernetes', () => {
     }
   });
 
-  test('a Deployment has probes, drains, and replaces an instance only when the next is ready', () => {
+  test('a Deployment has probes, finishes requests before it stops, and starts a new instance before it stops an old one', () => {
     for (const { spec, metadata } of kinds('Deployment')) {
       const [container] = spec.template.spec.containers;
       const ports = container.ports.map((port: Document) => port.name);
@@ -157,7 +157,7 @@ describe('Kubernetes', () => {
       expect(metadata.annotations).toMatchObject({ 'nginx.ingress.kubernetes.io/enable-access-log': 'false' });
   });
 
-  test('a network policy denies all traffic by default, and another one allows every pod what it needs', () => {
+  test('a network policy denies all traffic by default, and every pod has another policy that allows the traffic that it needs', () => {
     const policies = kinds('NetworkPolicy');
     const [deny] = policies.filter(({ metadata }) => metadata.name === 'default-deny');
     expect(deny.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });

@@ -1,4 +1,4 @@
-// Checks how files are named and laid out, that each starts with a sentence about its purpose, and that lines are
+// Checks the names and folders of files, that each file starts with a sentence about its purpose, and that lines are
 // short.
 
 import { findFiles, read } from '@bay-booking/testkit/repository';
@@ -30,7 +30,7 @@ describe('the first comment of a file', () => {
 
   const withComment = scripts.filter((file) => !/(^|\/)jest\.config\.js$/.test(file));
 
-  test('is there', () => {
+  test('exists', () => {
     expect(withComment.filter((file) => !firstSentence(read(file)))).toEqual([]);
   });
 
@@ -61,7 +61,7 @@ test('documents have at most 120 characters per line outside of tables and code'
 });
 
 test('nothing cites the contract, which readers of the repository do not have', () => {
-  // Migrations never change, so the comments of the first ones still do.
+  // Migrations are not checked: their files never change, and comments of the first migrations cite the contract.
   const files = [...scripts, ...pages, ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}')];
   // In "expand and contract", the word has another meaning.
   const citation = /\bcontract(,| section| \d|’s|'s)|\b(the|our|by|of) contract\b/i;

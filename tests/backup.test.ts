@@ -1,11 +1,12 @@
-// Restores a lost database server as docs/operations/back-up.md describes: from a base backup, taken under load, and
-// the archived WAL. It restores to the end of the archive and to a point in time. FAULT_REPORT=1 prints the durations.
+// Tests that a lost database server can be restored as docs/operations/back-up.md describes: from a base backup that
+// was made under load, and the archived write-ahead log (WAL). Restores once to the end of the archive and once to a
+// point in time. FAULT_REPORT=1 prints the durations.
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { book, nextBooking, sameBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { book, bookingWithExternalId, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
 import { baseBackup, writeSignalFile } from './support/replica.ts';
@@ -49,7 +50,7 @@ afterAll(async () => {
 const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
 const bookedIds = async (): Promise<ReadonlySet<string>> =>
   new Set((await query('select external_booking_id as id from booking')).rows.map(({ id }) => id));
-/** The SQL block of docs/operations/back-up.md that follows this sentence. */
+/** Returns the SQL block that follows this sentence in docs/operations/back-up.md. */
 async function documented(sentence: string): Promise<string> {
   const text = await readFile(join(import.meta.dirname, '../docs/operations/back-up.md'), 'utf8');
   const [, sql] = /```sql\n([\s\S]*?)```/.exec(text.slice(text.indexOf(sentence))) as RegExpExecArray;
@@ -71,7 +72,10 @@ const signIn = () =>
   });
 const refresh = (token: string) => tokenRequest({ grant_type: 'refresh_token', refresh_token: token });
 
-/** Starts the base backup `name` at the port of the lost server, and waits until it has replayed the archive. */
+/**
+ * Starts a server on the base backup `name`, at the port of the lost server. Waits until the server has replayed the
+ * archive, and returns the duration.
+ */
 async function restore(name: string, target: Record<string, string>): Promise<number> {
   const started = performance.now();
   await writeSignalFile(join(folder, name), 'recovery.signal');
@@ -120,7 +124,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   const unarchived = nextBooking();
   expect(await book(one.base, token, unarchived)).toMatchObject({ status: 201 });
   await system.database.kill();
-  // The processes of the killed server end a moment later and may still write files.
+  // The other processes of the killed server end shortly afterwards. Until then, they may still write files.
   await rm(system.database.dataPath, { recursive: true, maxRetries: 20, retryDelay: 100 });
 
   const toTheEnd = await restore('first', {});
@@ -136,7 +140,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   expect(maxAtThePoint).toBeLessThan(all.size);
   recordMeasurement('backup and restore', { bookings: all.size, backup, toTheEnd, toThePoint });
 
-  // The running services recover without help, and the schema is complete.
+  // The running services connect to the restored server by themselves, and no migration is missing.
   await eventually(async () => (await one.ready()) && (await auth.ready()));
   for (const app of ['auth', 'bookings'] as const) {
     const output = await runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
@@ -145,7 +149,7 @@ test('a server that was lost with its disk is restored to the end of its archive
 
   // Clients send all their bookings again: existing ones are rejected as duplicates, and lost ones are created again.
   const sendAgain = async (id: string) => {
-    const response = await book(one.base, token, sameBooking(id));
+    const response = await book(one.base, token, bookingWithExternalId(id));
     if (atThePoint.has(id))
       expect(response).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
     else expect(response.status).toBe(201);
@@ -153,7 +157,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   const ids = [...all];
   while (ids.length > 0) await Promise.all(ids.splice(0, 8).map(sendAgain));
   expect((await bookedIds()).size).toBe(new Set([...all, ...atThePoint]).size);
-  const { externalBookingId: _, ...sameSlot } = sameBooking([...before][0] as string);
+  const { externalBookingId: _, ...sameSlot } = bookingWithExternalId([...before][0] as string);
   expect(await book(one.base, token, sameSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
 
   // A refresh token that was used after the time of the restore is unused again in the restored database. The operator

@@ -1,5 +1,6 @@
-// Tests that an attempt of a webhook connects to exactly the address that was checked, even if the name changes between
-// check and connection (DNS rebinding). Both addresses are on this machine, and only the first one is allowed.
+// Tests that a webhook delivery connects only to the IP address that was checked, even if the host name leads to
+// another address after the check (DNS rebinding). Both addresses are on this machine, and only the first address is
+// allowed.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -33,7 +34,7 @@ async function listen(address: typeof allowed | typeof forbidden, port: number):
   return (server.address() as AddressInfo).port;
 }
 
-test('each attempt checks the name again and connects to the checked address only', async () => {
+test('each delivery attempt looks up the host name again, and connects only to the checked address', async () => {
   const port = await listen(allowed, 0);
   await listen(forbidden, port);
   const token = await getToken((await system.startAuth()).base);
@@ -60,7 +61,8 @@ test('each attempt checks the name again and connects to the checked address onl
 
   expect(await attemptOfPing()).toMatchObject({ state: 'delivered', lastStatus: 204 });
   expect(connections).toEqual({ [allowed]: 1, [forbidden]: 0 });
-  // The connection of the first attempt is still open. The second one must not use it, because the name has changed.
+  // The connection of the first attempt is still open. The second attempt must not reuse this connection, because the
+  // name now leads to an address that is not allowed.
   expect(await attemptOfPing()).toMatchObject({ state: 'pending', lastStatus: null });
   expect(connections).toEqual({ [allowed]: 1, [forbidden]: 0 });
 }, 60_000);

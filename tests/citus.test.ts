@@ -62,7 +62,9 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   };
   const count = async (table: string, where = 'true'): Promise<number> =>
     (await database.query('bookings', `select count(*)::int as count from ${table} where ${where}`)).rows[0].count;
-  /** Starts lists and updates in addition to the load. The returned function stops them and checks their statuses. */
+  /**
+   * Starts sending lists and updates in addition to the load. The returned function stops them and checks the statuses.
+   */
   const startReadsAndUpdates = () => {
     const statuses: Record<number, number> = {};
     let stopping = false;
@@ -96,7 +98,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     };
   };
 
-  test('a database is distributed under load: a killed command can be repeated', async () => {
+  test('a database is distributed under load, and a command that was killed can be repeated', async () => {
     await database.query('bookings', populate);
     const bookings = await count('booking', "user_alias = 'old'");
     expect(bookings).toBe(20_000);
@@ -107,7 +109,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     await database.cluster.join('bookings');
     const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
     await holder.connect();
-    // The command waits for this lock after it has distributed the tables of facilities. The test kills it there.
+    // After the command has distributed the tables of the facilities, it waits for this lock. The test then kills it.
     await holder.query('begin; lock table booking_reference in share mode');
     const killed = spawn(process.execPath, ['src/commands/distribute.ts'], {
       cwd: pathOf(import.meta.dirname, '../apps/bookings'),
@@ -143,7 +145,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     );
   }, 120_000);
 
-  test('rows are on both workers, which apply the timeouts of the role too', async () => {
+  test('rows are on both workers, and the timeouts of the role apply on the workers', async () => {
     const { rows } = await database.query('bookings', 'select distinct nodeport from citus_shards order by 1');
     expect(rows.map(({ nodeport }) => nodeport)).toEqual(
       database.cluster.workers.map(({ port }) => port).toSorted((a, b) => a - b),
@@ -191,7 +193,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     await expectChanges(instances);
   }, 60_000);
 
-  test('the change feed has every booking that was created under load, on whichever worker its rows are', async () => {
+  test('the change feed has every booking that was created under load, on both workers', async () => {
     const load = startBookingLoad();
     const reader = startFeedReader([one.base, two.base], token, 'fac-north');
     await waitForBookings(load, 200);

@@ -1,5 +1,5 @@
-// Checks that a deadlock with another program, which locks bays in another order, is counted and repeated, and that
-// no client notices.
+// Tests a deadlock between the service and another program that locks bays in another order. The service counts the
+// deadlock and repeats the transaction, so the client gets its normal response.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { nextBooking } from './support/booking-load.ts';
@@ -54,8 +54,8 @@ test('an update succeeds after a deadlock, and the metrics count the deadlock an
     await untilSessionsWait(1);
     const locking = lock(other, 'bay-n2-02').catch(() => {});
     await untilSessionsWait(2);
-    // Now the service locks its first bay and waits for the second one, which completes the deadlock. Only the
-    // service has a short deadlock_timeout, so PostgreSQL chooses the service as the victim.
+    // The service now locks its first bay and waits for the second bay, which completes the deadlock. Only the service
+    // has a short deadlock_timeout, so PostgreSQL cancels the transaction of the service.
     await first.query('rollback');
     await eventually(async () => (await bookings.metric(deadlocks)) === 1);
     // If the other session got the bay first, the retry of the service would end in a second deadlock.

@@ -1,5 +1,5 @@
-// Tests failures of auth and of its JWKS endpoint. Bookings must go on with the keys that it has, respond quickly,
-// never return a 500, and recover without help.
+// Tests failures of auth and of its JWKS endpoint. Bookings must continue with its cached keys, respond quickly, never
+// return a 500, and recover without an operator.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -36,7 +36,7 @@ afterAll(async () => {
   printMeasurements();
 }, 60_000);
 
-/** A token that was signed with a key that auth does not publish. */
+/** Returns a token that was signed with a key that auth does not publish. */
 async function tokenOfUnknownKey(): Promise<string> {
   const { privateKey } = await generateKeyPair('ES256');
   return new SignJWT({
@@ -52,7 +52,7 @@ async function tokenOfUnknownKey(): Promise<string> {
 }
 
 describe('auth is down', () => {
-  test('bookings goes on with the keys that it has, and a new instance becomes ready when auth is back', async () => {
+  test('bookings continues with its cached keys, and a new instance becomes ready when auth is available again', async () => {
     await auth.stop('SIGKILL');
     for (let count = 0; count < 50; count += 1) expect(await bookOnce(bookings.base, token)).toBe(201);
     expect(await bookings.ready()).toBe(true);
@@ -75,7 +75,7 @@ describe('auth is down', () => {
     await fresh.stop('SIGTERM');
   }, 60_000);
 
-  test('when one of two instances is killed, the other one issues tokens, and every token is valid', async () => {
+  test('when one of two instances is killed, the other instance issues valid tokens', async () => {
     const [port] = (await freePorts(1)) as [number];
     const killed = await system.startAuth({ port });
     const bases = [killed.base, auth.base];
@@ -137,7 +137,7 @@ test.each([60_000, -60_000])(
 
 describe('the JWKS endpoint is broken', () => {
   test.each(['slow', 'garbage', 'empty', 'error'] as const)(
-    '%s: tokens of known keys are accepted at once, tokens of unknown keys are refused within 6 s',
+    '%s: tokens of known keys are accepted immediately, and tokens of unknown keys are refused within 6 s',
     async (mode) => {
       const jwks = await startBrokenJwks();
       const instance = await system.startBookings({ AUTH_JWKS_URI: jwks.uri });
@@ -202,7 +202,7 @@ describe('alerts and dashboards', () => {
 
 type Mode = 'correct' | 'slow' | 'garbage' | 'empty' | 'error';
 
-/** Serves the keys of auth, or a broken response. */
+/** Starts a JWKS endpoint that serves the keys of auth. A test can set `mode` to make its responses wrong. */
 async function startBrokenJwks(): Promise<{ readonly uri: string; mode: Mode; readonly close: () => void }> {
   const pending: ServerResponse[] = [];
   const jwks = { uri: '', mode: 'correct' as Mode, close: () => {} };

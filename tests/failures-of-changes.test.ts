@@ -1,5 +1,5 @@
-// Breaks instances of bookings, the database and receivers of webhooks while bookings change. Whatever breaks: the
-// change feed and every webhook have reported exactly what is in the table at the end.
+// Tests failures of bookings, the database and webhook receivers while bookings change. After each failure, the change
+// feed and every webhook must have reported exactly the bookings that are in the table.
 //
 // FAULT_REPORT=1 prints the measurements.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
@@ -26,7 +26,7 @@ const facilities = ['fac-north', 'fac-south'];
 let system: TestSystem;
 let token: string;
 let instances: Instance[];
-/** The addresses of the running instances. Writers and readers follow its changes. */
+/** The addresses of the running instances. Writers and readers use this array, so a test can replace an address. */
 let bases: string[];
 let writers: BookingWriters | undefined;
 let readers: FeedReader[] = [];
@@ -89,7 +89,7 @@ const waitForWrites = (more: number) => {
   return eventually(async () => (writers?.writes() ?? 0) >= from + more);
 };
 
-/** Replaces an instance. The new one gets the requests before the old one ends, if a signal lets it end in order. */
+/** Replaces an instance. With SIGTERM, the new instance gets the requests before the old instance ends. */
 async function replace(index: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const old = instances[index] as Instance;
   if (signal === 'SIGKILL') await old.stop(signal);
@@ -99,7 +99,7 @@ async function replace(index: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<vo
   if (signal === 'SIGTERM') expect(await old.stop(signal)).toBe(0);
 }
 
-/** The latest change of every booking, as one line each. */
+/** Returns one line for each booking with its latest change, so that two sources can be compared. */
 const linesOf = (changes: Iterable<readonly [string, LatestEvent]>): string[] =>
   [...changes].map(([key, { modified, isDeleted, booking }]) => {
     const { bayId, userAlias, startDate, endDate, lastUpdatedAt } = booking;
@@ -107,7 +107,7 @@ const linesOf = (changes: Iterable<readonly [string, LatestEvent]>): string[] =>
     return `${key} at ${modified}: ${state}`;
   });
 
-/** Reads the changes that are in the database. All of them have a number, because the feed was read to its end. */
+/** Reads the changes from the database. Every change has its number, because the feed was read to its end before. */
 async function changesInDatabase(): Promise<string[]> {
   const { rows } = await system.database.query(
     'bookings',
@@ -133,7 +133,9 @@ const difference = (expected: readonly string[], reported: readonly string[]) =>
 });
 const noDifference = { missing: [], wrong: [] };
 
-/** Stops the writers and readers, and expects that the feed has reported what is in the table, in order. */
+/**
+ * Stops the writers and readers. Expects that the feed has reported, in order, all changes that are in the database.
+ */
 async function expectCompleteFeed(): Promise<string[]> {
   await writers?.stop();
   expect(writers?.unexpectedStatuses).toEqual([]);
@@ -150,7 +152,7 @@ const hasReceivedAll = (expected: readonly string[], receiver: WebhookReceiver) 
   return missing.length + wrong.length === 0;
 };
 
-test('after kill -9 of every instance and crashes of the database, feed and receivers have seen what is in the table', async () => {
+test('after kill -9 of every instance and crashes of the database, feed and receivers have reported every change', async () => {
   const [reliable, hanging, failing, gone, redirecting] = [
     await registerReceiver(),
     await registerReceiver(),
@@ -158,11 +160,11 @@ test('after kill -9 of every instance and crashes of the database, feed and rece
     await registerReceiver(),
     await registerReceiver(),
   ];
-  hanging.receiver.behave({ kind: 'hang' });
-  failing.receiver.behave({ kind: 'respond', status: 500 });
-  gone.receiver.behave({ kind: 'respond', status: 410 });
+  hanging.receiver.setBehaviour({ kind: 'hang' });
+  failing.receiver.setBehaviour({ kind: 'respond', status: 500 });
+  gone.receiver.setBehaviour({ kind: 'respond', status: 410 });
   const headers = { Location: reliable.receiver.url.replace('/hook', '/elsewhere') };
-  redirecting.receiver.behave({ kind: 'respond', status: 302, headers });
+  redirecting.receiver.setBehaviour({ kind: 'respond', status: 302, headers });
   startReaders();
   writers = startBookingWriters(bases, token, 8);
   await waitForWrites(200);
@@ -178,18 +180,18 @@ test('after kill -9 of every instance and crashes of the database, feed and rece
   await waitForWrites(100);
   const expected = await expectCompleteFeed();
 
-  // An attempt that a killed instance had begun is repeated when its lease ends.
+  // If a killed instance had begun a delivery attempt, another instance repeats it when the lease of the attempt ends.
   const complete = await timeUntil(hasReceivedAll(expected, reliable.receiver), 60_000);
   expect(await call('GET', gone.path)).toMatchObject({ state: 'disabled' });
   for (const { receiver } of [hanging, failing, gone, redirecting]) {
     expect(receiver.requests()).toBeGreaterThan(0);
     expect(receiver.latest.size).toBe(0);
-    receiver.behave(healthy);
+    receiver.setBehaviour(healthy);
   }
   await call('PUT', gone.path, { url: gone.receiver.url, state: 'active' });
   for (const facilityId of facilities) await call('POST', `${gone.path}/replay`, { facilityId, afterChangeNumber: 0 });
   const repaired = await timeUntil(async () => {
-    // The delays between attempts are minutes and hours long.
+    // The delays between attempts are minutes and hours long, so the test makes all pending deliveries due.
     await system.database.query(
       'bookings',
       "update webhook_delivery set next_attempt_at = now() where state = 'pending'",
@@ -198,12 +200,12 @@ test('after kill -9 of every instance and crashes of the database, feed and rece
       if (!(await hasReceivedAll(expected, receiver)())) return false;
     return true;
   }, 60_000);
-  expect(reliable.receiver.strayPaths).toEqual([]);
+  expect(reliable.receiver.unexpectedPaths).toEqual([]);
   const requests = receivers.map((receiver) => receiver.requests());
   recordMeasurement('webhooks', { changes: expected.length, complete, repaired, requests });
 }, 180_000);
 
-test('a reader beside 32 writers misses no number, across restarts, moves between facilities and imports', async () => {
+test('with 32 writers, a reader misses no change during restarts, moves between facilities and imports', async () => {
   const following = startReaders();
   writers = startBookingWriters(bases, token, 32);
   await waitForWrites(300);

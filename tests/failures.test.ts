@@ -1,5 +1,6 @@
-// Breaks the database and instances of bookings under load. Whatever breaks: no response is a 500, no acknowledged
-// booking is lost, no bay is booked twice, the services recover without help, and a metric shows the failure.
+// Tests failures of the database and of instances of bookings under load. In every case, no response is a 500, no
+// acknowledged booking is lost, no bay is booked twice, the services recover without an operator, and a metric shows
+// the failure.
 //
 // The tests run on one PostgreSQL, and also on a Citus cluster if this machine has Citus. FAULT_REPORT=1 prints the
 // measurements for the table in docs/operations/runbook.md.
@@ -130,7 +131,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await waitForBookings(load, 20);
       proxy.freeze();
       await eventually(async () => (load.statuses()[503] ?? 0) >= 4);
-      proxy.thaw();
+      proxy.resume();
       const recovery = await timeUntil(canBook(one.base));
       await waitForBookings(load, 20);
       await expectNoLostOrDoubleBookings(load);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => system?.stop(), 60_000);
 
-/** Signs in and consents. Returns the redirect URI with the response. */
+/** Signs in and consents on the pages of auth. Returns the redirect URI with the authorization response. */
 async function authorize(address: URL): Promise<URL> {
   const browser = openFormBrowser([system.auth]);
   let page = await browser.open(address);

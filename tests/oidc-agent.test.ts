@@ -1,5 +1,5 @@
-// Signs in with oidc-agent, a client of the device flow that others wrote, and books a bay with its token
-// (docs/behaviour.md, "Device sign-in"). The test is skipped where Debian's package oidc-agent-cli is missing.
+// Signs in with oidc-agent, a third-party client of the device flow, and books a bay with its token (docs/behaviour.md,
+// "Device sign-in"). The test is skipped on a machine without the Debian package oidc-agent-cli.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -52,7 +52,7 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** Resolves with the first group of the first match in what a program writes to standard error. */
+/** Waits until the standard error of a program matches the pattern. Resolves with the first group of the match. */
 const findInErrors = ({ stderr }: ChildProcess, pattern: RegExp): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = '';

@@ -12,7 +12,7 @@ import { expectUpToDate } from './support/generated-file.ts';
 
 const run = promisify(execFile);
 
-/** Runs a script of this workspace. Redocly sends no telemetry and does not look for a newer version. */
+/** Runs an npm script of this workspace. The variables stop Redocly from sending telemetry and looking for updates. */
 const script = (...args: readonly string[]) =>
   run('npm', ['run', '--silent', ...args], {
     cwd: import.meta.dirname,

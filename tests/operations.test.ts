@@ -1,6 +1,5 @@
-// Runs the shell blocks of docs/operations/install.md as written, on an empty server and without superuser rights, and
-// then the password rotation of docs/operations/configure.md. Needs psql; without it, the tests are skipped with a
-// message.
+// Runs the shell commands of docs/operations/install.md unchanged, on an empty database server and without superuser
+// rights. Then runs the change of a password in docs/operations/configure.md. Without psql, the tests are skipped.
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -76,7 +75,7 @@ curl -s "$BASE_URL/health/ready"`;
     const [created, , list, readiness] = stdout.split('------\n').slice(-4) as [string, string, string, string];
     expect(JSON.parse(created)).toMatchObject({ bayId: 'bay-1', userAlias: 'first' });
     expect(JSON.parse(list)).toMatchObject({ total: 1 });
-    // The instance with the dropped login reports that it is not ready.
+    // The old instance reports that it is not ready, because its database login was dropped.
     expect(JSON.parse(readiness)).toMatchObject({ status: 'not ready' });
   }, 120_000);
 });

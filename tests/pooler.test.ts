@@ -1,5 +1,5 @@
-// Checks that several instances of both services share a few database connections through PgBouncer in transaction
-// mode. This version of PgBouncer does not support prepared statements (DB_PREPARED=off).
+// Tests both services behind PgBouncer in transaction mode, where several instances share a few database connections.
+// This version of PgBouncer does not support prepared statements (DB_PREPARED=off).
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { expectAvailabilityAndHolds, expectChanges, webhookEnvironment } from './support/availability-and-changes.ts';

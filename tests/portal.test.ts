@@ -1,6 +1,6 @@
-// The whole of "Bookings API access" (specification) in Chromium, with both services running: an owner invites a
-// service account, whose user creates a token, books a bay with it, and finally loses the role. The steps build on each
-// other. Every page is checked with axe at both widths, light and dark.
+// Tests the section "Bookings API access" of the specification in Chromium, with both services running. An owner
+// invites a service account. Its user creates a token, books a bay with the token, and finally loses the role. Each
+// test continues after the previous test. axe checks every page at two widths, in light and dark mode.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import {
@@ -37,7 +37,7 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
     viewport: { width: 1280, height: 900 },
     locale: 'en-GB',
     timezoneId: 'Asia/Tokyo',
-    // During a transition axe would see colours of neither state.
+    // During a transition, axe would measure colours that belong to neither state.
     reducedMotion: 'reduce',
     ...options,
   });
@@ -45,7 +45,7 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
   return context.newPage();
 }
 
-/** Runs in the browser. Returns the texts of the elements whose content is wider than they are. */
+/** Returns the texts of the elements whose content is wider than the element. This function runs in the browser. */
 const findOverflowing = (elements: { scrollWidth: number; clientWidth: number; textContent: string }[]): string[] =>
   elements.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ textContent }) => textContent);
 

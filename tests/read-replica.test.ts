@@ -1,6 +1,6 @@
 // Tests lists from a streaming replica (docs/decisions/0007-lists-from-a-replica.md).
 //
-// Two instances of the service share a real replica, which lags, is killed, does not respond and is promoted. A list
+// Two instances of the service use one streaming replica. The tests delay, kill, freeze and promote the replica. A list
 // must always contain every booking that was acknowledged before the request.
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { expectAvailabilityAndHolds, expectChanges, webhookEnvironment } from './support/availability-and-changes.ts';
@@ -50,7 +50,7 @@ afterAll(async () => {
   printMeasurements();
 }, 60_000);
 
-/** Starts workers that call `work` again and again until `stopWorkers`, or until the test ends. */
+/** Starts workers that call `work` in a loop until `stopWorkers` is called or the test ends. */
 function startWorkers(count: number, work: (index: number, turn: number) => Promise<void>): void {
   const worker = async (index: number) => {
     for (let turn = 0; !isStopping; turn += 1) await work(index, turn);
@@ -73,7 +73,7 @@ async function list({ base }: Instance, path: string) {
 
 const byExternalId = (id: string) => `/api/bookings?externalBookingIds=${id}`;
 
-/** Creates a booking through one instance and expects it in a list of the other. */
+/** Creates a booking through one instance, and expects the booking in a list of the other instance. */
 async function bookAndFind(writer: Instance, reader: Instance) {
   const booking = nextBooking();
   expect(await book(writer.base, token, booking)).toMatchObject({ status: 201 });
@@ -98,7 +98,7 @@ test('an up-to-date replica serves every kind of list, and lists contain the new
   for (let turn = 0; turn < 30; turn += 1) await bookAndFind(one, two);
   for (const path of ['/api/booking-bays?locationId=loc-north-1', '/api/bays/bay-n1-01/upcoming-bookings'])
     expect(await list(two, path)).toMatchObject({ status: 200, total: expect.any(Number) });
-  // A list ends its transaction with this commit. The queries of the metrics have no transaction.
+  // `commit` is the last statement of a list, whose queries run in a transaction. The queries for metrics have none.
   const endedLists = "select from pg_stat_activity where usename = 'bookings_service' and query = 'commit'";
   await eventually(async () => (await replica.query(endedLists)).rowCount, 5_000);
   expect((await readsFromReplica(two)) - replicaReads + (await readsFromPrimary(two)) - primaryReads).toBe(32);
@@ -110,7 +110,7 @@ test('availability, holds and the change feed show the newest changes, also whil
   const instances = { writer: one.base, reader: two.base, token };
   await expectAvailabilityAndHolds(instances);
   await expectChanges(instances);
-  // Recovery can cancel this statement, because it does not wait for queries.
+  // The replica can cancel this statement, because it does not wait for queries when it replays changes.
   await eventually(() => replica.query('select pg_wal_replay_pause()'));
   try {
     await expectAvailabilityAndHolds(instances);
@@ -153,7 +153,7 @@ test('with eight writers and eight readers on two instances, every acknowledged 
     const found = await list((index + turn) % 2 ? one : two, newest ? byExternalId(newest) : '/api/booking-locations');
     if (found.status !== 200 || found.total === 0) missed.push(`${newest} ${found.status}`);
   });
-  // The replica pauses again and again, for shorter and for longer than a list waits.
+  // The replica pauses repeatedly. Some pauses are shorter and others are longer than the time that a list waits.
   startWorkers(1, async (_, turn) => {
     await replica.query('select pg_wal_replay_pause()');
     await new Promise((resolve) => setTimeout(resolve, (turn % 4) * 25));
@@ -167,7 +167,7 @@ test('with eight writers and eight readers on two instances, every acknowledged 
   expect(missed).toEqual([]);
 }, 80_000);
 
-test('no request fails when the replica is killed under load, and its restart brings the lists back', async () => {
+test('no request fails when the replica is killed under load, and lists use it again after its restart', async () => {
   load = startLoad([one.base, two.base], token, { workers: 4, retry: false });
   const statuses = new Map<number, number>();
   startWorkers(4, async (index) => {
@@ -189,7 +189,7 @@ test('no request fails when the replica is killed under load, and its restart br
   expect([...statuses.keys()]).toEqual([200]);
 }, 40_000);
 
-test('a replica that does not respond delays only the lists that it already has, by three seconds', async () => {
+test('a replica that stops responding delays only the lists that it is already processing, by three seconds', async () => {
   await eventually(isServedByReplica(two));
   const slowest = { before: 0, after: 0 };
   const failed: number[] = [];
@@ -207,7 +207,7 @@ test('a replica that does not respond delays only the lists that it already has,
   const restingReads = await readsFromPrimary(two, 'resting');
   await eventually(async () => (await readsFromPrimary(two, 'resting')) > restingReads + 300);
   expect(await two.ready()).toBe(true);
-  proxy.thaw();
+  proxy.resume();
   await eventually(isServedByReplica(two));
   await stopWorkers();
   expect(failed).toEqual([]);
@@ -215,8 +215,9 @@ test('a replica that does not respond delays only the lists that it already has,
   recordMeasurement('replica silent', slowest);
 }, 30_000);
 
-test('a list that recovery cancels comes from the primary, and later lists come from the replica', async () => {
-  // Recovery does not wait for lists: an exclusive lock in the WAL cancels every query that reads the table.
+test('a list that the replica cancels comes from the primary, and later lists come from the replica', async () => {
+  // The replica does not wait for queries. When it replays an exclusive lock of a table, it cancels every query that
+  // reads the table.
   await eventually(isServedByReplica(two));
   const conflicts = await readsFromPrimary(two, 'conflict');
   const failed: number[] = [];
@@ -246,7 +247,8 @@ test('neither a replica that was promoted by mistake nor a replica of the old pr
   await waitUntilForeign(one, two);
   for (let turn = 0; turn < 20; turn += 1) await bookAndFind(one, two);
   expect(await readsFromReplica(two)).toBe(replicaReads);
-  // This replica follows the old primary, whose WAL is longer than that of the promoted server.
+  // This replica follows the old primary, which has written more WAL than the promoted server. Comparing only WAL
+  // positions would accept this replica.
   const follower = await startReplica(system.database);
   try {
     const three = await system.startBookings({ DATABASE_URL: replica.url, DATABASE_READ_URL: follower.url });

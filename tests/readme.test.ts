@@ -20,7 +20,7 @@ afterAll(async () => {
 const withTestPorts = (text: string) =>
   text.replaceAll('http://localhost:4000', system.auth).replaceAll('http://localhost:4001', system.bookings);
 
-/** Runs all blocks in one shell session and returns the output of each. */
+/** Runs all blocks in one shell session, and returns the output of each block. */
 async function runBlocks(scripts: readonly string[]): Promise<readonly string[]> {
   const { stdout } = await run('sh', ['-e', '-c', withTestPorts(scripts.join('\necho; echo ------\n'))], {
     timeout: 60_000,
@@ -50,7 +50,7 @@ describe('the commands of the README', () => {
     expect(moved).toMatch(/HTTP\/1\.1 204 No Content/);
   }, 60_000);
 
-  test('can be run again', async () => {
+  test('succeed when they run a second time', async () => {
     const [, , created] = await runBlocks(readme);
     expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
   }, 60_000);

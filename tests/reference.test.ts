@@ -1,5 +1,6 @@
-// The API reference in Chromium, with both services running: it loads only files of the service, and a reader gets a
-// token there and sends a request. The reference is Swagger UI, so axe also finds what Swagger UI does wrong.
+// Tests the API reference in Chromium, with both services running. The page must load only files of the service. Its
+// user can get a token and send requests. The page contains Swagger UI, whose own accessibility problems axe also
+// finds.
 import {
   type Browser,
   type BrowserContext,
@@ -16,7 +17,7 @@ import { type RunningSystem, startSystem } from './support/npm-start.ts';
 
 if (!hasChromium) process.stderr.write(`skipping the tests of the API reference: ${chromiumMissing}\n`);
 
-/** Violations of Swagger UI that cannot be corrected from outside. None of them is serious. */
+/** Accessibility problems of Swagger UI itself, which we cannot correct. None of them is serious. */
 const violationsOfSwaggerUi = new Set(['region', 'heading-order', 'landmark-unique']);
 
 let system: RunningSystem;
@@ -37,24 +38,27 @@ interface Visit {
   readonly page: Page;
   /** The origins of all requests. */
   readonly origins: Set<string>;
-  /** Errors of scripts, and warnings and errors that the browser logs, such as violations of the policy. */
-  readonly complaints: string[];
+  /**
+   * Errors of scripts, and the warnings and errors that the browser logs. They include violations of the content
+   * security policy.
+   */
+  readonly browserErrors: string[];
 }
 
 async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promise<Visit> {
   context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   const origins = new Set<string>();
-  const complaints: string[] = [];
+  const browserErrors: string[] = [];
   page.on('request', (request) => {
     if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin);
   });
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type())) browserErrors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('pageerror', (error) => browserErrors.push(error.message));
   await page.goto(`${system.bookings}/docs`);
-  return { page, origins, complaints };
+  return { page, origins, browserErrors };
 }
 
 async function authorize(page: Page): Promise<void> {
@@ -67,7 +71,7 @@ async function authorize(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Close' }).first().click();
 }
 
-/** Returns the status of the response. */
+/** Sends a request with "Try it out". Returns the status of the response. */
 async function tryOut(page: Page, operationId: string): Promise<string> {
   const operation = page.locator(`[id$="-${operationId}"]`);
   await operation.locator('.opblock-summary-control').click();
@@ -77,15 +81,15 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
 }
 
 (hasChromium ? describe : describe.skip)('the API reference', () => {
-  test('loads nothing from another host, follows its policy, and sends requests with client credentials', async () => {
-    const { page, origins, complaints } = await visit();
+  test('loads nothing from another host, complies with its content security policy, and sends requests with client credentials', async () => {
+    const { page, origins, browserErrors } = await visit();
     await page.locator('.opblock').first().waitFor();
     expect([...origins]).toEqual([system.bookings]);
     await authorize(page);
     for (const operationId of ['listBookingBays', 'searchBookings', 'createHold'])
       expect([operationId, await tryOut(page, operationId)]).toEqual([operationId, expect.stringMatching(/^20[01]$/)]);
     expect([...origins]).toEqual([system.bookings, system.auth]);
-    expect(complaints).toEqual([]);
+    expect(browserErrors).toEqual([]);
   }, 60_000);
 
   test.each([

@@ -1,5 +1,5 @@
 // Tests that signing keys rotate without a failed request and without a restart (docs/behaviour.md, "Signing keys").
-// Clients fetch tokens and book with them while the command of the operator rotates the keys.
+// Clients get tokens and create bookings with them while the operator's command rotates the keys.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,4 +1,5 @@
-// Checks that a collector of OpenTelemetry gets the spans of a request in the trace of the caller, and no secrets.
+// Tests that an OpenTelemetry collector receives the spans of a request. The spans must belong to the trace of the
+// caller and contain no secrets.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,6 @@
-// Upgrades bookings under load, to the next release and from the previous one: applies the migrations while the old
-// instances serve requests, then replaces the instances one by one. No request fails.
+// Tests upgrades of bookings under load: from this release to a simulated next release, and from the previous release
+// to this one. The migrations run while the old instances serve requests. Then the instances are replaced one by one.
+// No request may fail.
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,7 +65,7 @@ if (!previous) process.stderr.write('The upgrade from the previous release is sk
 afterAll(() => previous?.remove());
 
 (previous ? test : test.skip)(
-  'no booking is refused or lost during an upgrade from the previous release',
+  'no request fails and no booking is lost during an upgrade from the previous release',
   async () => {
     const release = previous?.folder as string;
     const { database } = system;
@@ -99,7 +100,8 @@ afterAll(() => previous?.remove());
     const { rows } = await queryOnce(owner.DATABASE_URL, 'select external_booking_id as id from booking');
     expect(new Set(rows.map(({ id }) => id))).toEqual(load.acknowledged);
 
-    // An old instance compacts changes without giving them a number. The recount enters them into the feed.
+    // An old instance does not give numbers to the changes that it processes, so the feed does not contain them. The
+    // command `recount` adds these changes to the feed.
     await runCommand('bookings', owner, 'recount.ts');
     const reader = startFeedReader(balanced, token, 'fac-north');
     await reader.stop();

@@ -1,4 +1,5 @@
-// The back end of a website that books bays: free times, a hold while the customer pays, the booking, and webhooks.
+// The back end of a website on which customers book bays. It shows free times, holds a time while the customer pays,
+// creates the booking, and receives webhooks.
 import { createServer, type IncomingMessage } from 'node:http';
 import { BookingsApiError, createBookingsClient } from '@bay-booking/client';
 import { verifyWebhook, WebhookVerificationError } from '@bay-booking/client/webhooks';
@@ -15,14 +16,14 @@ const client = createBookingsClient({
   },
 });
 
-/** The times that customers have chosen, by hold. A real website has tables instead of these two maps. */
+/** The times that customers have chosen. The key is the id of the hold. A real website stores this in a database. */
 const holds = new Map<string, { bayId: string; startDate: string; endDate: string }>();
-/** What webhooks have reported, by booking. */
+/** The latest state of each booking that webhooks have reported. The key is the id of the booking. */
 const bookings = new Map<string, { state: string; modified: number; bayId: string; startDate: string }>();
 let webhookSecret: string;
 
 const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[status: number, body?: unknown]>> = {
-  /** Free times of at least half an hour, of all bays of a location. */
+  /** Lists the free times of at least half an hour in all bays of a location. */
   'GET /free': async (_request, { searchParams }) => {
     const startDate = searchParams.get('from') ?? new Date().toISOString();
     const endDate = new Date(Date.parse(startDate) + 24 * 3_600_000).toISOString();
@@ -31,7 +32,7 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
     return [200, bays.map(({ bay, free }) => ({ bayId: bay.id, name: bay.name, free }))];
   },
 
-  /** The customer has chosen a time, and has five minutes to pay. */
+  /** Holds the time that the customer has chosen. The customer has five minutes to pay. */
   'POST /holds': async (request) => {
     const { bayId, startDate, endDate } = JSON.parse(await textOf(request));
     const time = { bayId, startDate, endDate };
@@ -40,7 +41,9 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
     return [201, { holdId: id, expiresAt }];
   },
 
-  /** The customer has paid. A repeated request with the same order number returns the same booking. */
+  /**
+   * Creates the booking after the customer has paid. A second request with the same order number returns this booking.
+   */
   'POST /orders': async (request) => {
     const { order, name, holdId } = JSON.parse(await textOf(request));
     const time = holds.get(holdId);
@@ -54,13 +57,13 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
 
   'GET /orders': async () => [200, Object.fromEntries(bookings)],
 
-  /** The service reports every change, also those that others make. */
+  /** Receives the webhooks. The service reports every change of a booking, including changes that others make. */
   'POST /hook': async (request) => {
     const event = verifyWebhook({ secret: webhookSecret, headers: request.headers, body: await textOf(request) });
     if (event.type === 'webhook.ping') return [204];
     const { booking, modified } = event.data;
     const { id, bayId, startDate } = booking;
-    // Deliveries may be repeated or overtake each other.
+    // A delivery may arrive twice or in the wrong order. Only a higher change number is newer.
     if (modified > (bookings.get(id)?.modified ?? 0)) {
       bookings.set(id, { state: event.type, modified, bayId, startDate });
       console.log(`${event.type} ${id}: ${bayId} at ${startDate}`);
@@ -105,7 +108,8 @@ async function textOf(request: IncomingMessage): Promise<string> {
 
 await new Promise<void>((resolve) => void server.listen(port, resolve));
 
-// The secret of a webhook is returned once. A website stores it; this example registers a new webhook at each start.
+// The service returns the secret of a webhook only once. A real website stores the secret. This example stores nothing,
+// so it replaces its webhook at each start.
 const hook = `${publicUrl}/hook`;
 for (const { id, url } of await client.webhooks.list().toArray()) if (url === hook) await client.webhooks.delete(id);
 const webhook = await client.webhooks.create({ url: hook, description: 'examples/partner' });

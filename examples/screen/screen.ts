@@ -1,5 +1,5 @@
-// The screen of a bay: a member of staff signs it in with a code (RFC 8628). Then it shows the bookings of its bay, and
-// follows their changes. It continues after a restart without a new sign-in.
+// The screen of a bay. A member of staff signs the screen in with a code (device flow, RFC 8628). The screen then shows
+// the bookings of its bay and updates them when they change. After a restart, it continues without a new sign-in.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { type BookingItem, BookingsConnectionError, createBookingsClient } from '@bay-booking/client';
 import * as oidc from 'openid-client';
@@ -10,7 +10,9 @@ const facilityId = environment.FACILITY_ID ?? 'fac-north';
 const stateFile = environment.STATE_FILE ?? `screen-${bayId}.json`;
 const scope = `openid offline_access ${environment.SCOPE_BASE ?? 'https://bay-booking.example'}/golf/bookings`;
 
-/** Everything that survives a restart. The bookings and their position are always saved together. */
+/**
+ * The data that are stored in a file. The bookings and `next`, their position in the feed, are always saved together.
+ */
 interface State {
   refreshToken?: string | undefined;
   next?: string;
@@ -56,13 +58,13 @@ async function signIn(): Promise<void> {
   }
 }
 
-/** A refresh token works once, so the next one is saved before the access token is used. */
+/** Gets a new access token. A refresh token works once, so its successor is saved before the access token is used. */
 async function refresh(): Promise<void> {
   try {
     useTokens(await oidc.refreshTokenGrant(config, state.refreshToken ?? ''));
   } catch (error) {
     const isSignedOut = error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
-    // The client tries again after this error, and ends after every other one.
+    // After a BookingsConnectionError, the client tries again. After any other error, the program ends.
     if (!isSignedOut) throw new BookingsConnectionError('no token at the moment', { cause: error });
     await signIn();
   }
@@ -110,7 +112,7 @@ function loadState(): State {
   }
 }
 
-/** Replaces the file as a whole, so that a power failure leaves the old or the new state. */
+/** Replaces the whole file at once, so that the file is never incomplete, even after a power failure. */
 function saveState(): void {
   writeFileSync(`${stateFile}.new`, JSON.stringify(state), { mode: 0o600 });
   renameSync(`${stateFile}.new`, stateFile);

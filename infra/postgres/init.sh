@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs when the PostgreSQL container starts for the first time: creates both databases and their roles, with the
-# passwords from the environment.
+# Creates both databases and their roles, with the passwords from environment variables. The PostgreSQL container runs
+# this script when it starts for the first time.
 set -euo pipefail
 for name in auth bookings; do
   owner_password="${name^^}_OWNER_PASSWORD" service_password="${name^^}_SERVICE_PASSWORD"

@@ -1,9 +1,10 @@
--- Creates the database of a service and its two roles: NAME_owner runs the migrations, NAME_service may only read and
--- write rows, and may only insert into and read the audit trail. Run it as a superuser, or as a role with CREATEDB and
--- CREATEROLE. It can run again, and sets only the passwords that are given:
+-- Creates the database of a service and its two roles. NAME_owner runs the migrations. NAME_service may only read and
+-- write rows, and may not change or delete rows of the audit trail. Run this script as a superuser, or as a role with
+-- CREATEDB and CREATEROLE. The script can run again. It sets only the passwords that are given:
 --   psql -v ON_ERROR_STOP=1 -v name=bookings -v owner_password=… -v service_password=… \
 --     -f infra/postgres/service.sql "$ADMIN_URL"
--- `-v service=bookings_service_2` creates a second login for the service, to change the password without downtime.
+-- `-v service=bookings_service_2` creates a second login for the service. Use it to change the password without
+-- downtime.
 \set owner :name _owner
 \if :{?service} \else \set service :name _service \endif
 
@@ -15,8 +16,9 @@ alter role :"owner" password :'owner_password';
 \if :{?service_password}
 alter role :"service" password :'service_password';
 \endif
--- Managed servers provide no superuser. Creating a database for a role then needs membership in this role. Since
--- PostgreSQL 16, the creator of a role may grant it, but does not have its privileges.
+-- Managed database servers provide no superuser. Another role can create a database for an owner only if it is a member
+-- of the owner role. Since PostgreSQL 16, the role that creates an owner is not a member, but may grant itself
+-- membership.
 select format('grant %I to current_user', role) from unnest(array[:'owner', :'service']) role
 where not pg_has_role(role, 'usage') \gexec
 select format('create database %I owner %I', :'name', :'owner')
@@ -25,8 +27,9 @@ where not exists (select from pg_database where datname = :'name') \gexec
 revoke all on database :"name" from public;
 grant connect on database :"name" to :"service";
 
--- The timeouts belong to the role, so they apply through any pooler and on every node of a cluster. They are shorter
--- than the query timeout of the service itself (8 s), so the server cancels a statement first.
+-- The timeouts are settings of the role, so they also apply behind a connection pooler and on every node of a cluster.
+-- They are shorter than the query timeout of the service (8 s), so that PostgreSQL cancels a statement before the
+-- service gives up.
 alter role :"service" in database :"name" set timezone = 'UTC';
 alter role :"service" in database :"name" set datestyle = 'ISO, YMD';
 alter role :"service" in database :"name" set statement_timeout = '5s';
@@ -42,7 +45,8 @@ alter role :"owner" in database :"name" set lock_timeout = '3s';
 grant usage on schema public to :"service";
 revoke create on schema public from public;
 grant create, usage on schema public to :"owner";
--- The first two statements cover the tables and sequences of later migrations, the others those that exist already.
+-- The first two statements are for the tables and sequences of later migrations. The other two are for existing tables
+-- and sequences.
 alter default privileges for role :"owner" in schema public grant select, insert, update, delete on tables to :"service";
 alter default privileges for role :"owner" in schema public grant usage, select on sequences to :"service";
 grant select, insert, update, delete on all tables in schema public to :"service";

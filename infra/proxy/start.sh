@@ -1,6 +1,7 @@
 #!/bin/sh
-# Starts nginx as an ordinary user on a read-only file system. It writes only under /tmp. TLS_CERTIFICATE and TLS_KEY
-# name mounted files. Without them it creates a self-signed certificate for localhost (development only).
+# Starts nginx as an ordinary user. The file system is read-only, so nginx writes only to /tmp. TLS_CERTIFICATE and
+# TLS_KEY are the paths of mounted files. Without them, the script creates a self-signed certificate for localhost,
+# which is only for development.
 set -eu
 if [ -z "${TLS_CERTIFICATE:-}" ]; then
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=localhost \
@@ -8,7 +9,7 @@ if [ -z "${TLS_CERTIFICATE:-}" ]; then
   TLS_CERTIFICATE=/tmp/tls.crt TLS_KEY=/tmp/tls.key
   echo 'start-proxy: TLS_CERTIFICATE is not set, so a self-signed certificate for localhost was created (for development only)' >&2
 fi
-# Resolves the names of the services every 5 s, to find new and restarted containers.
+# Makes nginx look up the names of the services every 5 s, so that it finds new and restarted containers.
 nameserver=$(awk '$1 == "nameserver" { print $2; exit }' /etc/resolv.conf)
 case $nameserver in *:*) nameserver="[$nameserver]" ;; esac
 printf 'resolver %s valid=5s ipv6=off;\nresolver_timeout 2s;\n' "$nameserver" >/tmp/resolver.conf

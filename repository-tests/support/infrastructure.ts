@@ -1,12 +1,13 @@
-// Defines parsed documents and finds the environment variables of the apps, for the tests of compose and Kubernetes.
+// Finds the environment variables that an app reads, for the tests of docker-compose.yml and the Kubernetes manifests.
 import { read } from '@bay-booking/testkit/repository';
 
 // biome-ignore lint/suspicious/noExplicitAny: parsed YAML and JSON of many kinds, read by path
 export type Document = any;
 
+/** Libraries read these variables, so they do not appear in the sources of the apps. */
 const readElsewhere = ['NODE_ENV'];
 
-/** The environment variables that an app reads. */
+/** Returns the names of the environment variables that an app reads. */
 export const variablesOf = (app: string): ReadonlySet<string> =>
   new Set([
     ...readElsewhere,

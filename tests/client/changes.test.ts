@@ -1,5 +1,5 @@
-// Tests how packages/client follows the change feed, also over restarts of the service and of the reader, and how it
-// verifies webhooks.
+// Tests how packages/client follows the change feed and verifies webhooks. A reader must miss no change when the
+// service or the reader itself is restarted.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BookingsClient, BookingsError, ChangePage } from '@bay-booking/client';
@@ -23,7 +23,7 @@ afterEach(() => {
 
 const create = () => client.bookings.create(newBooking());
 
-/** Reads to the end of the feed, and returns the position there. */
+/** Reads the feed to its end. Returns the pages, and the position after the last page. */
 async function readAll(from?: string): Promise<{ pages: ChangePage[]; next: string }> {
   const pages: ChangePage[] = [];
   for await (const page of client.changes.read({ from })) pages.push(page);
@@ -91,7 +91,7 @@ describe('the change feed', () => {
     expect(await read(stored.next)).toMatchObject({ startsOver: false, items: [{ id }] });
   });
 
-  test('a position that is too old starts over', async () => {
+  test('when the position is too old, the feed starts from the beginning', async () => {
     const { next } = await readAll();
     const { id } = await create();
     await readAll(next);
@@ -106,7 +106,7 @@ describe('the change feed', () => {
     expect(after.pages.some(({ startsOver }) => startsOver)).toBe(false);
   });
 
-  test('follow fails when another attempt cannot help', async () => {
+  test('follow throws an error that another attempt cannot correct', async () => {
     const pages = client.changes.follow({ facilityId: 'fac-south', signal: stop.signal })[Symbol.asyncIterator]();
     await expect(pages.next()).rejects.toMatchObject({ status: 400 });
   });

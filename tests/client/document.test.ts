@@ -28,7 +28,7 @@ test('every endpoint of the document can be called, with its method, path and id
   expect(operationsById).toEqual(Object.fromEntries(documented));
 });
 
-test('every error code of the document has a type', () => {
+test('the type ErrorCode has every error code of the document', () => {
   const documented = new Set([...document.matchAll(/"((?:ERR|BOOK|HOOK)\d{5})"/g)].map(([, code]) => code));
   expect([...errorCodes].toSorted()).toEqual([...documented].toSorted());
 });

@@ -31,7 +31,7 @@ afterEach(async () => {
   await Promise.all(programs.splice(0).map((program) => program.stop()));
 });
 
-/** Starts an example as its script `start` does. */
+/** Starts an example with the command of its script `start`. */
 function startExample(name: string, environment: Record<string, string>): Program {
   const { scripts } = JSON.parse(read(`examples/${name}/package.json`));
   const [, options, file] = /^node (\S+) (\S+)$/.exec(scripts.start) as unknown as [string, string, string];

@@ -1,5 +1,5 @@
-// Installs packages/client from its tarball into an empty folder, and uses it there: the lines of its README on Node 20
-// and 24, the types of a consumer, and a page in a browser.
+// Installs packages/client from its tarball into an empty folder, and uses the installed package. Runs the examples of
+// its README on Node 20 and 24, compiles programs that use it, and loads it in a browser.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -75,7 +75,7 @@ describe.each([
   });
 });
 
-describe('the types of a consumer', () => {
+describe('a TypeScript program that uses the package', () => {
   const typescript5 = join(root, 'tests/node_modules/typescript/bin/tsc');
   const typescript7 = join(root, 'node_modules/typescript/bin/tsc');
   const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
@@ -91,7 +91,7 @@ describe('the types of a consumer', () => {
     ['5', typescript5],
     ['7', typescript7],
   ])(
-    'are found and correct in a browser, with TypeScript %s',
+    'gets the correct types with the options for a browser, in TypeScript %s',
     async (_version, compiler) => {
       const text = `
       import { BookingsApiError, createBookingsClient, type Booking } from '@bay-booking/client';
@@ -196,7 +196,7 @@ describe('in a browser', () => {
   if (!hasChromium) process.stdout.write(`The client is not tested in a browser: ${chromiumMissing}\n`);
 
   (hasChromium ? test : test.skip)(
-    'the client books and deletes with the token of a function',
+    'the client creates and deletes a booking with a token that a function returns',
     async () => {
       const server = await startModuleServer(modules(), importMap);
       const browser = await launchChromium();

@@ -1,4 +1,4 @@
-// Tests the endpoints of packages/client: requests, lists, versions and errors.
+// Tests the methods of packages/client: requests, lists, versions and errors.
 import { BookingsApiError, type BookingsClient } from '@bay-booking/client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type ClientSystem, newBooking, startClientSystem } from '../support/client-system.ts';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => fixture?.stop(), 60_000);
 
-const caught = async (promise: Promise<unknown>): Promise<BookingsApiError> => {
+const errorOf = async (promise: Promise<unknown>): Promise<BookingsApiError> => {
   const error = await promise.then(
     () => new Error('the call succeeded'),
     (thrown) => thrown,
@@ -23,7 +23,7 @@ const caught = async (promise: Promise<unknown>): Promise<BookingsApiError> => {
 describe('errors', () => {
   test('have the status, all problems and the request id of the response', async () => {
     const { bayId, userAlias, startDate } = newBooking();
-    const error = await caught(
+    const error = await errorOf(
       client.bookings.create({
         externalBookingId: 'e-1',
         bayId: 'none',
@@ -40,13 +40,13 @@ describe('errors', () => {
     expect(bayId).toBe('bay-n2-01');
   });
 
-  test('of a missing booking have the code ERR00404', async () => {
-    expect((await caught(client.bookings.get('no-such-booking'))).has('ERR00404')).toBe(true);
+  test('have the code ERR00404 if a booking does not exist', async () => {
+    expect((await errorOf(client.bookings.get('no-such-booking'))).has('ERR00404')).toBe(true);
   });
 
-  test('an id that would name another resource is refused before a request', async () => {
+  test('an id that would lead to another resource is refused before a request is sent', async () => {
     for (const id of ['', '.', '..']) await expect(client.bookings.delete(id)).rejects.toThrow(TypeError);
-    expect((await caught(client.bookings.get('a/../b?c#d'))).has('ERR00404')).toBe(true);
+    expect((await errorOf(client.bookings.get('a/../b?c#d'))).has('ERR00404')).toBe(true);
   });
 
   test('an aborted call throws the reason of its signal', async () => {
@@ -74,7 +74,7 @@ describe('lists', () => {
     await expect(client.bookings.search({ ids: [] }).toArray()).rejects.toThrow('ids is an empty array');
   });
 
-  test('of locations, bays and upcoming bookings', async () => {
+  test('exist for locations, bays and upcoming bookings', async () => {
     const locations = await client.locations.list({ facilityIds: ['fac-north'] }).toArray();
     expect(locations.map(({ id }) => id)).toEqual(['loc-north-1', 'loc-north-2']);
     expect((await client.locations.get('loc-north-2')).name).toBe('North Range, upper floor');
@@ -94,13 +94,13 @@ describe('versions', () => {
     expect(second.etag).not.toBe(first.etag);
     expect((await client.bookings.get(first.id)).etag).toBe(second.etag);
     const late = client.bookings.update(first.id, { ...first, userAlias: 'Eve' }, { ifMatch: first.etag });
-    expect((await caught(late)).has('ERR00412')).toBe(true);
-    expect((await caught(client.bookings.delete(first.id, { ifMatch: first.etag }))).has('ERR00412')).toBe(true);
+    expect((await errorOf(late)).has('ERR00412')).toBe(true);
+    expect((await errorOf(client.bookings.delete(first.id, { ifMatch: first.etag }))).has('ERR00412')).toBe(true);
     await client.bookings.delete(first.id, { ifMatch: second.etag });
-    expect((await caught(client.bookings.get(first.id))).has('ERR00404')).toBe(true);
+    expect((await errorOf(client.bookings.get(first.id))).has('ERR00404')).toBe(true);
   });
 
-  test('request returns status and headers, for example 304', async () => {
+  test('the method request returns the status and the headers, for example of a 304', async () => {
     const { id, etag } = await client.bookings.create(newBooking());
     const response = await client.request('getBooking', { path: { id }, headers: { 'If-None-Match': etag } });
     expect([response.status, response.data, response.headers.get('x-request-id')]).toEqual([
@@ -115,7 +115,7 @@ describe('versions', () => {
     const first = await client.bookings.create(booking, { idempotencyKey: 'order-1' });
     expect((await client.bookings.create(booking, { idempotencyKey: 'order-1' })).id).toBe(first.id);
     const other = client.bookings.create(newBooking(), { idempotencyKey: 'order-1' });
-    expect((await caught(other)).has('ERR00422')).toBe(true);
+    expect((await errorOf(other)).has('ERR00422')).toBe(true);
   });
 });
 
@@ -126,20 +126,20 @@ describe('availability, holds, opening hours and closures', () => {
     return (await client.availability.search(query).toArray())[0]?.free;
   };
 
-  test('a hold keeps a time free until its booking uses it up', async () => {
+  test('a hold keeps a time free until it becomes a booking', async () => {
     const time = { bayId: 'bay-n2-02', startDate: '2042-03-03T10:00:00.000Z', endDate: '2042-03-03T11:00:00.000Z' };
     const hold = await client.holds.create(time);
     expect(await freeTimes('bay-n2-02')).toHaveLength(2);
     expect(await freeTimes('bay-n2-02', hold.id)).toHaveLength(1);
-    expect((await caught(client.bookings.create({ ...time, userAlias: 'Eve' }))).has('BOOK00002')).toBe(true);
+    expect((await errorOf(client.bookings.create({ ...time, userAlias: 'Eve' }))).has('BOOK00002')).toBe(true);
     const extended = await client.holds.extend(hold.id, { holdSeconds: 900 });
     expect(Date.parse(extended.expiresAt)).toBeGreaterThan(Date.parse(hold.expiresAt));
     expect((await client.holds.get(hold.id)).expiresAt).toBe(extended.expiresAt);
     await client.bookings.create({ ...time, userAlias: 'Ada', holdId: hold.id });
-    expect((await caught(client.holds.delete(hold.id))).has('ERR00404')).toBe(true);
+    expect((await errorOf(client.holds.delete(hold.id))).has('ERR00404')).toBe(true);
   });
 
-  test('a page of availability says when it was true', async () => {
+  test('a page of availability has the time at which it was read', async () => {
     for await (const { asOf, items } of client.availability.search({ locationIds: ['loc-north-2'], ...day }).pages()) {
       expect(Math.abs(Date.parse(asOf) - Date.now())).toBeLessThan(60_000);
       expect(items).toHaveLength(5);
@@ -163,6 +163,6 @@ describe('availability, holds, opening hours and closures', () => {
     const changed = await client.closures.update(created.id, change, { ifMatch: created.etag });
     expect(await client.closures.get(created.id)).toEqual(changed);
     await client.closures.delete(created.id);
-    expect((await caught(client.closures.get(created.id))).has('ERR00404')).toBe(true);
+    expect((await errorOf(client.closures.get(created.id))).has('ERR00404')).toBe(true);
   });
 });

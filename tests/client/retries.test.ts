@@ -1,4 +1,5 @@
-// Tests which requests packages/client repeats, and when, through a proxy that fails as the test says.
+// Tests which requests packages/client repeats, and when. The requests pass through a proxy, which simulates the
+// failures that a test chooses.
 import { BookingsApiError, type BookingsClient, BookingsConnectionError, type RetryOptions } from '@bay-booking/client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type ClientSystem, newBooking, northToken, startClientSystem } from '../support/client-system.ts';
@@ -8,7 +9,7 @@ let fixture: ClientSystem;
 let proxy: HttpProxy;
 let client: BookingsClient;
 
-/** A client that reaches bookings through the proxy, and auth directly. */
+/** Creates a client that sends its requests to bookings through the proxy, and its requests to auth directly. */
 async function createProxiedClient(retry: RetryOptions = {}): Promise<BookingsClient> {
   const scope = 'https://bay-booking.example/golf/bookings';
   const auth = { ...northToken, issuer: fixture.auth.base, scope };
@@ -63,7 +64,7 @@ describe('GET', () => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
   });
 
-  test('is not repeated when Retry-After is later than maxTotalMs allows', async () => {
+  test('is not repeated when Retry-After is longer than maxTotalMs allows', async () => {
     const patient = await createProxiedClient({ maxTotalMs: 5_000 });
     proxy.next({ status: 503, headers: { 'Retry-After': '6' } });
     await expect(patient.locations.get('loc-north-1')).rejects.toBeInstanceOf(BookingsApiError);
@@ -82,7 +83,7 @@ describe('GET', () => {
     expect(proxy.requests).toHaveLength(1);
   });
 
-  test('ends while it waits when its signal is aborted', async () => {
+  test('ends when its signal is aborted between two attempts', async () => {
     const controller = new AbortController();
     proxy.next({ status: 503, headers: { 'Retry-After': '30' } });
     const call = client.locations.get('loc-north-1', { signal: controller.signal });
@@ -125,7 +126,7 @@ describe('PUT', () => {
     expect(methods()).toEqual(['PUT', 'PUT']);
   });
 
-  test('with ifMatch is not repeated after a lost response, because its own change would refuse it', async () => {
+  test('with ifMatch is not repeated after a lost response, because the first attempt may have changed the version', async () => {
     const booking = await client.bookings.create(newBooking());
     proxy.next('lose');
     const update = client.bookings.update(booking.id, { ...booking, userAlias: 'Bob' }, { ifMatch: booking.etag });

@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => fixture?.stop(), 60_000);
 
-/** Records the requests of a client. `before` may change the headers of a request. */
+/** Returns a `fetch` that records its requests. `before` is called first and may change the headers. */
 function recordingFetch(before: (url: string, headers: Headers) => void = () => {}) {
   const requests: { path: string; headers: Headers; body: unknown }[] = [];
   const record: typeof globalThis.fetch = (input, init) => {
@@ -42,7 +42,7 @@ describe('client credentials', () => {
     expect(to('/connect/token')).toHaveLength(1);
   });
 
-  test('issuer and scope in the options need no metadata of the API', async () => {
+  test('with issuer and scope in the options, the client does not request the metadata of the API', async () => {
     const { fetch, to } = recordingFetch();
     const scope = 'https://bay-booking.example/golf/bookings';
     expect(await firstLocation({ fetch, auth: { ...northToken, issuer: fixture.auth.base, scope } })).toBe(
@@ -65,7 +65,7 @@ describe('client credentials', () => {
     await eventually(async () => to('/connect/token').length === 2);
   });
 
-  test('a token that still works is used while the authorization server is unavailable', async () => {
+  test('a token that has not expired is used while the authorization server is unavailable', async () => {
     const { fetch, to } = recordingFetch();
     const client = fixture.createClient({ fetch, retry: { maxAttempts: 1 } });
     await client.locations.get('loc-north-1');
@@ -91,7 +91,7 @@ describe('client credentials', () => {
     expect(to('/api/booking-locations/loc-north-1')).toHaveLength(2);
   });
 
-  test('a request that is refused with the new token as well fails with ERR00401', async () => {
+  test('a request fails with ERR00401 when the service refuses the renewed token too', async () => {
     const { fetch, to } = recordingFetch((path, headers) => {
       if (path.startsWith('/api/')) headers.set('Authorization', 'Bearer not-a-token');
     });
@@ -108,7 +108,7 @@ describe('client credentials', () => {
     expect(to('/connect/token')).toHaveLength(1);
   });
 
-  test('facilities selects the facilities of the token', async () => {
+  test('the option facilities limits the token to these facilities', async () => {
     const { fetch, to } = recordingFetch();
     await firstLocation({ fetch, auth: { ...northToken, facilities: ['fac-north'] } });
     expect(String(to('/connect/token')[0]?.body)).toContain('facility=fac-north');
@@ -150,7 +150,7 @@ describe('private_key_jwt and DPoP', () => {
     expect(to('/connect/token')).toHaveLength(1);
   });
 
-  test('a token may be bound to a key of the caller, and is then useless without the key', async () => {
+  test('a token can be bound to a key of the caller, and the service refuses it without the key', async () => {
     const dpop = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify']);
     const { fetch, to } = recordingFetch();
     expect(await firstLocation({ fetch, auth: { ...northToken, dpop } })).toBe('loc-north-1');
@@ -162,7 +162,7 @@ describe('private_key_jwt and DPoP', () => {
 });
 
 describe('a function that returns a token', () => {
-  test('is called with renew after a 401', async () => {
+  test('is called with renew: true after a 401', async () => {
     const calls: boolean[] = [];
     const auth = async ({ renew }: { renew: boolean }) => {
       calls.push(renew);
@@ -182,14 +182,14 @@ describe('a function that returns a token', () => {
     expect(calls).toBe(2);
   });
 
-  test('may fail, and its error is the cause of a BookingsTokenError', async () => {
+  test('may throw an error, which becomes the cause of a BookingsTokenError', async () => {
     const cause = new Error('signed out');
     const auth = () => Promise.reject(cause);
     await expect(firstLocation({ auth })).rejects.toMatchObject({ name: 'BookingsTokenError', cause });
   });
 });
 
-test('tokens are sent without encryption only to this machine, unless allowInsecureHttp says otherwise', () => {
+test('http addresses of other machines are refused, unless allowInsecureHttp is set', () => {
   const create = (options: Partial<BookingsClientOptions>) => () =>
     createBookingsClient({ baseUrl: 'https://bookings.example', auth: northToken, ...options });
   expect(create({ baseUrl: 'http://bookings.example' })).toThrow('is not https');

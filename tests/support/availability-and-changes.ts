@@ -1,11 +1,11 @@
-// Uses availability, holds, closures, the change feed and webhooks once, for tests that run on other databases than one
-// PostgreSQL. One instance writes, and another one must see each change in its next response.
+// Checks availability, holds, closures, the change feed and webhooks once, for the tests with a replica, a connection
+// pooler or Citus. One instance writes, and the next response of another instance must contain each change.
 import { expect } from '@jest/globals';
 import { nextBooking } from './booking-load.ts';
 import { eventually } from './wait.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
-/** The instances need these variables. */
+/** The environment variables that the instances need for webhooks. */
 export const webhookEnvironment = {
   WEBHOOK_KEY: Buffer.alloc(32, 'webhooks').toString('base64'),
   WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
@@ -78,7 +78,7 @@ export async function expectChanges({ writer, reader, token }: Instances): Promi
     const webhook = await call(writer, 'POST', '/api/webhooks', { url: receiver.url });
     expect(webhook.status).toBe(201);
     receiver.setSecret(webhook.body.secret);
-    // The feed of the reader begins at its end.
+    // Start reading at the end of the feed: `next` is then the position after the changes of earlier tests.
     let next = '/api/booking-changes?limit=1000';
     const readPage = async (): Promise<readonly Item[]> => {
       const { status, body } = await call(reader, 'GET', next);

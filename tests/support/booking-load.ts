@@ -1,9 +1,10 @@
-// Creates bookings in a loop while a test breaks something. After a failure a worker sends the same booking to the next
-// instance, as the system of a partner would. The tests compare the responses with the database afterwards.
+// Creates bookings in a loop while a test makes a part of the system fail. After a failure, a worker sends the same
+// booking to the next instance, as the system of a partner would. The tests then compare the responses with the
+// database.
 import { eventually } from './wait.ts';
 
 export interface BookingResponse {
-  /** 0 when there was no response. */
+  /** The status of the response, or 0 when there was no response. */
   readonly status: number;
   readonly codes: readonly string[];
   readonly retryAfter: string | null;
@@ -49,11 +50,11 @@ interface Booking {
   readonly endDate: string;
 }
 
-/** Returns a booking of a slot that no other booking of this run has. */
+/** Returns a new booking, at a time that no other booking of this test run has. */
 export const nextBooking = (): Booking => bookingOf(bookingCount++);
 
 /** Returns the booking that `nextBooking` returned with this external id, so that it can be sent again. */
-export const sameBooking = (externalBookingId: string): Booking =>
+export const bookingWithExternalId = (externalBookingId: string): Booking =>
   bookingOf(Number(externalBookingId.slice('load-'.length)));
 
 function bookingOf(number: number): Booking {
@@ -68,7 +69,7 @@ function bookingOf(number: number): Booking {
 }
 
 export interface Load {
-  /** External ids of the bookings that bookings confirmed to a worker. */
+  /** The external ids of the bookings whose creation the service has confirmed to a worker. */
   readonly acknowledged: ReadonlySet<string>;
   readonly responses: readonly BookingResponse[];
   /** The number of responses of each status so far. 0 stands for requests without a response. */
@@ -98,7 +99,8 @@ export function startLoad(
       for (let attempt = 0; !stopping || attempt === 0; attempt += 1) {
         const response = await book(bases[(turn + attempt) % bases.length] as string, token, booking);
         responses.push(response);
-        // An earlier attempt without a response may have created the booking: its external id is then taken.
+        // BOOK00001 means that the external id exists. An earlier attempt without a response has then created the
+        // booking.
         if (response.status === 201 || (attempt > 0 && response.codes.includes('BOOK00001'))) {
           acknowledged.add(booking.externalBookingId);
           break;
@@ -125,7 +127,7 @@ export function startLoad(
   };
 }
 
-/** Waits until the load has created this many more bookings. */
+/** Waits until the load has created `more` further bookings. */
 export const waitForBookings = (load: Load, more: number): Promise<true> => {
   const from = load.acknowledged.size;
   return eventually(async () => load.acknowledged.size >= from + more || undefined);

@@ -1,9 +1,9 @@
-// Creates, changes, moves and deletes bookings in a loop while a test breaks something.
+// Creates, changes, moves and deletes bookings in a loop while a test makes a part of the system fail.
 
 export interface BookingWriters {
   /** The number of acknowledged writes so far. */
   readonly writes: () => number;
-  /** Statuses that no failure explains. */
+  /** The statuses that must not occur, even during a failure. */
   readonly unexpectedStatuses: readonly number[];
   readonly stop: () => Promise<void>;
 }
@@ -17,7 +17,7 @@ const slot = 60_000;
 /** Each writer has its own time slots, so that no booking is refused because of another one. */
 const slotsPerWriter = 100_000;
 
-/** Requests go to the instances in turn. `bases` may change while the writers run. */
+/** Starts `count` writers. They send requests to the instances in turn. The test may change `bases` meanwhile. */
 export function startBookingWriters(bases: readonly string[], token: string, count: number): BookingWriters {
   const unexpectedStatuses: number[] = [];
   let writes = 0;
@@ -38,7 +38,8 @@ export function startBookingWriters(bases: readonly string[], token: string, cou
         const text = await response.text();
         const { status } = response;
         if (status < 300) writes += 1;
-        // A request without a response may have been executed, so its repetition can find a conflict or nothing.
+        // An earlier attempt without a response may have succeeded. The repeated request can then return 400 (the bay
+        // is taken) or 404 (the booking is deleted).
         else if (status !== 400 && status !== 404 && status !== 503) unexpectedStatuses.push(status);
         if (status !== 503) return { status, id: text ? (JSON.parse(text).id ?? '') : '' };
       } catch {

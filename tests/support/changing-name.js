@@ -1,5 +1,5 @@
-// Preloaded into an instance: the name changing.test leads to another address at each lookup. CHANGING_NAME lists the
-// addresses; the last one remains.
+// Makes each DNS lookup of the name `changing.test` return another address. Tests load this file into an instance with
+// `node --import`. CHANGING_NAME lists the addresses. After the last address, all lookups return the last address.
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 

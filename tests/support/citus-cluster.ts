@@ -1,5 +1,5 @@
-// Starts a Citus cluster for tests: a coordinator and two workers, in a temporary folder and on free ports. This needs
-// a PostgreSQL with the extension Citus on this machine. See docs/operations/scale.md.
+// Starts a Citus cluster for tests: a coordinator and two workers, in a temporary folder and on free ports. The machine
+// must have a PostgreSQL with the extension Citus (docs/operations/scale.md).
 import { chownSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,11 +27,11 @@ export interface CitusCluster {
   readonly url: string;
   readonly coordinator: CitusNode;
   readonly workers: readonly CitusNode[];
-  /** The superuser's URLs of a database on the coordinator (the first one) and on each worker. */
+  /** Returns the URLs of a database for the superuser: first on the coordinator, then on each worker. */
   readonly urlsOf: (database: string) => readonly [string, ...string[]];
-  /** Connects the databases of this name, which must exist on every node, to one distributed database. */
+  /** Adds the workers to the coordinator in the database of this name, which must exist on every node. */
   readonly join: (database: string) => Promise<void>;
-  /** Allows the nodes to sign in to each other as this role. */
+  /** Makes the nodes able to sign in to each other as this role, by storing its password. */
   readonly allowRole: (role: string, password: string) => void;
   readonly stop: () => Promise<void>;
 }
@@ -60,23 +60,24 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
         shared_preload_libraries: 'citus',
         'citus.node_conninfo': 'sslmode=disable',
         'citus.local_hostname': '127.0.0.1',
-        // Citus moves shards under load by logical replication, and commits on several nodes in two phases.
+        // Citus needs logical replication to move shards under load, and prepared transactions to commit on several
+        // nodes.
         wal_level: 'logical',
         max_connections: 300,
         max_prepared_transactions: 300,
         max_worker_processes: 64,
         max_replication_slots: 64,
         max_wal_senders: 64,
-        // How often Citus finishes the two-phase commits that a crash interrupted.
+        // The interval at which Citus completes the two-phase commits that a crash has interrupted.
         'citus.recover_2pc_interval': '5s',
         log_min_messages: 'warning',
       },
     });
   const servers = await Promise.all(ports.map((_, index) => boot(index)));
   const [coordinator, ...workers] = servers as [EmbeddedPostgres, ...EmbeddedPostgres[]];
-  // Deletes the folder if this process is killed. The servers have their own watchdogs.
+  // Deletes the folder if this process is killed. The watchdogs of the servers stop only the servers.
   const cleaner = watchOver(readPostmaster(coordinator.dataPath)?.pid as number, [folder]);
-  // All nodes need the same superuser password: the coordinator signs in to the workers with its own.
+  // All nodes need the same superuser password, because the coordinator uses its password to sign in to the workers.
   const { password } = new URL(coordinator.url);
   for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
   allow(`127.0.0.1:*:*:postgres:${password}`);

@@ -14,7 +14,7 @@ export interface CitusDatabase extends StoppableDatabase {
   readonly cluster: CitusCluster;
 }
 
-/** Runs the command that distributes the tables, and returns its output. */
+/** Runs the command of bookings that distributes the tables. Returns the output of the command. */
 export const distribute = (database: CitusDatabase): Promise<string> =>
   runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
 
@@ -25,7 +25,7 @@ export async function startDistributedDatabase(programs: string): Promise<CitusD
   return database;
 }
 
-/** The tables are not distributed yet. */
+/** Starts a cluster with the databases of both services. The tables of bookings are not distributed yet. */
 export async function startCitusDatabase(programs: string): Promise<CitusDatabase> {
   const cluster = await startCitusCluster(programs);
   const [coordinator] = cluster.urlsOf('postgres');

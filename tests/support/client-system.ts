@@ -1,4 +1,4 @@
-// Starts both services for the tests of packages/client, and makes clients of them.
+// Starts both services for the tests of packages/client, and creates clients of the Bookings API.
 
 import { type BookingsClient, type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
 import { freePorts } from '@bay-booking/postgres/ports';
@@ -11,7 +11,7 @@ export interface ClientSystem {
   /** Starts auth again, at the same address. */
   readonly startAuth: () => Promise<void>;
   readonly baseUrl: string;
-  /** A client with a personal access token of North Range. */
+  /** Creates a client with a personal access token of the demo facility North Range. */
   readonly createClient: (options?: Partial<BookingsClientOptions>) => BookingsClient;
   readonly stopBookings: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>;
   /** Starts bookings again, at the same address. */
@@ -55,7 +55,7 @@ export async function startClientSystem(): Promise<ClientSystem> {
 let slot = 0;
 const firstSlot = Date.UTC(2041, 0, 1);
 
-/** A booking of a bay that is always open, at a time that no other call returns. */
+/** Returns a booking of a bay that is always open. Each call returns another time. */
 export function newBooking(minutes = 30) {
   const start = firstSlot + slot++ * 3_600_000;
   return {

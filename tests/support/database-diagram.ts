@@ -1,4 +1,5 @@
-// Draws the mermaid ER diagrams of docs/database.md: runs the migrations of a service and reads PostgreSQL's catalogue.
+// Generates the entity-relationship diagrams in docs/database.md, in the language Mermaid. It runs the migrations of a
+// service and reads the tables from the catalogue of PostgreSQL.
 import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
 import pg from 'pg';
@@ -23,8 +24,8 @@ interface ForeignKey {
   readonly columns: string;
 }
 
-/** The tables of migrations and locks say nothing about the domain. */
-const leftOut = ['schema_migration', 'import_lock'];
+/** These tables are for migrations and locks. They are not part of the data model, so the diagrams leave them out. */
+const excludedTables = ['schema_migration', 'import_lock'];
 
 const columnsOf = `select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type,
     a.attnotnull as required, coalesce(a.attnum = any (k.conkey), false) as "primaryKey"
@@ -38,7 +39,7 @@ const foreignKeysOf = `select k.conrelid::regclass::text as child, k.confrelid::
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.attnum) as columns
   from pg_constraint k where k.contype = 'f' and k.connamespace = 'public'::regnamespace order by 1, 2, 3`;
 
-/** Creates the database of `app` on a server that does not have it yet. */
+/** Creates the database of `app` on the server, where it must not exist yet, and returns its diagram. */
 export async function drawSchemaOf(app: AppName, serverUrl: string): Promise<string> {
   await queryOnce(serverUrl, `create database ${app}`);
   const url = Object.assign(new URL(serverUrl), { pathname: app }).href;
@@ -56,7 +57,7 @@ async function drawDatabase(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
-    const columns = (await client.query<Column>(columnsOf, [leftOut])).rows;
+    const columns = (await client.query<Column>(columnsOf, [excludedTables])).rows;
     const foreignKeys = (await client.query<ForeignKey>(foreignKeysOf)).rows;
     const tables = [...Map.groupBy(columns, (column) => column.table)].flatMap(([table, ofTable]) => [
       `  ${table} {`,
@@ -73,7 +74,7 @@ async function drawDatabase(url: string): Promise<string> {
   }
 }
 
-/** Mermaid accepts one word for a type. */
+/** Returns the name of a type as one word, because Mermaid accepts no spaces in the name of a type. */
 function wordOf(type: string): string {
   return type
     .replace('timestamp with time zone', 'timestamptz')

@@ -10,9 +10,12 @@ import { type AppName, readDemo, runCommand } from './commands.ts';
 
 export interface TestDatabase {
   readonly port: number;
-  /** The URL for the service, as the role that may only read and write rows. `port` can be that of a proxy. */
+  /**
+   * Returns the URL for the service. Its role may only read and write rows. `port` may be the port of a proxy. Default:
+   * the port of the server.
+   */
   readonly urlOf: (app: AppName, port?: number) => string;
-  /** The URL for migrations, as the owner of the tables. */
+  /** Returns the URL for migrations. Its role is the owner of the tables. */
   readonly ownerUrlOf: (app: AppName) => string;
   readonly query: (database: AppName | 'postgres', sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
   /** Stops the server and deletes its data. */
@@ -22,7 +25,7 @@ export interface TestDatabase {
 export interface StoppableDatabase extends TestDatabase {
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** Ends the server with SIGKILL, without a checkpoint. */
+  /** Kills the server with SIGKILL. It writes no checkpoint, so the next start recovers from the write-ahead log. */
   readonly kill: () => Promise<void>;
 }
 
@@ -30,7 +33,7 @@ export interface DatabaseServer extends StoppableDatabase {
   readonly dataPath: string;
 }
 
-/** Both databases are migrated and contain the demo. The roles of the services have the timeouts of production. */
+/** Starts a server with both databases, which contain the demo. The roles have the same timeouts as in production. */
 export async function startDatabaseServer(settings: Record<string, string> = {}): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-tests-'));
   await chmod(folder, 0o711);
@@ -79,7 +82,10 @@ export const serviceUrls =
   (app: AppName, port = databasePort): string =>
     `postgres://${app}_service:${rolePassword}@127.0.0.1:${port}/${app}`;
 
-/** Ends a server without a clean shutdown: at once (SIGKILL), or by telling its processes to quit (SIGQUIT). */
+/**
+ * Ends a server without a clean shutdown. SIGKILL kills the main process. SIGQUIT makes the main process end all other
+ * processes first.
+ */
 export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQUIT'): Promise<void> {
   process.kill(readPostmaster(server.dataPath)?.pid as number, signal);
   await server.ended;

@@ -1,4 +1,5 @@
-// Reads the change feed of a facility all the time while a test breaks something, as the system of a partner would.
+// Reads the change feed of a facility in a loop while a test makes a part of the system fail. The system of a partner
+// reads the feed in the same way.
 import type { LatestEvent } from './webhook-receiver.ts';
 
 interface Item {
@@ -11,15 +12,15 @@ interface Item {
 export interface FeedReader {
   /** The latest change of each booking that the reader has seen. */
   readonly latest: ReadonlyMap<string, LatestEvent>;
-  /** Pairs of numbers that were not in order. */
+  /** One text for each change whose number was not higher than the number of the change before it. */
   readonly outOfOrder: readonly string[];
-  /** Statuses other than 200 and 503. 0 stands for requests without a response and is left out. */
+  /** The statuses of responses other than 200 and 503. Requests without a response are not included. */
   readonly unexpectedStatuses: readonly number[];
-  /** Reads to the end of the feed and stops. Call it after the last write was acknowledged. */
+  /** Reads to the end of the feed and stops. Call this function after the service has confirmed the last write. */
   readonly stop: () => Promise<void>;
 }
 
-/** Requests go to the instances in turn. `bases` may change while the reader runs. */
+/** Starts a reader. It sends requests to the instances in turn. The test may change `bases` meanwhile. */
 export function startFeedReader(bases: readonly string[], token: string, facilityId: string, limit = 50): FeedReader {
   const latest = new Map<string, LatestEvent>();
   const outOfOrder: string[] = [];

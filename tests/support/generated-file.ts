@@ -1,6 +1,6 @@
-// Compares a generated file that is checked in with what `npm run generate` would write.
+// Checks that a generated file in the repository equals the file that `npm run generate` would write.
 
-/** @throws {Error} with the command and the first line that differs */
+/** @throws {Error} with the first line that differs and the command that updates the file */
 export function expectUpToDate(file: string, checkedIn: string, generated: string): void {
   if (checkedIn === generated) return;
   const [actual, expected] = [checkedIn.split('\n'), generated.split('\n')];

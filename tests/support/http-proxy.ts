@@ -10,14 +10,17 @@ export interface ProxiedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
-  /** performance.now() of its arrival. */
+  /** The time at which the request arrived, as a value of performance.now(). */
   readonly at: number;
 }
 
 export interface HttpProxy {
   readonly base: string;
   readonly requests: readonly ProxiedRequest[];
-  /** Sets what happens to the next requests, and forgets the earlier ones. Further requests are forwarded. */
+  /**
+   * Sets the actions for the next requests, one after the other. All further requests are forwarded. Removes the
+   * earlier requests from `requests`.
+   */
   readonly next: (...actions: readonly ProxyAction[]) => void;
   readonly close: () => Promise<void>;
 }

@@ -12,10 +12,10 @@ export interface Instance {
   readonly base: string;
   readonly child: ChildProcess;
   readonly log: () => readonly Record<string, unknown>[];
-  /** Returns the sum of all samples on /metrics whose line matches. */
+  /** Returns the sum of the values in all lines of /metrics that match the pattern. */
   readonly metric: (sample: RegExp) => Promise<number>;
   readonly ready: () => Promise<boolean>;
-  /** Returns the exit code, or null when the signal ended the process. */
+  /** Ends the instance with a signal. Returns the exit code, or null when the signal killed the process. */
   readonly stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number | null>;
 }
 
@@ -24,9 +24,9 @@ const running = new Set<Instance>();
 export interface InstanceOptions {
   readonly port?: number;
   readonly waitFor?: 'live' | 'ready';
-  /** A file descriptor that receives the log. `log()` then returns nothing. */
+  /** The file descriptor to which the instance writes its log. `log()` then returns an empty list. */
   readonly logTo?: number;
-  /** The folder of another release. */
+  /** The folder of another release. Default: this repository. */
   readonly release?: string;
 }
 

@@ -7,7 +7,9 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
-/** The dependencies of the client and theirs. They are packed as well, so that the installation needs no registry. */
+/**
+ * All direct and indirect dependencies of the client. They are packed too, so that installing needs no npm registry.
+ */
 const dependencies = ['oauth4webapi', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'];
 
 export interface InstalledClient {

@@ -1,5 +1,5 @@
-// Starts PgBouncer in transaction mode in front of a database. Debian's version, 1.18, does not support prepared
-// statements.
+// Starts PgBouncer, a connection pooler, in transaction mode in front of a database. The version of Debian (1.18) does
+// not support prepared statements.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';

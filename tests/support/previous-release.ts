@@ -1,4 +1,5 @@
-// Provides the code of the previous release from the history of the repository, with the packages that are installed.
+// Checks out the code of the previous release from the git history. It runs with the npm packages that are installed
+// for this release.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,7 @@ export interface PreviousRelease {
   readonly remove: () => Promise<void>;
 }
 
-/** Undefined if the history is not there, as in a shallow clone. */
+/** Returns undefined if the git history does not contain the commit, for example in a shallow clone. */
 export async function checkOutPreviousRelease(): Promise<PreviousRelease | undefined> {
   const git = (...parameters: string[]) => run('git', parameters, { cwd: root });
   const exists = await git('cat-file', '-e', `${commit}^{commit}`).then(
@@ -27,7 +28,8 @@ export async function checkOutPreviousRelease(): Promise<PreviousRelease | undef
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-previous-'));
   await git('archive', commit, '--output', join(folder, 'source.tar'));
   await run('tar', ['-xf', 'source.tar'], { cwd: folder });
-  // The packages of the repository itself are those of the previous release.
+  // Packages of the repository itself (@bay-booking/…) are those of the previous release. All others are links to the
+  // installed packages.
   const modules = join(root, 'node_modules');
   await mkdir(join(folder, 'node_modules/@bay-booking'), { recursive: true });
   for (const name of await readdir(modules))

@@ -14,7 +14,9 @@ import { type DatabaseServer, queryOnce } from './database-server.ts';
 import { eventually } from './wait.ts';
 
 const run = promisify(execFile);
-/** Files of the running server process, and files that the copy gets from the stream or from the archive. */
+/**
+ * Files that belong to the running server process, and files that the copy receives by streaming or from the archive.
+ */
 const excludedFiles = new Set([
   'postmaster.pid',
   'postmaster.opts',
@@ -24,7 +26,10 @@ const excludedFiles = new Set([
   'pg_notify',
 ]);
 
-/** Copies the files of `database` to `target`. The copy is consistent once PostgreSQL has replayed the WAL. */
+/**
+ * Copies the files of `database` to the folder `target`. The files change while they are copied. The copy is consistent
+ * when PostgreSQL has replayed the write-ahead log (WAL).
+ */
 export async function baseBackup(database: DatabaseServer, target: string): Promise<void> {
   const session = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
   await session.connect();
@@ -43,11 +48,12 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
   for (const name of ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify']) await mkdir(join(target, name));
   for (const name of ['', 'backup_label', 'pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify'])
     await chown(join(target, name), owner.uid, owner.gid);
-  // The copy has the passwords of the roles. The embedded PostgreSQL keeps the superuser's password in this file.
+  // The roles have the same passwords in the copy. The embedded PostgreSQL reads the superuser's password from this
+  // file.
   await copyFile(`${database.dataPath}.password`, `${target}.password`);
 }
 
-/** Writes the empty file that makes PostgreSQL start as a standby or as a recovery. */
+/** Writes the empty file that makes PostgreSQL start as a standby server, or recover from the archive. */
 export async function writeSignalFile(data: string, name: 'standby.signal' | 'recovery.signal'): Promise<void> {
   const owner = await stat(data);
   await writeFile(join(data, name), '');
@@ -65,7 +71,7 @@ export interface Replica {
   readonly remove: () => Promise<void>;
 }
 
-/** The replica connects to the primary at `primaryPort`, which may be a proxy. */
+/** Starts a replica. It connects to the primary at `primaryPort`, which may be the port of a proxy. */
 export async function startReplica(primary: DatabaseServer, primaryPort: number = primary.port): Promise<Replica> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-replica-'));
   await chmod(folder, 0o711);
@@ -79,7 +85,7 @@ export async function startReplica(primary: DatabaseServer, primaryPort: number 
   const settings = {
     primary_conninfo: `host=127.0.0.1 port=${primaryPort} user=${username} password=${password}`,
     wal_retrieve_retry_interval: '100ms',
-    // Recovery cancels conflicting queries at once.
+    // If a query conflicts with a change that the replica must replay, the replica cancels the query without waiting.
     max_standby_streaming_delay: 0,
   };
   const startServer = () => startEmbeddedPostgres({ dataDir: data, port, fsync: false, settings });

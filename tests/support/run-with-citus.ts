@@ -1,5 +1,5 @@
-// Starts a Citus cluster and runs a command with its address in TEST_DATABASE_URL: `npm run citus -w tests -- npm test
-// -w apps/bookings`. Without a command the cluster runs until Ctrl-C.
+// Starts a Citus cluster, and runs a command with the address of the cluster in TEST_DATABASE_URL. Without a command,
+// the cluster runs until Ctrl-C. Usage: `npm run citus -w tests -- npm test -w apps/bookings`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findCitus } from '@bay-booking/testkit/programs';
@@ -19,7 +19,7 @@ const interrupted = Promise.race(['SIGINT', 'SIGTERM'].map((name) => once(proces
 const run = async (program: string): Promise<number> => {
   const child = spawn(program, args, {
     stdio: 'inherit',
-    // npm starts this script in tests/, but the command belongs in the folder where the user typed it.
+    // npm starts this script in the folder tests/. The command must run in the folder in which the user called npm.
     cwd: process.env.INIT_CWD ?? process.cwd(),
     env: { ...process.env, TEST_DATABASE_URL: cluster.url },
   });

@@ -6,9 +6,9 @@ export interface TcpProxy {
   readonly port: number;
   /** Delays every packet in both directions. */
   delay(milliseconds: number): void;
-  /** Stops the traffic without closing the connections. */
+  /** Stops the traffic without closing the connections, until `resume` is called. */
   freeze(): void;
-  thaw(): void;
+  resume(): void;
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       isFrozen = true;
       for (const socket of sockets) socket.pause();
     },
-    thaw: () => {
+    resume: () => {
       isFrozen = false;
       for (const socket of sockets) socket.resume();
     },

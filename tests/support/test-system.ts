@@ -1,5 +1,5 @@
-// Starts the system that the failure tests break: a database server, one instance of auth, and any number of instances
-// of bookings, which reach the database through a proxy.
+// Starts the system for the failure tests: a database server, one instance of auth, and any number of instances of
+// bookings. The instances of bookings connect to the database through a proxy.
 import { freePorts } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
 import { type BookingResponse, book, type Load, nextBooking } from './booking-load.ts';
@@ -12,11 +12,14 @@ export const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 
 export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly database: Database;
-  /** Between the instances of bookings and the database. */
+  /** The proxy between the instances of bookings and the database. */
   readonly proxy: TcpProxy;
   readonly startAuth: (options?: InstanceOptions, environment?: Record<string, string>) => Promise<Instance>;
   readonly startBookings: (environment?: Record<string, string>, options?: InstanceOptions) => Promise<Instance>;
-  /** Starts one instance of auth and two of bookings with `environment`, and gets a partner's token. */
+  /**
+   * Starts one instance of auth and two instances of bookings, and gets the access token of a partner. `environment` is
+   * for bookings.
+   */
   readonly startServices: (environment?: Record<string, string>) => Promise<Services>;
   readonly stop: () => Promise<void>;
 }
@@ -79,7 +82,7 @@ export async function startTestSystemOn<Database extends TestDatabase>(
   return system;
 }
 
-/** Gets an access token for a partner's personal access token. */
+/** Gets an access token with the personal access token of a partner. */
 export async function getToken(base: string): Promise<string> {
   const response = await fetch(`${base}/connect/token`, {
     method: 'POST',
@@ -99,8 +102,8 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
 /**
- * Stops the load and checks what every failure must leave behind: clients saw only the expected statuses, every
- * acknowledged booking is in the database, and no bay is booked twice.
+ * Stops the load and checks that clients got only the expected statuses, that every acknowledged booking is in the
+ * database, and that no bay is booked twice. This must be true after every failure.
  */
 export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();
@@ -126,10 +129,10 @@ export async function expectNoLostOrDoubleBookings(database: TestDatabase, load:
 }
 
 const report: string[] = [];
-/** Adds a line to the report of docs/operations/runbook.md. */
+/** Adds a line to the report of measurements, from which docs/operations/runbook.md takes its numbers. */
 export const recordMeasurement = (failure: string, result: Readonly<Record<string, unknown>>): void =>
   void report.push(`${failure}: ${JSON.stringify(result)}`);
-/** Prints the report if FAULT_REPORT is set. */
+/** Prints the report of measurements if FAULT_REPORT is set. */
 export function printMeasurements(): void {
   if (process.env.FAULT_REPORT) process.stdout.write(`${report.join('\n')}\n`);
 }

@@ -1,7 +1,8 @@
 // Waits for a condition in a running system, and measures how long it took.
 
 /**
- * Calls `check` every 25 ms until it returns a truthy value, and returns this value. An error counts as "not yet".
+ * Calls `check` every 25 ms until it returns a truthy value, and returns this value. If `check` throws, it is called
+ * again.
  * @throws {Error} when there is no such value after `limit` milliseconds
  */
 export async function eventually<T>(check: () => Promise<T | undefined | false>, limit = 30_000): Promise<T> {

@@ -1,5 +1,5 @@
-// Starts a receiver of webhooks that verifies signatures with the library of Standard Webhooks, and that a test can
-// make fail.
+// Starts a receiver of webhooks. The receiver verifies signatures with the library standardwebhooks. A test can make
+// the receiver fail.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,16 +22,18 @@ interface Event {
 
 export interface WebhookReceiver {
   readonly url: string;
-  /** The event with the highest number that the receiver accepted, by facility and id of the booking. */
+  /**
+   * The accepted event with the highest change number of each booking. The key is the facility id and the booking id.
+   */
   readonly latest: ReadonlyMap<string, LatestEvent>;
-  /** The number of requests so far, also those that failed. */
+  /** The number of requests so far, including those that the receiver did not accept. */
   readonly requests: () => number;
-  /** Paths other than that of the webhook, which only a client that follows redirects would request. */
-  readonly strayPaths: readonly string[];
+  /** Requested paths other than the path of the webhook. Only a client that follows redirects would request them. */
+  readonly unexpectedPaths: readonly string[];
   /** Sets the secret of the webhook, which verifies the signatures. */
   readonly setSecret: (secret: string) => void;
-  /** Sets the behaviour from now on. Requests that hang are broken off. */
-  readonly behave: (behaviour: ReceiverBehaviour) => void;
+  /** Sets the behaviour for all further requests. Closes the connections of requests that hang. */
+  readonly setBehaviour: (behaviour: ReceiverBehaviour) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -41,7 +43,7 @@ const path = '/hook';
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const latest = new Map<string, LatestEvent>();
   const hanging = new Set<ServerResponse>();
-  const strayPaths: string[] = [];
+  const unexpectedPaths: string[] = [];
   let requests = 0;
   let behaviour = healthy;
   let secret = '';
@@ -57,14 +59,15 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
 
   const server = createServer(async (request, response) => {
     requests += 1;
-    if (request.url !== path) strayPaths.push(request.url ?? '');
+    if (request.url !== path) unexpectedPaths.push(request.url ?? '');
     let body = '';
     for await (const chunk of request) body += chunk;
     if (behaviour.kind === 'hang') {
       hanging.add(response);
       return;
     }
-    // A receiver that does not accept the signature responds with 400, and the test then misses the event.
+    // If the signature is wrong, the receiver responds with 400. The event is then missing in `latest`, and the test
+    // fails.
     try {
       if (behaviour.status < 300) accept(request.headers, body);
       response.writeHead(behaviour.status, behaviour.headers).end();
@@ -78,11 +81,11 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     latest,
     requests: () => requests,
-    strayPaths,
+    unexpectedPaths,
     setSecret: (text) => {
       secret = text;
     },
-    behave: (next) => {
+    setBehaviour: (next) => {
       behaviour = next;
       for (const response of hanging) response.destroy();
       hanging.clear();
