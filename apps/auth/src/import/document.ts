@@ -2,13 +2,17 @@
 import { createImportReader, elementsOf, findDuplicates } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 
+/** One line of text: without control characters. */
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' } as const;
-/** Without surrounding spaces, because the sign-in page removes them. */
+/** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
 const username = { ...line, pattern: '^(?!\\s)[^\\u0000-\\u001f\\u007f]*(?<!\\s)$' } as const;
-/** RFC 6749 appendix A.1 and A.2, without spaces. */
+/** The characters of client ids and secrets (RFC 6749 appendix A.1 and A.2), without spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
 
-/** docs/import.md describes every field; a test compares them. */
+/**
+ * The JSON Schema of an import file. docs/import.md describes every field, and a test checks that none is missing
+ * there.
+ */
 export const importSchema = {
   type: 'object',
   additionalProperties: false,
@@ -77,7 +81,9 @@ export type ImportedFacility = NonNullable<ImportDocument['facilities']>[number]
 export type ImportedAccount = NonNullable<ImportDocument['accounts']>[number];
 export type ImportedClient = NonNullable<ImportDocument['clients']>[number];
 
-/** @throws {ImportError} with every error that can be found without the database */
+/**
+ * @throws {ImportError} if the document is not valid. The error lists everything that is wrong without the database.
+ */
 export const readImportDocument = createImportReader<ImportDocument>(importSchema, (root) => {
   const accounts = elementsOf(root, 'accounts');
   return [

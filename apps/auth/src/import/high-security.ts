@@ -7,7 +7,7 @@ import type { ClientToStore } from './imported-client.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** FAPI 2.0 Security Profile sections 5.3.2.1 and 5.4.1. */
+/** The metadata that the profile `fapi2` requires (FAPI 2.0 Security Profile sections 5.3.2.1 and 5.4.1). */
 const fapi2Settings: Metadata = {
   token_endpoint_auth_method: 'private_key_jwt',
   require_pushed_authorization_requests: true,
@@ -17,6 +17,7 @@ const fapi2Settings: Metadata = {
 const fapi2ResponseTypes: readonly unknown[] = ['code'];
 const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
+/** Settings that a personal access token cannot have. */
 const settingsOfOtherClients: readonly string[] = [
   'profile',
   'jwks',
@@ -26,7 +27,10 @@ const settingsOfOtherClients: readonly string[] = [
   'backchannel_logout_uri',
 ];
 
-/** Adds the settings that the profile of the client implies. Settings of the client itself stay, also wrong ones. */
+/**
+ * Adds the settings that the client's profile requires, if the file leaves them out. Settings of the file are not
+ * changed, even if they are wrong. `findHighSecurityErrors` reports wrong settings.
+ */
 export const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
 
@@ -38,7 +42,8 @@ export function findHighSecurityErrors(
 ): string[] {
   const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
   if (imported.accountId !== undefined) {
-    // These settings are not stored for a personal access token. An ignored setting would weaken the client silently.
+    // A personal access token is stored without these settings. To ignore them silently would make the client less
+    // secure than its author expects.
     const ignored = settingsOfOtherClients.filter(
       (field) => imported[field] !== undefined && imported[field] !== false,
     );
@@ -77,7 +82,7 @@ function findContradictions(imported: ImportedClient, metadata: Metadata): strin
   return errors;
 }
 
-/** The library's own message names neither the key nor the reason. */
+/** Finds private keys. The library rejects them too, but its message names neither the key nor the reason. */
 function findKeyErrors(jwks: unknown): string[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
   if (jwks !== undefined && keys.length === 0) return ['jwks: contains no key'];

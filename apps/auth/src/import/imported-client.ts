@@ -1,4 +1,4 @@
-// Converts a client of an import file to the form in which clients are stored, and checks our own rules for clients.
+// Converts a client of an import file to a stored client, and checks our own rules for clients.
 import type { StoredClient } from '../clients/metadata.ts';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
@@ -7,11 +7,14 @@ import { withProfileSettings } from './high-security.ts';
 
 export interface ClientToStore extends StoredClient {
   readonly name: string | null;
-  /** Undefined if the file has none. A stored secret then stays valid. */
+  /** The secret of the file. If the file has none, a stored secret stays valid. */
   readonly secret: string | undefined;
 }
 
-/** `hasStoredSecret`: the client is already stored with a secret, so it stays confidential without one in the file. */
+/**
+ * `hasStoredSecret` says whether the database has a secret of this client. Such a client stays confidential even if the
+ * file contains no secret.
+ */
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;
   if (accountId !== undefined) {
@@ -53,8 +56,10 @@ type Metadata = Readonly<Record<string, unknown>>;
 const isPublic = (metadata: Metadata): boolean => metadata.token_endpoint_auth_method === 'none';
 
 /**
- * Defaults that differ from those of OpenID Connect: a client without a secret is public, a client with a redirect
- * URI of a custom scheme is native, and a client without redirect URIs has no response types.
+ * Adds default values, which differ from those of OpenID Connect:
+ * - A client without a secret is public.
+ * - A client with a redirect URI that has a custom scheme is a native app.
+ * - A client without redirect URIs has no response types.
  */
 function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: boolean }): Metadata {
   const uris = Array.isArray(metadata.redirect_uris) ? metadata.redirect_uris : [];
@@ -81,16 +86,16 @@ const ownFields = [
 ];
 
 /**
- * Fields that are neither our own nor OpenID Connect metadata. A misspelt field that was ignored could change what
- * the client may do: with `account_id` instead of `accountId`, a personal access token would become an ordinary
- * client.
+ * Reports fields that are neither our own nor OpenID Connect metadata. Misspelt fields must not be ignored, because
+ * that could change what the client may do. With `account_id` instead of `accountId`, for example, a personal access
+ * token would become an ordinary client.
  */
 export function findUnknownFields(imported: ImportedClient, path: string, validator: ClientValidator): string[] {
   const metadata = Object.keys(imported).filter((field) => !ownFields.includes(field));
   return validator.findUnknown(metadata).map((field) => `${path}/${field}: is not known`);
 }
 
-/** Our own rules, in addition to those of oidc-provider. */
+/** Checks our own rules. The rules of oidc-provider are checked elsewhere (oidc/client-validation.ts). */
 export function findClientErrors(client: ClientToStore, path: string, scopes: ScopeTable): string[] {
   const errors: string[] = [];
   const unknown = splitScope(client.scope).filter((scope) => !scopes.all.includes(scope));

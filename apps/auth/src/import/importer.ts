@@ -1,7 +1,7 @@
-// Imports facilities, accounts and clients in one transaction: the whole file, or nothing if it has an error.
+// Imports facilities, accounts and clients in one transaction. If the file has an error, nothing is imported.
 //
-// An import inserts or updates by id. Importing the same file twice changes nothing (docs/behaviour.md, "Import
-// files").
+// An import inserts a record if its id is new, and updates it otherwise. Importing the same file twice changes nothing
+// (docs/behaviour.md, "Import files").
 import { ImportError } from '@bay-booking/common/import-document';
 import type { Database } from '@bay-booking/service/database/database';
 import { providerMetadata } from '../oidc/client-metadata.ts';
@@ -34,7 +34,9 @@ export interface ImportSummary {
   readonly clients: number;
 }
 
-/** @throws {ImportError} with the path of each error. Nothing has been changed then. */
+/**
+ * @throws {ImportError} if the document has errors. The error contains the path of each of them. Nothing is changed.
+ */
 export async function importDocument(
   { facilities = [], accounts = [], clients = [] }: ImportDocument,
   { db, scopes, clientValidator }: ImportOptions,
@@ -81,7 +83,7 @@ export async function importDocument(
   return { facilities: facilities.length, accounts: accounts.length, clients: clients.length };
 }
 
-/** Rolls the transaction back. */
+/** Throws if there are errors, which rolls the transaction back. */
 function throwIfAny(errors: readonly string[]): void {
   if (errors.length > 0) throw new ImportError(errors);
 }
@@ -105,7 +107,7 @@ const facilityReferences = (accounts: readonly ImportedAccount[]): Reference[] =
     })),
   );
 
-/** References to accounts that are not in the file. */
+/** The references of clients to accounts that are not in the file. */
 function accountReferences(clients: readonly ClientToStore[], accounts: readonly ImportedAccount[]): Reference[] {
   const inFile = new Set(accounts.map(({ id }) => id));
   return clients.flatMap(({ accountId }, index) =>

@@ -1,4 +1,4 @@
-// Reads and writes the tables that an import changes. Rows that already have the imported values are not written.
+// Reads and writes the tables that an import changes. A row that already has the imported values is not written.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { insertAccount } from '../accounts/store.ts';
@@ -7,10 +7,10 @@ import { hashSecret } from '../secrets.ts';
 import type { ImportedAccount, ImportedFacility } from './document.ts';
 import type { ClientToStore } from './imported-client.ts';
 
-/** An arbitrary number that nothing else locks. */
+/** The number of the advisory lock of imports. It is an arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;
 
-/** Waits until no other import runs, and keeps others waiting until the transaction ends. */
+/** Waits until no other import is running. Other imports then wait until this transaction ends. */
 export async function lockImports(tx: Database): Promise<void> {
   await query(tx, 'select pg_advisory_xact_lock($1)', [lockKey]);
 }
@@ -25,8 +25,8 @@ export async function findExistingIds(
 }
 
 /**
- * Gives every account of the file whose user name changes a temporary one, so that accounts of one file can exchange
- * their user names.
+ * Gives a temporary user name to every stored account whose user name the file changes. Without this step, two accounts
+ * could not exchange their user names.
  */
 export async function releaseUsernames(tx: Database, accounts: readonly ImportedAccount[]): Promise<void> {
   await query(
@@ -38,7 +38,10 @@ export async function releaseUsernames(tx: Database, accounts: readonly Imported
   );
 }
 
-/** The accounts with these user names in any case. `username` is the name as it was passed in. */
+/**
+ * Finds the accounts with these user names, in upper or lower case. The `username` of a result is the name as it was
+ * passed to this function.
+ */
 export const findByUsernames = (
   tx: Database,
   usernames: readonly string[],
@@ -58,7 +61,7 @@ export async function storeFacility(tx: Database, { id, name }: ImportedFacility
   );
 }
 
-/** False if another account has the user name. */
+/** Inserts or updates an account. Returns false if another account has the user name. */
 export async function storeAccount(tx: Database, account: ImportedAccount): Promise<boolean> {
   const [stored] = await query<{ passwordHash: string | null }>(
     tx,
@@ -85,7 +88,7 @@ export async function storeAccount(tx: Database, account: ImportedAccount): Prom
   return true;
 }
 
-/** Disabling an account ends its sessions and grants. The running instances send the logout tokens. */
+/** Disables or enables an account. Disabling ends its sessions and grants, and running instances send logout tokens. */
 async function setDisabled(tx: Database, id: string, disabled: boolean): Promise<void> {
   const changed = await query(
     tx,
@@ -102,12 +105,12 @@ async function setDisabled(tx: Database, id: string, disabled: boolean): Promise
   );
 }
 
-/** Fields that the file leaves out keep their stored values. */
+/** Updates an account. Fields that the file leaves out keep their stored values. */
 async function updateAccount(tx: Database, account: ImportedAccount, storedHash: string | null): Promise<void> {
   const { id, username, password, name, email, emailVerified, kind, roles } = account;
   const keepsPassword = password === undefined || (storedHash !== null && (await verifyPassword(storedHash, password)));
   const passwordHash = keepsPassword ? storedHash : await hashPassword(password);
-  // Nobody has proved yet that they own a new address.
+  // If the e-mail address changes, the new address is unverified unless the file says otherwise.
   const sameEmail = 'lower(coalesce($4, email)) is not distinct from lower(email)';
   const verified = `coalesce($5, email_verified and ${sameEmail})`;
   await query(
@@ -115,8 +118,8 @@ async function updateAccount(tx: Database, account: ImportedAccount, storedHash:
     `update account set username = $2, name = coalesce($3, name), email = coalesce($4, email),
             email_verified = ${verified},
             email_proven_at = case when not ${verified} then null
-                                   when email_verified and ${sameEmail} then email_proven_at else now() end, kind = coalesce($6, kind), roles = coalesce($7, roles), password_hash = $8,
-            updated_at = now()
+                                   when email_verified and ${sameEmail} then email_proven_at else now() end,
+            kind = coalesce($6, kind), roles = coalesce($7, roles), password_hash = $8, updated_at = now()
       where id = $1 and (username, name, email, email_verified, kind, roles, password_hash) is distinct from
         ($2, coalesce($3, name), coalesce($4, email), ${verified}, coalesce($6, kind), coalesce($7, roles), $8)`,
     [id, username, name ?? null, email ?? null, emailVerified ?? null, kind ?? null, roles ?? null, passwordHash],
@@ -154,7 +157,10 @@ export async function findClientsWithSecret(tx: Database, ids: readonly string[]
   return new Set(rows.map(({ id }) => id));
 }
 
-/** False if a confidential client has a secret neither in the file nor in the database. */
+/**
+ * Inserts or updates a client. Returns false if the client needs a secret, and neither the file nor the database
+ * contains one.
+ */
 export async function storeClient(tx: Database, client: ClientToStore): Promise<boolean> {
   const { id, kind, pkce, metadata, scope, accountId, name, secret } = client;
   const [changed] = await query<{ inserted: boolean }>(
@@ -182,7 +188,7 @@ export async function storeClient(tx: Database, client: ClientToStore): Promise<
     return true;
   }
   if (secret === undefined) return (await findClientsWithSecret(tx, [id])).has(id);
-  // The secret of the file becomes the only one, and does not expire.
+  // The secret of the file replaces all stored secrets, and does not expire.
   const secretHash = hashSecret(secret);
   await query(tx, 'delete from client_secret where client_id = $1 and secret_sha256 <> $2', [id, secretHash]);
   await query(
