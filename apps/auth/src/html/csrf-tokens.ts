@@ -1,7 +1,7 @@
 // Issues and checks the CSRF tokens of our forms.
-// A token is an HMAC over a cookie that only this browser has and over the CSRF context of the form: the interaction or
-// session for which the page was made. A token is therefore useless in another browser, and for another user of the
-// same browser.
+// A token is an HMAC of two values. The first is a cookie that only this browser has. The second is the CSRF context of
+// the form, for example the session or the interaction to which the page belongs. A token is therefore not valid in
+// another browser, and not valid for another user of the same browser.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BrowserCookies } from '../oidc/cookies.ts';
@@ -9,17 +9,22 @@ import type { BrowserCookies } from '../oidc/cookies.ts';
 const cookieName = '_form';
 
 export interface CsrfTokens {
-  /** Sets the cookie if the browser does not have it yet. */
+  /** Returns a token for a form. Also sets the cookie if the browser does not have it yet. */
   readonly issue: (request: IncomingMessage, response: ServerResponse, csrfContext: string) => string;
-  /** Identifies the browser. Undefined if it has not been given a form yet. */
+  /** Returns the value of the cookie, which identifies the browser. Undefined if the browser has not got a form yet. */
   readonly browserOf: (request: IncomingMessage, response: ServerResponse) => string | undefined;
-  /** False also when the browser itself reports that another site sent the form (`Sec-Fetch-Site`, `Origin`). */
+  /**
+   * Whether the token is valid. The result is also false if the headers `Sec-Fetch-Site` or `Origin` say that the form
+   * belongs to another site.
+   */
   readonly check: (request: IncomingMessage, response: ServerResponse, csrfContext: string, token: unknown) => boolean;
 }
 
 export interface CsrfTokenOptions {
   readonly cookies: BrowserCookies;
-  /** The first key signs and every key is accepted, so that open forms survive a key rotation. */
+  /**
+   * The first key signs tokens. Tokens of all keys are accepted, so that open forms still work after a key rotation.
+   */
   readonly keys: readonly string[];
   readonly origin: string;
 }
@@ -27,7 +32,7 @@ export interface CsrfTokenOptions {
 export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): CsrfTokens {
   const sign = (key: string, browserId: string, csrfContext: string): Buffer =>
     createHmac('sha256', key).update(`form\0${browserId}\0${csrfContext}`).digest();
-  /** Browsers that get their cookie with the response to this request. */
+  /** The ids of browsers that get their cookie with the response to the current request. */
   const newBrowserIds = new WeakMap<IncomingMessage, string>();
 
   return {

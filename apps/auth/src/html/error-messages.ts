@@ -1,4 +1,4 @@
-// Texts of error pages that are shown in more than one place.
+// Defines the texts of error pages that several files use.
 
 export interface ErrorMessage {
   readonly title: string;

@@ -1,4 +1,4 @@
-// Shows an error that a page handler threw as a page.
+// Shows an error page if the handler of a page throws an error.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { ErrorRequestHandler } from 'express';
 import { errorMessages } from './error-messages.ts';
@@ -19,7 +19,7 @@ export const createErrorHandler =
     if (status >= 500 && status !== 503) response.locals.logger?.error({ err: error }, 'page failed');
     if (status === 503) response.setHeader('Retry-After', '5');
     const { title, text } = messageFor(error, status);
-    // After a server error the page does not read the session, because reading the session may be what failed.
+    // After a server error, the page does not read the session, because reading the session may have caused the error.
     const user = status < 500 ? await findLayoutUser(request, response) : undefined;
     const details = [{ name: 'Reference', value: response.locals.requestId as string }];
     const html = renderPage('message', { message: { title, text, tone: 'bad', details } }, { title, user });

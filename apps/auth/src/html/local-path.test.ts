@@ -21,6 +21,6 @@ test.each([
   '/x\\..\\..//evil.example',
   'javascript:alert(1)',
   `/${'a'.repeat(3000)}`,
-])('anything else is replaced by the fallback, so there is no open redirect: %s', (path) => {
+])('an address that could lead to another server is replaced by the fallback path: %s', (path) => {
   expect(localPath(path, '/account')).toBe('/account');
 });

@@ -1,10 +1,13 @@
-// Checks paths to which a user returns after signing in, and builds the sign-in path.
+// Checks the paths to which users return after signing in, and builds the path of the sign-in page.
 
-/** With `again`, a user who is already signed in enters the password again. */
+/** With `again`, a user who is already signed in must enter the password again. */
 export const signInPath = (returnTo: string, again: boolean): string =>
   `/sign-in?return=${encodeURIComponent(returnTo)}${again ? '&again=1' : ''}`;
 
-/** Returns `path` if it is a path of this server, else `fallback`. Anything else would be an open redirect. */
+/**
+ * Returns `path` if it is a path of this server, or else `fallback`. Redirecting to any other address would be an open
+ * redirect.
+ */
 export function localPath(path: string | undefined, fallback: string): string {
   if (path === undefined || path.length > 2000 || !/^\/(?![/\\])[^\\\p{Cc}]*$/u.test(path)) return fallback;
   const base = 'http://local.invalid';

@@ -1,4 +1,4 @@
-// Renders pages and e-mails from Eta templates. Templates escape every value, except the output of other templates.
+// Renders pages and e-mails from Eta templates. Templates escape every value except the output of other templates.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const file = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 
 const eta = new Eta({ views: file('..'), cache: true, autoEscape: true, autoTrim: false });
 
-/** In the order of the cascade: a later style sheet overrides an earlier one. */
+/** The order matters: a later style sheet overrides an earlier one. */
 const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
 
 export const assets = {
@@ -24,28 +24,28 @@ export const assets = {
   icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(file('./icon.svg'))),
 };
 
-/** The signed-in user, as the header of every page shows it: the name and a button to sign out. */
+/** The signed-in user. The header of every page shows the name of the user and a button to sign out. */
 export interface LayoutUser {
   readonly name: string;
-  /** CSRF token of the sign-out form. */
+  /** The CSRF token of the sign-out form. */
   readonly csrf: string;
 }
 
-/** Returns undefined when nobody is signed in, and also when the session cannot be read. */
+/** Returns undefined if nobody is signed in, or if the session cannot be read. */
 export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse) => Promise<LayoutUser | undefined>;
 
 export interface Layout {
   readonly title: string;
   readonly user?: LayoutUser | undefined;
-  /** `wide` for lists, `narrow` for forms. */
+  /** The width of the page: `wide` for lists, `narrow` for forms. */
   readonly width?: 'narrow' | 'wide' | undefined;
-  /** Loads browser/page.js. */
+  /** Whether the page loads the script browser/page.js. */
   readonly script?: boolean | undefined;
 }
 
 const helpers = { formatTime, formatDuration, displayAddress };
 
-/** `view` is a name in views/, or the path of a template below src/. */
+/** `view` is the name of a template in views/, or an absolute path below src/ such as `/portal/views/home`. */
 export const renderPage = (view: string, data: object, layout: Layout): string =>
   eta.render(view.startsWith('/') ? view : `/html/views/${view}`, { ...helpers, ...data, layout, assets });
 

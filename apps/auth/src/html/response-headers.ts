@@ -1,16 +1,17 @@
-// Builds the HTTP headers of pages: no content from other origins, no framing, no caching.
-// Not helmet: oidc-provider (Koa) also sends our pages, and the policy differs from page to page.
+// Builds the HTTP headers of pages. They forbid content from other origins, embedding in frames, and caching.
+// The library helmet is not used, because oidc-provider (which uses Koa) also sends our pages, and because the content
+// security policy depends on the page.
 import type { ServerResponse } from 'node:http';
 
 export interface HeaderOptions {
   readonly status?: number | undefined;
   /**
-   * A form of this page may redirect to an application or to a social provider. Chromium applies `form-action` to every
-   * redirect that follows a form, and we cannot know where the redirect URI of a client redirects to. Such a page
+   * Whether a form of the page may redirect to a client or to a social provider. Chromium applies `form-action` to
+   * every redirect that follows a form, and we cannot know to which address a client redirects next. Such a page
    * therefore has no `form-action`.
    */
   readonly allowExternalFormTargets?: boolean | undefined;
-  /** The page loads our script. It must also work without it. */
+  /** Whether the page loads our script. Every page must also work without the script. */
   readonly script?: boolean | undefined;
 }
 
@@ -32,7 +33,7 @@ export function pageHeaders({
     // With `no-referrer`, browsers would send `Origin: null` with our own forms.
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
-    // An application that opened the sign-in page in a pop-up must keep its reference to that window.
+    // If a client opened the sign-in page in a pop-up window, the client must keep its reference to that window.
     ...(!allowExternalFormTargets && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
   };
 }

@@ -1,4 +1,4 @@
-// Describes the user who is signed in in a browser, as pages need it. interaction/browser-session.ts finds that user.
+// Defines the facts about the signed-in user that pages need. interaction/browser-session.ts finds the user.
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
 
@@ -6,13 +6,13 @@ export interface SignedIn {
   readonly account: Account;
   /** Identifies the session. */
   readonly uid: string;
-  /** Seconds since 1970. */
+  /** In seconds since 1970. */
   readonly signedInAt: number;
-  /** The sign-in is recent enough to show or change a secret. */
+  /** Whether the sign-in is recent enough to show or change a secret. */
   readonly fresh: boolean;
-  /** The session was unused for so long that every page asks for the password again. */
+  /** Whether the session was unused for so long that every page asks for the password again. */
   readonly idle: boolean;
 }
 
-/** Returns undefined when nobody is signed in. */
+/** Returns undefined if nobody is signed in. */
 export type FindSignedIn = (request: Request, response: Response) => Promise<SignedIn | undefined>;

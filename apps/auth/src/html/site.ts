@@ -1,5 +1,5 @@
-// Sends the pages of the site, and checks sign-in and CSRF tokens before their handlers run. Used by interaction/,
-// account/, portal/ and social/.
+// Sends the pages of the site. Before the handler of a page or form runs, this file checks that the user is signed in
+// and that the CSRF token is valid. The folders interaction/, account/, portal/ and social/ use it.
 import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { errorMessages } from './error-messages.ts';
@@ -14,7 +14,7 @@ import { errorsByField, type ValidationError } from './validation-errors.ts';
 export interface Page extends HeaderOptions, Omit<Layout, 'user'> {
   /** The value to which the CSRF tokens of the page are bound. Default: the session of the signed-in user. */
   readonly csrfContext?: string | undefined;
-  /** Templates get them as `validationErrors`, and by field name as `errors`. */
+  /** The errors of a form. Templates get the list as `validationErrors`, and the errors by field name as `errors`. */
   readonly validationErrors?: readonly ValidationError[] | undefined;
 }
 
@@ -72,7 +72,10 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   const rejectForm = (request: Request, response: Response): Promise<void> =>
     showMessage(request, response, { ...errorMessages.formExpired, status: 403, tone: 'bad' });
 
-  /** Without a sign-in, or without a fresh one where that is required, the user signs in and returns. */
+  /**
+   * Redirects the user to the sign-in page, from which the user returns later, in three cases: nobody is signed in, the
+   * session is idle, or `fresh` is required and the sign-in is too old.
+   */
   const requireSignIn =
     (handler: SignedInHandler, fresh: boolean): RequestHandler =>
     async (request, response) => {
@@ -91,7 +94,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     showMessage,
     findLayoutUser,
 
-    /** Handlers for a form of a page that anybody may use. The page must have the same CSRF context. */
+    /** Returns the handlers for a form that needs no sign-in. The page of the form must have the same CSRF context. */
     form: (csrfContext: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [
       readForm,
       (request, response, next) =>
@@ -102,7 +105,10 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
 
     forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler, false),
 
-    /** Handlers for a form of a signed-in user. `fresh` requires a recent sign-in: for secrets and ways to sign in. */
+    /**
+     * Returns the handlers for a form of a signed-in user. `fresh` requires a recent sign-in. Forms that show secrets
+     * or change the ways to sign in need it.
+     */
     formForSignedIn: (handler: SignedInHandler, { fresh = false } = {}): RequestHandler[] => [
       readForm,
       requireSignIn(
@@ -114,7 +120,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
       ),
     ],
 
-    /** Handlers for the sign-out form, which also works when nobody is signed in any more. */
+    /** Returns the handlers for the sign-out form, which also works if the user is already signed out. */
     signOutForm: (
       handler: (request: Request, response: Response, signedIn: SignedIn | undefined) => Promise<void>,
     ): RequestHandler[] => [
@@ -126,7 +132,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
       },
     ],
 
-    /** Must be the last handler of a router with pages. */
+    /** Shows errors as pages. It must be the last handler of a router with pages. */
     errorHandler: createErrorHandler(findLayoutUser),
   };
 }

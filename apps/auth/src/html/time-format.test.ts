@@ -1,8 +1,8 @@
-// Tests how pages show times, durations and waiting times.
+// Tests the format of times, durations and waiting times on pages.
 import { expect, test } from '@jest/globals';
 import { formatDuration, formatTime, formatWait } from './time-format.ts';
 
-test('a time has one format, with its time zone', () => {
+test('a time is formatted with its time zone', () => {
   expect(formatTime(new Date('2026-03-05T10:00:00.123Z'))).toEqual({
     iso: '2026-03-05T10:00:00.123Z',
     text: '5 Mar 2026, 10:00 UTC',

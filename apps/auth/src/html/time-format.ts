@@ -5,7 +5,7 @@ export interface FormattedTime {
   readonly text: string;
 }
 
-/** Equal to the format in browser/page.js, which shows the time in the time zone of the viewer. */
+/** The same format as in browser/page.js, which then shows the time in the time zone of the user. */
 const timeFormat = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',
@@ -16,7 +16,7 @@ const timeFormat = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
-/** For example `5 Mar 2026, 10:00 UTC`. */
+/** Formats a time like `5 Mar 2026, 10:00 UTC`. */
 export const formatTime = (date: Date): FormattedTime => ({ iso: date.toISOString(), text: timeFormat.format(date) });
 
 const units = [
@@ -25,13 +25,13 @@ const units = [
   [60, 'minute'],
 ] as const;
 
-/** Exact, in the largest unit that divides the duration: `1 hour`, `90 minutes`, `7 days`. */
+/** Formats a duration exactly, in the largest unit that divides it: `1 hour`, `90 minutes`, `7 days`. */
 export function formatDuration(seconds: number): string {
   const [size, unit] = units.find(([length]) => seconds >= length && seconds % length === 0) ?? [1, 'second'];
   const count = seconds / size;
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }
 
-/** Rounded up to full minutes from one minute on: `45 seconds`, `2 minutes`. */
+/** Formats a waiting time. A time of more than a minute is rounded up to full minutes: `45 seconds`, `2 minutes`. */
 export const formatWait = (seconds: number): string =>
   formatDuration(seconds < 60 ? seconds : Math.ceil(seconds / 60) * 60);

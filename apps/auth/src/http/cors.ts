@@ -1,6 +1,6 @@
-// Lets web pages of every origin read public documents, without credentials (docs/behaviour.md, "Cross-origin
-// requests"). Two other files handle CORS of other endpoints: oidc/endpoints/userinfo.ts, and oidc/machine-endpoints.ts
-// for token and revocation.
+// Allows web pages of every origin to read public documents, without credentials (docs/behaviour.md, "Cross-origin
+// requests"). Two other files handle CORS for other endpoints: oidc/endpoints/userinfo.ts and
+// oidc/machine-endpoints.ts.
 import type { RequestHandler } from 'express';
 
 export const allowEveryOrigin =

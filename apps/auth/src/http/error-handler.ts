@@ -1,6 +1,6 @@
-// Returns a JSON error for every request whose handler failed: 503 while the database is unavailable, otherwise 500.
-// The body has the form of an OAuth error. The reason is only logged, because Express would send the stack of the
-// error to the client.
+// Returns a JSON error for a request whose handler threw an error: 503 while the database is unavailable, otherwise
+// 500. The body has the form of an OAuth error. The reason is logged and not sent to the client. Without this handler,
+// Express would send the stack of the error.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
@@ -11,7 +11,9 @@ export const serverError = {
   error_description: 'the request could not be served',
 } as const;
 
-/** The last middleware of the application. Routers of pages have their own error handler, which shows a page. */
+/**
+ * Must be the last middleware of the application. Routers of pages have their own error handler, which shows a page.
+ */
 export const handleError: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {
   const { status } = error;
   const unavailable = isUnavailable(error) || status === 503;

@@ -1,6 +1,6 @@
-// Rewrites the path of a request to the exact path of an endpoint, so that `/connect/Token/` becomes
-// `/connect/token`. oidc-provider's router ignores case and a trailing slash, but our own middleware compares exact
-// paths. Without this rewrite, a request to `/connect/Token` would reach the library without passing through our
+// Rewrites the path of a request to the exact path of an endpoint, so that `/connect/Token/` becomes `/connect/token`.
+// The router of oidc-provider ignores case and a trailing slash, but our own middleware compares exact paths. Without
+// this rewriting, our middleware would ignore a request to `/connect/Token`, and the library would serve it without our
 // rules.
 import type { RequestHandler } from 'express';
 

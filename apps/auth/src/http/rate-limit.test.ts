@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { createRateLimit } from './rate-limit.ts';
 
-test('a client that keeps sending requests stays limited although 30 000 other clients appear', () => {
+test('a client that continues to send requests stays limited while 30 000 other clients send requests', () => {
   const limit = createRateLimit(2, () => 60_000);
   limit('busy');
   limit('busy');
@@ -12,7 +12,7 @@ test('a client that keeps sending requests stays limited although 30 000 other c
   }
 });
 
-// The limit returns 0 for an allowed request, else the seconds to wait.
+// The limit returns 0 for an allowed request, or else the seconds to wait.
 test('a new minute starts a new count', () => {
   let now = 60_000;
   const limit = createRateLimit(1, () => now);

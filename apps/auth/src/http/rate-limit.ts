@@ -1,20 +1,21 @@
-// Limits the token requests of each client to a number per minute, counted in this process. This is our own code
-// because oidc-provider needs the result synchronously, and RateLimiterMemory of rate-limiter-flexible returns a
-// promise.
+// Limits how many token requests each client can send per minute to this process.
+//
+// We do not use the library rate-limiter-flexible here, because its RateLimiterMemory returns a promise. oidc-provider
+// needs the result synchronously.
 
 /**
- * Bounds the memory for counters. Above it, the client that was counted longest ago is forgotten. So a flood of new
- * names does not reset the counts of clients that keep sending requests.
+ * The maximum number of clients with a count, which limits the memory. If there are more, the count of the client whose
+ * last request is the oldest is deleted. Requests of many new clients therefore do not reset the counts of clients that
+ * continue to send requests.
  */
 const maxClients = 10_000;
 
 /**
- * Counts one request. Returns the seconds to wait until the next one is allowed, or 0 if this request is within the
- * limit.
+ * Counts one request. Returns 0 if this request is allowed, or else the seconds after which a request is allowed again.
  */
 export type RateLimit = (clientKey: string) => number;
 
-/** A limit of 0 requests per minute means no limit. Windows are aligned to the full minute. */
+/** If `perMinute` is 0, there is no limit. A new count begins with each full minute of the clock. */
 export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
   let window = 0;
   let counts = new Map<string, number>();

@@ -1,5 +1,6 @@
-// Handles request bodies that the body parser rejected: too long, in an unsupported encoding, or with too many fields.
-// Each route chooses the form of its response, JSON or a page. Internal details are left out.
+// Handles request bodies that the body parser rejected, because they are too long, have an unsupported encoding or
+// contain too many fields. Each route chooses whether its response is JSON or a page. The response contains no internal
+// details.
 import type { ErrorRequestHandler, Request, Response } from 'express';
 
 export interface RejectedBody {
@@ -8,7 +9,7 @@ export interface RejectedBody {
   readonly description: string;
 }
 
-/** The last middleware of a router that parses bodies. Other errors pass on to the next error handler. */
+/** Must be the last middleware of a router that parses bodies. It passes other errors to the next error handler. */
 export const handleRejectedBody = (
   respond: (request: Request, response: Response, rejected: RejectedBody) => unknown,
 ): ErrorRequestHandler =>

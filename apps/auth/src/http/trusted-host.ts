@@ -1,12 +1,12 @@
 // Replaces the Host and forwarding headers of every request with the values of ISSUER. oidc-provider builds links,
-// redirects and cookies from these headers, so a client must not be able to choose them. The address of the client is
-// the one that Express determines with TRUST_PROXY.
+// redirects and cookies from these headers, so a client must not be able to choose them. X-Forwarded-For gets the IP
+// address of the client that Express has determined with TRUST_PROXY.
 import type { RequestHandler } from 'express';
 
 export function trustIssuerHost(issuer: string): RequestHandler {
   const { host, protocol } = new URL(issuer);
   return (request, response, next) => {
-    // Read before the headers change: Express derives it from X-Forwarded-For.
+    // The address must be read before the headers change, because Express derives it from X-Forwarded-For.
     const address = request.ip;
     if (protocol === 'https:') response.setHeader('Strict-Transport-Security', 'max-age=31536000');
     request.headers.host = host;

@@ -1,7 +1,7 @@
-// The response body and Retry-After value of a 503, while the database or another service that a request needs is
-// unavailable.
+// Defines the body and the header `Retry-After` of a 503, which is returned while the database or another required
+// service is unavailable.
 
-/** Seconds. */
+/** In seconds. */
 export const retryAfter = '2';
 
 export const temporarilyUnavailable = {
