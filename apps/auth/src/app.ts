@@ -1,5 +1,5 @@
-// Composes the authorization server: creates all services, and lists what the application serves in the order of the
-// checks.
+// Creates the authorization server: all its services, and the Express application. The order of the `app.use` calls is
+// the order in which the handlers see a request.
 import { collectDatabaseMetrics, connectDatabase } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
@@ -62,14 +62,14 @@ export interface AppDependencies {
 
 export interface AuthApp {
   readonly app: Express;
-  /** Checks the key table now. This also happens every 2 s. */
+  /** Checks now whether the signing keys have changed. This also happens every 2 s. */
   readonly refreshKeys: () => Promise<void>;
-  /** Resolves when all work is done that responses do not wait for: audit events, e-mails and logout tokens. */
+  /** Waits until all background work is done: audit events, e-mails and logout tokens. Responses do not wait for it. */
   readonly waitUntilIdle: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** @throws {WrongEncryptionKey} */
+/** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored signing keys */
 export async function createApp({ config, logger, metrics }: AppDependencies): Promise<AuthApp> {
   const db = connectDatabase({
     url: config.databaseUrl,
@@ -89,8 +89,8 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   const concurrentUse = createConcurrentUse();
   const artifacts = createArtifactStore({ db, concurrentUse });
   const deviceCodes = createDeviceCodes({ db, artifacts, concurrentUse });
-  // The pages need the provider, and the provider needs the pages. So the pages get a function that returns the
-  // provider.
+  // The pages need the provider, and the provider needs the pages. The pages therefore get a function that returns the
+  // provider, which is created later.
   const provider = () => providerManager.provider();
   const logoutSender = createLogoutSender({
     store: createLogoutStore({ db }),
@@ -207,7 +207,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     response.locals.route = routeTemplate(request.path);
     providerManager.handle(request, response);
   };
-  // Programs use these paths often. Here they do not pass through the routers of the pages.
+  // Programs request these paths often. Here, their requests do not pass through the routers of the pages.
   app.use((request, response, next) =>
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
   );

@@ -1,14 +1,14 @@
-// Deletes expired rows every minute, in batches. Every instance runs this job. Two instances at the same time do no
-// harm, because each statement skips rows that another one has locked.
+// Deletes expired rows every minute, in batches. Every instance runs this job. Several instances can run it at the same
+// time, because each statement skips rows that another statement has locked.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 
-/** Milliseconds. */
+/** In milliseconds. */
 const interval = 60_000;
 const batchSize = 1_000;
 
 export interface CleanUpOptions {
-  /** Each deletes up to `limit` expired rows of one table and returns how many it deleted. */
+  /** Each function deletes up to `limit` expired rows per table. If it returns `limit`, it is called again. */
   readonly cleanUps: readonly ((limit: number) => Promise<number>)[];
   readonly logger: Logger;
 }
@@ -21,7 +21,7 @@ export function startCleanUp({ cleanUps, logger }: CleanUpOptions): () => void {
       try {
         while (!stopped && (await cleanUp(batchSize)) === batchSize);
       } catch (err) {
-        // When the database is unavailable, the requests that fail log a warning already.
+        // While the database is unavailable, failed requests already log warnings.
         logger[isUnavailable(err) ? 'debug' : 'warn']({ err }, 'deleting expired rows failed and will be retried');
       }
     }

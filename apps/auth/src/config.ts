@@ -29,8 +29,8 @@ import {
 import { defaultSignInLimits } from './guard/sign-in-guard.ts';
 import { parseSocialProviders, type SocialProviderSettings } from './social/settings.ts';
 
-// Each of the following functions parses one value. The message of its error completes the sentence "VARIABLE …" and
-// never repeats a secret.
+// Each of the following functions parses the value of one variable. The message of its error continues the sentence
+// "VARIABLE ...", for example "ISSUER must be https". A message never contains a secret.
 
 const origin = (value: string): string => {
   const address = httpUrl(value);
@@ -108,7 +108,7 @@ const fields = {
 
 export type AuthConfig = ReturnType<typeof readAuthConfig>;
 
-/** @throws {ConfigError} with the errors of all variables */
+/** @throws {ConfigError} if a variable is not valid. The error lists the errors of all variables. */
 export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   const production = environment.NODE_ENV === 'production';
   const read = readConfig(environment, fields, publicServiceErrors(environment));
@@ -124,8 +124,8 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     },
     /** Only development allows clients of the implicit flow to have `http://localhost` redirect URIs. */
     development: loopback && !production,
-    // With a local issuer, the Bookings API is at its default local address. Otherwise its address is unknown here,
-    // and the prefix of the scopes identifies it instead.
+    // Default: if the issuer is on this machine, the default local address of the Bookings API. Otherwise the address
+    // of the Bookings API is not known here, so SCOPE_BASE is the audience.
     bookingsAudience: read.bookingsAudience ?? (loopback ? 'http://localhost:4001' : read.scopeBase),
     mailFrom: read.mailFrom ?? `Bay Booking <no-reply@${new URL(read.issuer).hostname}>`,
   });

@@ -1,3 +1,3 @@
-// The directory that contains the migrations of auth.
+// Defines the path of the directory that contains the database migrations of auth.
 
 export const migrationsDirectory = `${import.meta.dirname}/../migrations`;

@@ -1,5 +1,5 @@
-// Creates the pages outside the portal: sign-in, registration, consent, social sign-in, password reset and "your
-// account".
+// Creates the pages that are not part of the portal: sign-in, registration, consent, social sign-in, device sign-in,
+// password reset and "Your account".
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { type RequestHandler, Router } from 'express';
@@ -57,7 +57,7 @@ export interface UserPagesOptions {
   readonly scopes: ScopeTable;
   /** The longest lifetime of access tokens of all clients, in seconds. */
   readonly longestAccessTokenTtl: () => Promise<number>;
-  /** Sends the logout tokens that ended sessions have queued. */
+  /** Starts to send the logout tokens that are in the queue, and does not wait for them. */
   readonly sendLogoutTokens: () => void;
 }
 

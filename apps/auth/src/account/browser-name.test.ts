@@ -17,10 +17,10 @@ test.each([
     `Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) ${webKit} Version/18.0 Mobile Safari/604.1`,
   ],
   ['Chrome on iPad', `Mozilla/5.0 (iPad; CPU OS 18_0 like Mac OS X) ${webKit} CriOS/140.0 Mobile Safari/604.1`],
-])('%s', (name, userAgent) => {
+])('a User-Agent is shown as %s', (name, userAgent) => {
   expect(describeBrowser(userAgent)).toBe(name);
 });
 
-test.each([null, '', 'curl/8.0', '<script>'])('%j is an unknown browser', (userAgent) => {
+test.each([null, '', 'curl/8.0', '<script>'])('the User-Agent %j is shown as an unknown browser', (userAgent) => {
   expect(describeBrowser(userAgent)).toBe('Unknown browser');
 });

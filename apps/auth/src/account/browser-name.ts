@@ -1,5 +1,5 @@
-// Names a browser so that its user recognises it, for example `Firefox on Windows`.
-// Anybody can send any User-Agent, so the name must not be used for a decision.
+// Derives the name of a browser from its User-Agent, for example `Firefox on Windows`, so that users recognise their
+// browsers. Anybody can send any User-Agent, so no decision may depend on the name.
 import Bowser from 'bowser';
 
 export function describeBrowser(userAgent: string | null): string {

@@ -1,5 +1,5 @@
-// Changes or sets the password of the signed-in user. This ends every other session and, unless the user keeps them for
-// this browser, every application's access: somebody else may have known the old password.
+// Changes or sets the password of the signed-in user. Somebody else may have known the old password, so every other
+// session ends. The clients of this browser also lose their access, unless the user chooses to keep it.
 import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
@@ -22,7 +22,7 @@ export interface PasswordChangeOptions {
   readonly browser: Pick<BrowserSessions, 'deviceOf' | 'renewDevice'>;
   readonly signIn: SignIn['signIn'];
   readonly emails: AccountEmails;
-  /** Limits the new passwords that are tried for one account. */
+  /** Limits how many new passwords are tried for one account. */
   readonly newPasswords: UsageLimit;
   readonly audit: Audit;
 }
@@ -30,7 +30,7 @@ export interface PasswordChangeOptions {
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
   const { accounts, sessions, browser, signIn, emails, newPasswords, audit } = options;
 
-  /** Counts as a sign-in: failures lock the account (docs/behaviour.md, "Sign-in protection"). */
+  /** Checks the current password like a sign-in, so failures can lock the account ("Sign-in protection"). */
   const checkPassword = async (request: Request, response: Response, username: string, password: string) =>
     password === '' || password.length > maxPasswordLength
       ? { refused: 'invalid' as const }
@@ -56,7 +56,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
         validationErrors.push({ field: 'password', text });
       }
     } else if (!fresh) {
-      // Without a current password to check, only a recent sign-in proves who the user is.
+      // The account has no password that could be checked, so only a recent sign-in proves who the user is.
       return response.redirect(303, signInPath('/account', true));
     }
     const newPassword = rawField(request, 'newPassword');

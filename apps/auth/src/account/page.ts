@@ -34,7 +34,9 @@ export type ShowAccount = (
   state?: { readonly validationErrors: readonly ValidationError[]; readonly status: number },
 ) => Promise<void>;
 
-/** What the page says after a change. The key is the query parameter `done` of the redirect after the change. */
+/**
+ * The texts that confirm a change. The key of a text is the query parameter `done` of the redirect after the change.
+ */
 const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
   name: 'Your name is changed.',
   password:
@@ -91,7 +93,7 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
   };
 }
 
-/** `range-owner` becomes `Range owner`. */
+/** Formats the name of a role: `range-owner` becomes `Range owner`. */
 const accountRoleName = (role: string): string =>
   `${role.charAt(0).toUpperCase()}${role.slice(1).replaceAll('-', ' ')}`;
 

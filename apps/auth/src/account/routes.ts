@@ -1,4 +1,4 @@
-// The routes of the page "Your account": every change that users can make to their own account.
+// Serves the page "Your account" and the forms with which users change their own account.
 import { Router } from 'express';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { field } from '../html/form-body.ts';

@@ -1,12 +1,12 @@
 // Records audit events: who did what, when and from where.
 //
-// Each event becomes a log line and a row of `audit_event`. An event never contains a secret. A row that cannot be
-// written does not fail the request that caused it.
+// Each event becomes a log line and a row of the table `audit_event`. An event never contains a secret. If a row cannot
+// be written, the request that caused the event still succeeds.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Logger, withoutRedaction } from '@bay-booking/service/logging';
 
 export interface AuditEvent {
-  /** Subject and action, such as `sign-in.refused` or `client.changed`. */
+  /** The subject and the action, such as `sign-in.refused` or `client.changed`. */
   readonly kind: string;
   readonly accountId?: string | undefined;
   readonly clientId?: string | undefined;
@@ -20,9 +20,11 @@ type TimedEvent = AuditEvent & { readonly at: Date };
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** Further events are only logged while so many wait for the database. */
+/** While this many events wait for the database, further events are logged and not stored. */
 const maxQueued = 5_000;
-/** Milliseconds. Events are collected, so that a busy token endpoint does not run one statement per token. */
+/**
+ * The milliseconds for which events are collected. Without this, the token endpoint would run a statement per token.
+ */
 const collectFor = 100;
 
 export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
@@ -57,7 +59,7 @@ export function createAudit({ db, logger }: { db: Database; logger: Logger }) {
     }
   };
 
-  /** One statement at a time: if the database is slow, events wait in the queue, whose length is limited. */
+  /** Stores the events in the queue. Only one statement runs at a time. Meanwhile, new events wait in the queue. */
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;

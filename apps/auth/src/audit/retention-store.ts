@@ -1,8 +1,8 @@
-// Deletes old events of the audit trail. Only the owner of the table may do this; the role of the service may insert
-// and read (migration 0008).
+// Deletes old events of the audit trail. Only the database role that owns the table may delete events. The role of the
+// service may insert and read them (migration 0008).
 import { type Database, query } from '@bay-booking/service/database/database';
 
-/** Small batches, so that no statement runs for long. */
+/** The maximum number of rows per statement, so that no statement runs for long. */
 const batchSize = 5_000;
 
 /** Deletes the events that are older than `days`. Returns their number. */

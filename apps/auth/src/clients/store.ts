@@ -1,7 +1,7 @@
 // Reads clients, and reads and writes the personal access tokens of service accounts (tables `client`,
 // `client_secret`).
 //
-// A personal access token is a client of its own that belongs to a service account (specification, "Bookings API
+// A personal access token is stored as a client that belongs to a service account (specification, "Bookings API
 // access"). The database contains only the SHA-256 of its secrets.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
@@ -10,7 +10,10 @@ import type { StoredClient } from './metadata.ts';
 
 /** A client that may request tokens. */
 export interface ActiveClient extends StoredClient {
-  /** The facilities of the client's account, so that one query is enough for a token. Null without an account. */
+  /**
+   * The facilities of the client's account. They are read in the same query, because most tokens contain them. Null if
+   * the client has no account.
+   */
   readonly facilityIds: readonly string[] | null;
 }
 
@@ -22,15 +25,15 @@ export interface PersonalAccessToken {
   readonly disabledAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly lastUsedFrom: string | null;
-  /** The lifetime of its access tokens in seconds; null means ACCESS_TOKEN_TTL. */
+  /** The lifetime of its access tokens in seconds. If it is null, ACCESS_TOKEN_TTL applies. */
   readonly accessTokenTtl: number | null;
-  /** The number of secrets that work now: two while a rotation overlaps. */
+  /** The number of secrets that work now. It is two while the old secret still works after a rotation. */
   readonly secrets: number;
 }
 
 export interface NewSecret {
   readonly clientId: string;
-  /** Shown to the user once; only its hash is stored. */
+  /** The secret is shown to the user once. Only its hash is stored. */
   readonly clientSecret: string;
 }
 
@@ -39,10 +42,10 @@ export class TooManyTokensError extends Error {
   override readonly name = 'TooManyTokensError';
 }
 
-/** Who makes a change, for the audit trail. */
+/** The account that makes a change, for the audit trail. */
 export interface Actor {
   readonly accountId: string;
-  /** The IP address. */
+  /** The IP address of the browser. */
   readonly address?: string | undefined;
 }
 
@@ -51,7 +54,7 @@ export type ClientStore = ReturnType<typeof createClientStore>;
 const isActive = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
 const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
-/** Finds the client with the id $1. Finds nothing if the client or its account is disabled, or the client expired. */
+/** Finds the client with the id $1, unless the client has expired, or the client or its account is disabled. */
 export const activeClientQuery = `
   select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
          array(select s.secret_sha256 from client_secret s
@@ -67,12 +70,12 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
   c.last_used_from as "lastUsedFrom", (c.metadata->>'access_token_ttl')::integer as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as secrets`;
 
-/** Milliseconds between two updates of the last use of one token. */
+/** The milliseconds between two updates of the last use of one token. */
 const recordUseEvery = 60_000;
 const maxRecordedUses = 10_000;
 
 export function createClientStore({ db, audit }: { db: Database; audit: Audit }) {
-  /** When the last use of a token was written, by client id. */
+  /** The time at which the last use of each token was written, by client id. */
   const useRecordedAt = new Map<string, number>();
 
   return {
@@ -92,7 +95,7 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
       const clientId = randomToken();
       const clientSecret = randomToken();
       await db.transaction(async (tx) => {
-        // Parallel requests wait here, so that together they do not exceed the maximum.
+        // Parallel requests wait here. Otherwise they could create more tokens than the maximum together.
         await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
         const [row] = await query<{ active: number }>(
           tx,
@@ -119,7 +122,7 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
         [accountId],
       ),
 
-    /** The longest lifetime of access tokens of all clients in seconds; `minimum` if no client has a longer one. */
+    /** Returns the longest lifetime of access tokens of all clients in seconds, which is at least `minimum`. */
     async findLongestAccessTokenTtl(minimum: number): Promise<number> {
       const [row] = await query<{ seconds: number }>(
         db,
@@ -139,8 +142,8 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
     },
 
     /**
-     * Adds a secret. The old secrets end after `overlap` seconds, so that programs can change to the new one. Returns
-     * undefined if the account has no such token.
+     * Gives a token a new secret. The old secrets still work for `overlap` seconds, so that the programs that use them
+     * can be changed. Returns undefined if the account has no such token.
      */
     async rotatePersonalAccessToken(
       accountId: string,
@@ -171,7 +174,7 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
       return { clientId, clientSecret };
     },
 
-    /** False if the account has no such active token. After this, the next token request with it is refused. */
+    /** Revokes a token, so that its next token request is rejected. Returns false if the account has no such token. */
     async revokePersonalAccessToken(accountId: string, clientId: string, actor: Actor): Promise<boolean> {
       const rows = await query(
         db,
@@ -184,7 +187,10 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
       return true;
     },
 
-    /** Stores the last use for the page of the token's owner, once a minute at most. Does not wait for the database. */
+    /**
+     * Stores the time and address of the last use, which the portal shows. Stores them at most once a minute, and does
+     * not wait for the database.
+     */
     recordUse(clientId: string, address: string): void {
       const now = Date.now();
       if (now - (useRecordedAt.get(clientId) ?? 0) < recordUseEvery) return;

@@ -24,7 +24,8 @@ import { createScopeTable } from '../oidc/scopes.ts';
 runCommand(async () => {
   const [file, ...rest] = process.argv.slice(2);
   if (!file || rest.length > 0) throw new Error('usage: npm run import -w apps/auth -- FILE (or - for standard input)');
-  // npm runs the command in apps/auth, but a relative path refers to the directory in which the user called npm.
+  // npm runs this command in apps/auth. A relative path, however, refers to the directory in which the user started
+  // npm.
   const directory = process.env.INIT_CWD ?? process.cwd();
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),

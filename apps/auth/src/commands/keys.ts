@@ -25,7 +25,8 @@ runCommand(async () => {
   try {
     const keys = createKeyStore({ db, encryptionKey: config.encryptionKey });
     const schedule = createKeySchedule(keys);
-    // Fails if KEY_ENCRYPTION_KEY differs from that of the running instances: they could not read a key added here.
+    // Throws if KEY_ENCRYPTION_KEY is not the key of the running instances. They could not read a key that is added
+    // with another KEY_ENCRYPTION_KEY.
     await keys.load();
     if (command === 'rotate') {
       if (argument !== undefined && argument !== '--now') throw new Error(usage);
@@ -39,7 +40,7 @@ runCommand(async () => {
       if (!(await keys.deleteRetired(argument))) throw new Error(`there is no retired key ${argument}`);
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
     } else if (command === 'reseal') {
-      // The instances must be started with this key from now on.
+      // From now on, instances must be started with the new key.
       const { newKey } = readConfig(process.env, { newKey: mandatory('NEW_KEY_ENCRYPTION_KEY', encryptionKey) });
       await keys.reencrypt(newKey);
       audit.record({ kind: 'keys.resealed' });

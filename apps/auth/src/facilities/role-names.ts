@@ -1,4 +1,4 @@
-// The names of the roles at a facility, as pages and e-mails show them.
+// Defines the names of the roles at a facility that pages and e-mails show.
 import type { FacilityRole } from './store.ts';
 
 export const roleNames: Readonly<Record<FacilityRole, string>> = {
