@@ -1,26 +1,22 @@
 // Writes instants in the format of responses, such as 2026-12-01T08:00:00.000Z.
 //
-// A page of availability has thousands of instants, most of them whole minutes of a few days. The text of such an
-// instant is put together from the texts of its day and its minute, which takes a quarter of the time of toISOString.
+// A page of availability has thousands of instants, most of them whole minutes that other bays and requests have too.
+// Their texts are cached. Together with the garbage collection that this saves, toISOString took a quarter of the CPU
+// time of such a page.
 const minute = 60_000;
-const day = 86_400_000;
+/** A month has 45 000 minutes. */
+const maxTexts = 50_000;
 
-const twoDigits = (number: number): string => String(number).padStart(2, '0');
-const textOfMinute = Array.from(
-  { length: day / minute },
-  (_, index) => `${twoDigits(Math.floor(index / 60))}:${twoDigits(index % 60)}:00.000Z`,
-);
-
-let lastDay = Number.NaN;
-let textOfLastDay = '';
+const textOf = new Map<number, string>();
 
 /** `instant` is in milliseconds since 1970. */
 export function isoText(instant: number): string {
-  if (instant % minute !== 0) return new Date(instant).toISOString();
-  const dayNumber = Math.floor(instant / day);
-  if (dayNumber !== lastDay) {
-    textOfLastDay = new Date(dayNumber * day).toISOString().slice(0, -'00:00:00.000Z'.length);
-    lastDay = dayNumber;
+  const cached = textOf.get(instant);
+  if (cached !== undefined) return cached;
+  const text = new Date(instant).toISOString();
+  if (instant % minute === 0) {
+    if (textOf.size >= maxTexts) textOf.clear();
+    textOf.set(instant, text);
   }
-  return textOfLastDay + textOfMinute[(instant - dayNumber * day) / minute];
+  return text;
 }
