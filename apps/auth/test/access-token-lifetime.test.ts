@@ -58,7 +58,7 @@ const expectLifetime = (body: Record<string, unknown>, seconds: number) => {
 };
 
 describe('access_token_ttl is the lifetime of access tokens', () => {
-  test('of client_credentials, also for a personal access token', async () => {
+  test('for client_credentials, including personal access tokens', async () => {
     expectLifetime(await request({ grant_type: 'client_credentials', scope: scopes.play }), 120);
     const form = {
       grant_type: 'client_credentials',
@@ -71,7 +71,7 @@ describe('access_token_ttl is the lifetime of access tokens', () => {
     }
   });
 
-  test('of password, authorization code and refresh', async () => {
+  test('for the grant types password, authorization_code and refresh_token', async () => {
     const scope = `offline_access ${scopes.play}`;
     expectLifetime(await request({ grant_type: 'password', ...player, scope }), 120);
     const { code } = await authorize(server, {
@@ -92,20 +92,20 @@ describe('access_token_ttl is the lifetime of access tokens', () => {
   test.each([
     ['token', scopes.play],
     ['id_token token', `openid ${scopes.play}`],
-  ])('of the implicit flow with response_type=%s', async (responseType, scope) => {
+  ])('for the implicit flow with response_type=%s', async (responseType, scope) => {
     const request = { response_type: responseType, client_id: 'slow', redirect_uri: webCallback, scope, nonce: 'n' };
     const { expires_in, ...fragment } = await authorize(server, request);
     expectLifetime({ ...fragment, status: 200, expires_in: Number(expires_in) }, 120);
   });
 
-  test.each(['google', 'facebook'] as const)('of social_access_token with a token of %s', async (provider) => {
+  test.each(['google', 'facebook'] as const)('for social_access_token with a token from %s', async (provider) => {
     const form = { grant_type: 'social_access_token', provider, token: social.nativeToken(provider, '100001') };
     const tokens = await request({ ...form, scope: `offline_access ${scopes.play}` });
     expectLifetime(tokens, 120);
     expectLifetime(await request({ grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) }), 120);
   });
 
-  test('and 3600 s (ACCESS_TOKEN_TTL) for a client without it', async () => {
+  test('a client without access_token_ttl gets access tokens for 3600 s (ACCESS_TOKEN_TTL)', async () => {
     const form = { grant_type: 'client_credentials', scope: scopes.bookings };
     const response = await server.post('/connect/token', form, basic('demo-pat-north', 'demo-pat-north-secret'));
     expectLifetime(await statusAndBody(response), 3600);
@@ -119,7 +119,7 @@ test.each([59, 86_401, 60.5, '60'])('an import rejects access_token_ttl %p', (va
   );
 });
 
-test('signing keys outlive the longest lifetime, also one that a client no longer has', async () => {
+test('a signing key stays published for the longest lifetime that any client has or had', async () => {
   await server.load({ clients: [{ ...client, access_token_ttl: day }] });
   await server.load({ clients: [{ ...client, access_token_ttl: 120 }] });
   const store = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });

@@ -34,21 +34,21 @@ describe('the profile', () => {
     expect(textOf(page.html)).toContain('Roles Range owner, Owner at North Range');
   });
 
-  test('shows the role of a service account at its facility, not “none”', async () => {
+  test('shows the role of a service account at its facility', async () => {
     const browser = openBrowser(server);
     const bot = { username: 'bot@north.example', password: 'demo-bot-pass' };
     const page = await browser.send(await openAccount(browser), bot);
     expect(textOf(page.html)).toContain('Roles Bookings Manager at North Range');
   });
 
-  test('changes the name, and shows it as text', async () => {
+  test('the user can change the name, and markup in the name is shown as text', async () => {
     const { browser, account } = await registerUser(server);
     const page = await browser.send(account, { name: '<b>Petra</b>' }, 'Save the name');
     expect(page.html).toContain('&lt;b&gt;Petra&lt;/b&gt;');
     expect((await browser.send(page, { name: '' }, 'Save the name')).status).toBe(400);
   });
 
-  test('refuses a form with the CSRF token of another user', async () => {
+  test('a form with the CSRF token of another user is rejected', async () => {
     const { browser, account } = await registerUser(server);
     const other = await registerUser(server);
     const csrf = other.account.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
@@ -60,7 +60,7 @@ describe('sessions', () => {
   const uidIn = (page: Page): string =>
     page.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
 
-  test('are listed by browser, and the user can end another one', async () => {
+  test('the page lists the sessions by browser, and the user can end one of them', async () => {
     const { browser, username } = await registerUser(server);
     const other = await signInUser(server, username, { userAgent: firefox });
     const account = await openAccount(browser);
@@ -71,14 +71,14 @@ describe('sessions', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test('show times in one format, with the time zone', async () => {
+  test('the page shows the times of sessions with their time zone', async () => {
     const { account } = await registerUser(server);
     const times = [...account.html.matchAll(/<time datetime="([^"]+)" title="\1">([^<]*)<\/time>/g)];
     expect(times).toHaveLength(2);
     for (const [, , text] of times) expect(text).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/);
   });
 
-  test('end everywhere else with one button', async () => {
+  test('one button ends all other sessions', async () => {
     const { browser, username } = await registerUser(server);
     const others = await Promise.all([
       signInUser(server, username, { userAgent: firefox }),
@@ -89,7 +89,7 @@ describe('sessions', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test('of another user cannot be ended', async () => {
+  test('a user cannot end the session of another user', async () => {
     const owner = await registerUser(server);
     await signInUser(server, owner.username, { userAgent: firefox });
     const uid = uidIn(await openAccount(owner.browser));
@@ -99,7 +99,7 @@ describe('sessions', () => {
     expect((await openAccount(owner.browser)).html).toContain('Firefox on Windows');
   });
 
-  test('end with the sign-out button', async () => {
+  test('the sign-out button ends the session', async () => {
     const { browser, account } = await registerUser(server);
     expect((await browser.send(account, {}, 'Sign out')).url.pathname).toBe('/signed-out');
     expect(await isSignedIn(browser)).toBe(false);
@@ -107,7 +107,7 @@ describe('sessions', () => {
 });
 
 describe('applications', () => {
-  test('with tokens are listed, and “Remove access” ends their refresh tokens', async () => {
+  test('the page lists applications with tokens, and “Remove access” ends their refresh tokens', async () => {
     const { browser, username } = await registerUser(server);
     const scope = `offline_access ${scopes.play}`;
     const tokens = await requestToken({ grant_type: 'password', scope, username, password });
@@ -119,7 +119,7 @@ describe('applications', () => {
     expect(await requestToken(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('keep an access token for ACCESS_TOKEN_TTL, as the page says', async () => {
+  test('the page says that an application can use its access token for ACCESS_TOKEN_TTL', async () => {
     const { browser, username } = await registerUser(server);
     const tokens = await requestToken({ grant_type: 'password', scope: scopes.play, username, password });
     expect(tokens.expires_in).toBe(5400);
@@ -127,7 +127,7 @@ describe('applications', () => {
     expect(textOf(removed.html)).toContain('An access token that it already has works for up to 90 minutes.');
   });
 
-  test('without access ask for consent again', async () => {
+  test('an application whose access was removed must ask for consent again', async () => {
     const { browser } = await registerUser(server);
     const url = authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}` });
     await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
@@ -141,7 +141,7 @@ describe('the password', () => {
   const change = (browser: FormBrowser, page: Page, current: string, next: string) =>
     browser.send(page, { password: current, newPassword: next });
 
-  test('is changed by a user who knows the current one, and every other browser is signed out', async () => {
+  test('a user who knows the current password can change it, and every other browser is signed out', async () => {
     const { browser, account, username } = await registerUser(server);
     const other = await signInUser(server, username, { userAgent: firefox });
     const page = await change(browser, account, password, newPassword);
@@ -151,7 +151,7 @@ describe('the password', () => {
     expect(again.account.title).toMatch(/^Your account/);
   });
 
-  test('ends the grants and refresh tokens of applications when it is changed', async () => {
+  test('changing the password ends the grants and refresh tokens of applications', async () => {
     const { browser, account, username } = await registerUser(server);
     const scope = `offline_access ${scopes.play}`;
     const tokens = await requestToken({ grant_type: 'password', scope, username, password });
@@ -195,7 +195,7 @@ describe('the password', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test('is not changed with a wrong current password, or to one that is easy to guess', async () => {
+  test('a change is rejected if the current password is wrong or the new one is easy to guess', async () => {
     const { browser, account, username } = await registerUser(server);
     const wrong = await change(browser, account, 'not the password', newPassword);
     expect(wrong.status).toBe(400);
@@ -206,7 +206,7 @@ describe('the password', () => {
   });
 });
 
-test('the audit trail has every sign-in, refusal, registration and change, and no secret', async () => {
+test('every sign-in, failed sign-in, registration and change is in the audit trail, without secrets', async () => {
   const { browser, account, username } = await registerUser(server);
   await signInUser(server, username, { secret: 'not the password' });
   await browser.send(account, { password, newPassword });

@@ -51,7 +51,7 @@ const userinfo = async (token: unknown) =>
   fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${token}` } });
 
 describe('the redirect', () => {
-  test('has code and scope in the query', async () => {
+  test('the redirect has code and scope in the query', async () => {
     const found = await authorize(server, request());
     expect(found).toEqual({
       code: expect.any(String),
@@ -61,7 +61,7 @@ describe('the redirect', () => {
     });
   });
 
-  test('has an error and the state instead of a code', async () => {
+  test('a redirect after an error has the error and the state, and no code', async () => {
     const browser = openBrowser(server);
     const { url } = await browser.open(authorizeUrl(server, request({ prompt: 'none' })));
     expect(url.href).toMatch(/^http:\/\/localhost:4010\/callback\?/);
@@ -82,7 +82,7 @@ describe('the redirect', () => {
     ['an unknown resource', { resource: 'https://other.example' }, 'invalid_target'],
     ['an unknown prompt', { prompt: 'dance' }, 'invalid_request'],
     ['the PKCE method plain', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }, 'invalid_request'],
-  ])('has the error for a request with %s', async (_title, more, error) => {
+  ])('the redirect contains the error of a request with %s', async (_title, more, error) => {
     const { url } = await openBrowser(server).open(authorizeUrl(server, request(more)));
     expect(url.href.startsWith(webCallback)).toBe(true);
     expect(redirectParameters({ url } as never)).toMatchObject({ error, state: 'af0ifjsldkj' });
@@ -92,7 +92,7 @@ describe('the redirect', () => {
     ['an unknown client', { client_id: 'nobody' }],
     ['a redirect URI that is not registered', { redirect_uri: 'http://localhost:4010/callback/more' }],
     ['a redirect URI with another query', { redirect_uri: `${webCallback}?next=1` }],
-  ])('does not happen for a request with %s; a page shows the error', async (_title, more) => {
+  ])('a request with %s is not redirected, and a page shows the error', async (_title, more) => {
     const page = await openBrowser(server).open(authorizeUrl(server, request(more)));
     expect(page.status).toBe(400);
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
@@ -100,7 +100,7 @@ describe('the redirect', () => {
     expect(page.html).not.toMatch(/(src|href)="(https?:)?\/\/(?!localhost|127)/);
   });
 
-  test('is the same for a path in another case or with a trailing slash', async () => {
+  test('the redirect is the same if the request path has another case or a trailing slash', async () => {
     for (const path of ['/connect/authorize/', '/Connect/Authorize']) {
       const parameters = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
       const { url } = await openBrowser(server).open(`${server.origin}${path}?${parameters}`);
@@ -111,7 +111,7 @@ describe('the redirect', () => {
     }
   });
 
-  test('is the same for POST /connect/authorize', async () => {
+  test('the redirect is the same for POST /connect/authorize', async () => {
     const posted = await server.post('/connect/authorize', request());
     expect(posted.status).toBe(303);
     const browser = openBrowser(server);
@@ -119,7 +119,7 @@ describe('the redirect', () => {
     expect(redirectParameters(await signInAndConsent(browser, page))).toMatchObject({ code: expect.any(String) });
   });
 
-  test('can be a form with response_mode=form_post', async () => {
+  test('with response_mode=form_post, a form replaces the redirect', async () => {
     const browser = openBrowser(server);
     const page = await signInAndConsent(
       browser,
@@ -136,7 +136,7 @@ describe('the exchange', () => {
   test.each<[string, Record<string, string>, Record<string, string>]>([
     ['the Basic scheme', {}, web],
     ['the body', { client_id: 'demo-web', client_secret: 'demo-web-secret' }, {}],
-  ])('with client credentials in %s returns the token response', async (_title, form, headers) => {
+  ])('a code with client credentials in %s gives the token response', async (_title, form, headers) => {
     const response = await server.post(
       '/connect/token',
       { grant_type: 'authorization_code', code: await code(), redirect_uri: webCallback, ...form },
@@ -152,7 +152,7 @@ describe('the exchange', () => {
     });
   });
 
-  test('returns a refresh_token if offline_access was granted, without prompt=consent and without openid', async () => {
+  test('a granted offline_access gives a refresh_token, even without prompt=consent and without openid', async () => {
     const found = await authorize(server, request({ scope: `offline_access ${scopes.play}` }));
     expect(found.scope).toBe(`offline_access ${scopes.play}`);
     const tokens = await redeem({ code: String(found.code) });
@@ -167,7 +167,7 @@ describe('the exchange', () => {
     expect(again.refresh_token).not.toBe(tokens.refresh_token);
   });
 
-  test('of openid and custom scopes returns an id_token with the granted claims and a JWT access token', async () => {
+  test('openid and custom scopes give an id_token with the granted claims and a JWT access token', async () => {
     const all = `openid profile email roles ${scopes.play} ${scopes.bookings}`;
     const found = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { who: owner });
     const tokens = await redeem({ code: String(found.code) });
@@ -191,7 +191,7 @@ describe('the exchange', () => {
     expect(access.payload).toMatchObject({ sub: 'acc-owner-north', facilities: ['fac-north'] });
   });
 
-  test('and of a refresh may repeat spaces before, after and between scopes', async () => {
+  test('spaces before, after and between scopes may be repeated in the requests for a code and for a refresh', async () => {
     const repeated = ` openid   offline_access  ${scopes.play}  `;
     const tokens = await redeem({ code: await code({ scope: repeated }) });
     expect(tokens).toMatchObject({ status: 200, scope: `openid offline_access ${scopes.play}` });
@@ -199,7 +199,7 @@ describe('the exchange', () => {
     expect(narrow).toMatchObject({ status: 200, scope: `${scopes.play} openid` });
   });
 
-  test('of openid alone returns an id_token without the claims of other scopes', async () => {
+  test('openid alone gives an id_token without the claims of other scopes', async () => {
     const tokens = await redeem({ code: await code({ scope: 'openid' }) });
     const claims = decodeJwt(String(tokens.id_token));
     expect(claims).not.toHaveProperty('name');
@@ -208,12 +208,12 @@ describe('the exchange', () => {
     expect(await (await userinfo(tokens.access_token)).json()).toEqual({ sub: 'acc-player' });
   });
 
-  test('{scope_base}/golf/bookings lists no facility for a user without a role', async () => {
+  test('the token for {scope_base}/golf/bookings lists no facility for a user without a role', async () => {
     const tokens = await redeem({ code: await code({ scope: scopes.bookings }) });
     expect(decodeJwt(String(tokens.access_token)).facilities).toEqual([]);
   });
 
-  test('with a facility where the subject has no role is invalid_request, and the code stays usable', async () => {
+  test('a facility where the subject has no role gives invalid_request, and the code stays usable', async () => {
     const form = { code: await code({ scope: scopes.bookings }) };
     expect(await redeem({ ...form, facility: 'fac-north' })).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(await redeem(form)).toMatchObject({ status: 200, scope: scopes.bookings });
@@ -228,11 +228,11 @@ describe('the exchange', () => {
       'a PKCE verifier without a challenge in the request',
       async () => ({ code: await code(), code_verifier: pkce.verifier }),
     ],
-  ])('with %s is invalid_grant', async (_title, form) => {
+  ])('an exchange with %s is invalid_grant', async (_title, form) => {
     expect(await redeem(await form())).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('of another client’s code is invalid_grant', async () => {
+  test('the code of another client gives invalid_grant', async () => {
     const response = await redeem({ code: await code() }, basic('demo-range', 'demo-range-secret'));
     expect(response).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
@@ -252,7 +252,7 @@ describe('the exchange', () => {
     },
   );
 
-  test('of a code after 60 s is invalid_grant', async () => {
+  test('a code that is older than 60 s gives invalid_grant', async () => {
     const old = await code();
     const { rows } = await server.db.raw(
       `update oidc_artifact set expires_at = expires_at - interval '60 s',
@@ -273,7 +273,7 @@ describe('the exchange', () => {
     expect((await userinfo(tokens.access_token)).status).toBe(401);
   });
 
-  test('of one code in 32 parallel requests succeeds exactly once, in 20 rounds', async () => {
+  test('of 32 parallel requests with one code exactly one succeeds, in 20 rounds', async () => {
     const browser = openBrowser(server);
     for (let round = 0; round < 20; round += 1) {
       const { code: one } = await authorize(server, request(), { browser });
@@ -285,7 +285,7 @@ describe('the exchange', () => {
 });
 
 describe('refresh', () => {
-  test('of a confidential client takes client_id and client_secret in the form, and needs the secret', async () => {
+  test('a confidential client must send its secret, and can send client_id and client_secret in the form', async () => {
     const tokens = await redeem({ code: await code({ scope: `offline_access ${scopes.play}` }) });
     const inForm = (client_secret?: string) =>
       refresh(tokens.refresh_token, {}, { client_id: 'demo-web', ...(client_secret && { client_secret }) });
@@ -299,7 +299,7 @@ describe('refresh', () => {
     });
   });
 
-  test('of a public client has no client_secret', async () => {
+  test('a public client refreshes without a client_secret', async () => {
     const publicRequest = { client_id: 'demo-native', redirect_uri: 'http://localhost:4010/native' };
     const { code: issued } = await authorize(
       server,
@@ -314,7 +314,7 @@ describe('refresh', () => {
     expect(await refresh(first.refresh_token, {}, client)).toMatchObject({ status: 200 });
   });
 
-  test('narrowed to openid gives a token for userinfo, narrowed to a custom scope a token without openid', async () => {
+  test('a refresh can request only openid, which gives a token for userinfo, or only a custom scope', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
     const narrow = await refresh(tokens.refresh_token, web, { scope: scopes.play });
     expect(decodeJwt(String(narrow.access_token)).scope).toBe(scopes.play);
@@ -329,14 +329,14 @@ describe('refresh', () => {
     });
   });
 
-  test('narrowed to profile or email without openid is invalid_scope, and the token stays usable', async () => {
+  test('a refresh for profile or email without openid gives invalid_scope, and the token stays usable', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
     const narrow = await refresh(tokens.refresh_token, web, { scope: `email ${scopes.play}` });
     expect(narrow).toMatchObject({ status: 400, error: 'invalid_scope', scope: 'email' });
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('gives no scope that the client has lost since, and fails without offline_access', async () => {
+  test('a refresh gives no scope that the client has lost, and fails if the client has lost offline_access', async () => {
     const client = {
       client_id: 'shrinking',
       client_secret: 'shrinking-secret',
@@ -369,7 +369,7 @@ describe('refresh', () => {
     expect(await refresh(after.refresh_token, headers)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('a replayed refresh token makes userinfo refuse the JWTs of its grant at once', async () => {
+  test('after the replay of a refresh token, userinfo immediately rejects the JWTs of its grant', async () => {
     const tokens = await redeem({ code: await code({ scope: `openid offline_access ${scopes.play}` }) });
     const next = await refresh(tokens.refresh_token);
     expect((await userinfo(next.access_token)).status).toBe(200);
@@ -390,7 +390,7 @@ describe('public clients', () => {
     expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer' });
   });
 
-  test('may leave out PKCE if they are registered with pkce: "optional"', async () => {
+  test('may omit PKCE if they are registered with pkce: "optional"', async () => {
     for (const redirect_uri of [
       'http://localhost:4010/native',
       'com.example.demo:/callback',
@@ -411,7 +411,7 @@ describe('public clients', () => {
     }
   });
 
-  test('must send the verifier if they sent a challenge, also with pkce: "optional"', async () => {
+  test('must send the verifier if they have sent a challenge, even with pkce: "optional"', async () => {
     const native = { client_id: 'demo-native', redirect_uri: 'http://localhost:4010/native' };
     const { code: found } = await authorize(server, request({ ...native, ...pkce.challenge }));
     expect(await redeem({ ...native, code: String(found) }, {})).toMatchObject({ error: 'invalid_grant' });

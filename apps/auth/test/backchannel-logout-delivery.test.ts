@@ -59,7 +59,7 @@ async function signOutAt(origin: string, { account, browser }: Awaited<ReturnTyp
 const signOut = ({ browser, account }: Awaited<ReturnType<typeof signInTo>>) => browser.send(account, {}, 'Sign out');
 
 describe('the delivery', () => {
-  test('is recorded in the audit trail, the log and the metrics', async () => {
+  test('a delivery is recorded in the audit trail, the log and the metrics', async () => {
     const { server, receiver } = fixture;
     const user = await signInTo(logoutClient('recorded', `${receiver.url}/recorded?key=in-the-address`));
     await signOut(user);
@@ -77,7 +77,7 @@ describe('the delivery', () => {
     expect(metrics).toMatch(/auth_logout_tokens_total\{outcome="sent",service="auth"\} \d/);
   });
 
-  test('happens once if several instances run', async () => {
+  test('each token is sent once, although several instances run', async () => {
     const { server, receiver } = fixture;
     const others = [await server.startInstance(), await server.startInstance()];
     const user = await signInTo(logoutClient('several', `${receiver.url}/several`));
@@ -89,7 +89,7 @@ describe('the delivery', () => {
     for (const other of others) await other.close();
   });
 
-  test('is completed before an instance stops', async () => {
+  test('an instance sends its tokens before it stops', async () => {
     const { server } = fixture;
     const other = await server.startInstance();
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>();
@@ -104,7 +104,7 @@ describe('the delivery', () => {
     await slow.close();
   });
 
-  test('does not delay the user, and ends after 2.5 s, if an application does not respond', async () => {
+  test('an application that does not respond does not delay the user, and the delivery fails after 2.5 s', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
     const user = await signInTo(
@@ -124,7 +124,7 @@ describe('the delivery', () => {
     await silent.close();
   });
 
-  test('discards the body of the response', async () => {
+  test('the body of the response is discarded', async () => {
     const { server } = fixture;
     const talkative = await startLogoutReceiver((response) => {
       response.writeHead(200).write('x'.repeat(200_000));
@@ -138,7 +138,7 @@ describe('the delivery', () => {
     await talkative.close();
   });
 
-  test.each([204, 200])('succeeds with status %i', async (status) => {
+  test.each([204, 200])('a response with status %i is a success', async (status) => {
     const app = await startLogoutReceiver((response) => response.writeHead(status).end());
     const user = await signInTo(logoutClient(`status-${status}`, app.url));
     await signOut(user);
@@ -147,18 +147,21 @@ describe('the delivery', () => {
     await app.close();
   });
 
-  test.each([400, 500, 501])('fails with status %i, and is not repeated', async (status) => {
-    const app = await startLogoutReceiver((response) => response.writeHead(status).end());
-    const user = await signInTo(logoutClient(`status-${status}`, app.url));
-    await signOut(user);
-    await fixture.server.auth.waitUntilIdle();
-    const failed = { kind: 'logout-token.failed', detail: { outcome: 'rejected', status } };
-    expect(await eventsOf(`status-${status}`)).toMatchObject([failed]);
-    expect(app.received).toHaveLength(1);
-    await app.close();
-  });
+  test.each([400, 500, 501])(
+    'a response with status %i is a failure, and the token is not sent again',
+    async (status) => {
+      const app = await startLogoutReceiver((response) => response.writeHead(status).end());
+      const user = await signInTo(logoutClient(`status-${status}`, app.url));
+      await signOut(user);
+      await fixture.server.auth.waitUntilIdle();
+      const failed = { kind: 'logout-token.failed', detail: { outcome: 'rejected', status } };
+      expect(await eventsOf(`status-${status}`)).toMatchObject([failed]);
+      expect(app.received).toHaveLength(1);
+      await app.close();
+    },
+  );
 
-  test('fails if nobody listens, and the user is signed out all the same', async () => {
+  test('the user is signed out even if the connection to the application fails', async () => {
     const closed = await startLogoutReceiver();
     await closed.close();
     const user = await signInTo(logoutClient('nobody', closed.url));
@@ -167,7 +170,7 @@ describe('the delivery', () => {
     expect(await eventsOf('nobody')).toMatchObject([{ detail: { outcome: 'failed', reason: 'ECONNREFUSED' } }]);
   });
 
-  test('leaves out an application that was deleted or disabled meanwhile', async () => {
+  test('an application that was deleted or disabled in the meantime gets no token', async () => {
     const { server, receiver } = fixture;
     const user = await signInTo(
       logoutClient('deleted', `${receiver.url}/deleted`),
@@ -182,7 +185,7 @@ describe('the delivery', () => {
     expect(await eventsOf('disabled')).toMatchObject([{ detail: { outcome: 'not_registered' } }]);
   });
 
-  test('of a session that ended more than an hour ago does not happen', async () => {
+  test('a token is not sent if its session ended more than an hour ago', async () => {
     const { server, receiver } = fixture;
     const user = await signInTo(logoutClient('late', `${receiver.url}/late`));
     const created_at = new Date(Date.now() - 3_700_000);
@@ -196,7 +199,7 @@ describe('the delivery', () => {
     expect(receiver.sessionsOf(user.sub)).toEqual([]);
   });
 
-  test('to one application that does not respond does not delay the tokens of another', async () => {
+  test('an application that does not respond does not delay the tokens of another application', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
     await server.load({
@@ -214,7 +217,7 @@ describe('the delivery', () => {
 });
 
 describe('addresses', () => {
-  test('inside the network are never connected to, neither as IP addresses nor as names', async () => {
+  test('no request is sent to addresses inside the network, neither to IP addresses nor to host names', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();
     // `server` imports the applications and allows loopback addresses. `strict` sends the tokens and does not.
@@ -233,7 +236,7 @@ describe('addresses', () => {
     await strict.close();
   });
 
-  test('that redirect are a failure: the service does not follow them', async () => {
+  test('a redirect is a failure, and the service does not follow it', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();
     const app = await startLogoutReceiver((response) =>

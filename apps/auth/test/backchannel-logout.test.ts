@@ -139,7 +139,7 @@ describe('the logout token', () => {
     await validateLogoutToken(fixture.receiver.received.at(-1) as never, validation);
   });
 
-  test('of a client with the profile fapi2 is signed with ES256', async () => {
+  test('for a client with the profile fapi2 is signed with ES256', async () => {
     const { server, receiver } = fixture;
     const client = await createKeyClient('app-fapi', server.origin);
     const metadata = {
@@ -165,7 +165,7 @@ describe('the logout token', () => {
     expect(claims.sid).toEqual(expect.any(String));
   });
 
-  test('has another jti every time, and appears in no log line', async () => {
+  test('has a new jti each time, and is never logged', async () => {
     const { browser, account, sub } = await signedInUser();
     await useApp(browser, 'app-user');
     await browser.send(account, {}, 'Sign out');
@@ -206,7 +206,7 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
   });
 
-  test('when a user changes the password: applications of this browser and of others', async () => {
+  test('when a user changes the password, in this browser and in others', async () => {
     const { browser, username, sub, sid } = await signedInUser();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
@@ -217,7 +217,7 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toHaveLength(2);
   });
 
-  test('when a user changes the password, except those of this browser if the user keeps their access', async () => {
+  test('when a user changes the password, except the applications of this browser if the user keeps their access', async () => {
     const { browser, username, sub } = await signedInUser();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
@@ -251,7 +251,7 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
-  test('when a user ends all other sessions; one token for a client that does not require the session', async () => {
+  test('when a user ends all other sessions, and only one token if the client does not require the session', async () => {
     const { browser, username, sub } = await signedInUser();
     const others = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
     const sids: unknown[] = [];

@@ -40,7 +40,7 @@ test('an idle session asks the user to sign in again', async () => {
   expect((await browser.send(page, { password })).title).toMatch(/^Your account/);
 });
 
-test('a session that ends during a request stays ended', async () => {
+test('a session that ends during a request is not stored again', async () => {
   const { browser } = await registerUser(server);
   const silent = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
   const ending = await server.db.transaction();
@@ -58,7 +58,7 @@ test('a session that ends during a request stays ended', async () => {
   expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
 });
 
-test('the database contains no session cookie, also during an authorization request', async () => {
+test('the database never contains the value of a session cookie, not even during an authorization request', async () => {
   const { browser } = await registerUser(server);
   const client = { client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
   await browser.open(authorizeUrl(server, { response_type: 'code', ...client, scope: scopes.play }));

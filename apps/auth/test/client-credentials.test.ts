@@ -48,7 +48,7 @@ const requestToken = (form: Record<string, string | readonly string[]>, headers?
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
-  test('yields a Bearer token for {scope_base}/golf/bookings: an RFC 9068 JWT of its service account', async () => {
+  test('gives a Bearer token for {scope_base}/golf/bookings, which is an RFC 9068 JWT of its service account', async () => {
     const response = await requestToken({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -110,13 +110,13 @@ describe('a personal access token', () => {
     });
   });
 
-  test('that requests offline_access too gets a token without that scope, as no refresh token is possible', async () => {
+  test('that also requests offline_access gets a token without that scope, because it cannot have a refresh token', async () => {
     const body = await statusAndBody(await requestToken({ ...pat, scope: `${scopes.bookings} offline_access` }));
     expect(body).toMatchObject({ status: 200, scope: scopes.bookings });
     expect(body).not.toHaveProperty('refresh_token');
   });
 
-  test('may repeat the spaces before, after and between scopes', async () => {
+  test('may send repeated spaces before, after and between scopes', async () => {
     const scope = `  ${scopes.bookings}  offline_access `;
     expect(await statusAndBody(await requestToken({ ...pat, scope }))).toMatchObject({
       status: 200,
@@ -141,7 +141,7 @@ describe('a personal access token', () => {
     }
   });
 
-  test('of a subject with more than 200 facilities returns invalid_request unless facility selects some', async () => {
+  test('with more than 200 facilities gets invalid_request, unless the parameter facility selects some of them', async () => {
     const chain = {
       grant_type: 'client_credentials',
       client_id: 'pat-chain',
@@ -161,7 +161,7 @@ describe('a personal access token', () => {
     });
   });
 
-  test('of an account without a role at any facility returns invalid_scope', async () => {
+  test('of an account without a role at any facility gets invalid_scope', async () => {
     const idle = { ...pat, client_id: 'pat-idle', client_secret: 'idle-secret', scope: scopes.bookings };
     expect(await statusAndBody(await requestToken(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
@@ -228,7 +228,7 @@ describe('the lifecycle of a personal access token', () => {
       scope: scopes.bookings,
     });
 
-  test('a new one has an id and a secret of 256 bits, and only the SHA-256 of the secret is stored', async () => {
+  test('a new token has an id and a secret of 256 bits, and only the SHA-256 of the secret is stored', async () => {
     const token = await create();
     expect(token.clientId).toMatch(/^[\w-]{43}$/);
     expect(token.clientSecret).toMatch(/^[\w-]{43}$/);
@@ -237,7 +237,7 @@ describe('the lifecycle of a personal access token', () => {
     expect(JSON.stringify(rows)).not.toContain(token.clientSecret);
   });
 
-  test('after it is revoked, the next request is refused', async () => {
+  test('the next request after the token is revoked is rejected', async () => {
     const token = await create();
     expect(await clients.revokePersonalAccessToken('acc-player', token.clientId, owner)).toBe(false);
     expect((await use(token)).status).toBe(200);
@@ -245,12 +245,12 @@ describe('the lifecycle of a personal access token', () => {
     expect(await statusAndBody(await use(token))).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
-  test('after it has expired, it is refused', async () => {
+  test('an expired token is rejected', async () => {
     expect((await use(await create(new Date(Date.now() + 60_000)))).status).toBe(200);
     expect((await use(await create(new Date(Date.now() - 1)))).status).toBe(401);
   });
 
-  test('it is refused if its account is disabled, and gets no bookings scope if its account has no role', async () => {
+  test('a token is rejected if its account is disabled, and gets invalid_scope if its account has no role', async () => {
     const token = await create();
     await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: new Date() });
     expect((await use(token)).status).toBe(401);
@@ -261,7 +261,7 @@ describe('the lifecycle of a personal access token', () => {
     await server.db('membership').insert(membership);
   });
 
-  test('after a rotation the old secret works during the overlap, and then no more', async () => {
+  test('after a rotation, the old secret works during the overlap and not afterwards', async () => {
     const token = await create();
     const second = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 3600, owner);
     expect([(await use(token)).status, (await use(second as typeof token)).status]).toEqual([200, 200]);
@@ -272,7 +272,7 @@ describe('the lifecycle of a personal access token', () => {
     expect(await clients.rotatePersonalAccessToken('acc-player', token.clientId, 0, owner)).toBeUndefined();
   });
 
-  test('its last use and address are listed, and the audit trail says who created it', async () => {
+  test('the last use and its address are listed, and the audit trail names the creator', async () => {
     const token = await create();
     expect((await use(token)).status).toBe(200);
     const used = await eventually(async () => {

@@ -40,7 +40,7 @@ const openConsent = async (browser: FormBrowser, scope: string): Promise<Page> =
   browser.send(await browser.open(authorize({ scope, prompt: 'consent' })), player);
 
 describe('the user logs in, then consents', () => {
-  test('and the redirect carries code and scope', async () => {
+  test('after sign-in and consent, the redirect has code and scope', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorize());
     expect(signIn.title).toMatch(/^Sign in/);
@@ -73,7 +73,7 @@ describe('the user logs in, then consents', () => {
     expect(errorOf(back)).toBe('access_denied');
   });
 
-  test('a decision holds for one session, and adds to the earlier decisions of that session', async () => {
+  test('a decision is valid for one session, and is added to the earlier decisions of that session', async () => {
     const first = openBrowser(server);
     await first.send(await openConsent(first, `openid profile email ${scopes.play}`), {}, allow);
     const other = openBrowser(server);
@@ -90,7 +90,7 @@ describe('the user logs in, then consents', () => {
     expect(grantedScope(all)).toBe(`openid profile roles ${scopes.play}`);
   });
 
-  test('the user denies, and the redirect carries access_denied', async () => {
+  test('if the user denies, the redirect has the error access_denied', async () => {
     const browser = openBrowser(server);
     const consent = await browser.send(await browser.open(authorize({ prompt: 'consent' })), player);
     const back = await browser.send(consent, {}, deny);
@@ -99,7 +99,7 @@ describe('the user logs in, then consents', () => {
     expect(back.url.searchParams.get('code')).toBeNull();
   });
 
-  test('the user cancels on the sign-in page, and the redirect carries access_denied', async () => {
+  test('if the user cancels on the sign-in page, the redirect has the error access_denied', async () => {
     const browser = openBrowser(server);
     const back = await browser.send(await browser.open(authorize()), {}, 'Cancel');
     expect(errorOf(back)).toBe('access_denied');
@@ -110,7 +110,7 @@ describe('the user logs in, then consents', () => {
     expect(html).toMatch(/<input id="username" name="username"[^>]* inputmode="email"/);
   });
 
-  test('after a failure, too, the sign-in page shows the application that the user signs in to', async () => {
+  test('after a failed sign-in, the sign-in page still names the application', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorize());
     const failed = await browser.send(signIn, { ...player, password: 'not the password' });
@@ -122,7 +122,7 @@ describe('the user logs in, then consents', () => {
 describe('a client may be granted fewer scopes than requested', () => {
   const requested = `openid profile email roles offline_access ${scopes.play} ${scopes.bookings}`;
 
-  test('and the granted scopes are reported in the redirect and in the token response', async () => {
+  test('the redirect and the token response list the granted scopes', async () => {
     const browser = openBrowser(server);
     const consent = await openConsent(browser, requested);
     expect(checkboxes(consent)).not.toContain('openid');
@@ -141,7 +141,7 @@ describe('a client may be granted fewer scopes than requested', () => {
     expect(grantedScope(more)).toBe(`openid email ${scopes.bookings}`);
   });
 
-  test('the server asks again for a scope that the user declined when it would grant nothing else of the request', async () => {
+  test('the consent page asks again for a declined scope if no other requested scope would be granted', async () => {
     const browser = openBrowser(server);
     await browser.send(await openConsent(browser, `openid profile ${scopes.play}`), { scope: ['profile'] }, allow);
     const silent = await browser.open(authorize({ scope: scopes.play, prompt: 'none' }));
@@ -161,7 +161,7 @@ describe('a client may be granted fewer scopes than requested', () => {
     expect(errorOf(back)).toBe('access_denied');
   });
 
-  test('a scope that was not requested is not granted, whatever the form contains', async () => {
+  test('a scope that was not requested is not granted, even if the form contains it', async () => {
     const browser = openBrowser(server);
     const consent = await openConsent(browser, `openid ${scopes.play}`);
     const back = await browser.send(consent, { scope: [scopes.play, scopes.bookings, 'offline_access'] }, allow);
@@ -199,7 +199,7 @@ describe('the user logs in or registers', () => {
     password: 'seven unusual lamps',
   });
 
-  test('registering signs the user in, and only the button behind the mailed link confirms the address', async () => {
+  test('registering signs the user in, and the address is confirmed by a button on the page of the mailed link', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorize({ scope: `openid email ${scopes.play}` }));
     const register = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');
@@ -238,7 +238,7 @@ describe('the user logs in or registers', () => {
     expect(page.html).not.toContain('secret7');
   });
 
-  test('a password that is easy to guess is refused next to its field', async () => {
+  test('a password that is easy to guess is rejected, with an error next to its field', async () => {
     const browser = openBrowser(server);
     const register = await browser.open(`${server.origin}/register`);
     const page = await browser.send(register, { ...newcomer('guess'), password: 'password1' });
@@ -247,7 +247,7 @@ describe('the user logs in or registers', () => {
     expect(page.html).not.toContain('password1');
   });
 
-  test('a user name that is taken is refused, in any letter case', async () => {
+  test('a user name that is taken is rejected, in upper and lower case', async () => {
     const browser = openBrowser(server);
     const register = await browser.open(`${server.origin}/register`);
     const page = await browser.send(register, { ...newcomer('x'), username: 'PLAYER@example.com' });
@@ -255,7 +255,7 @@ describe('the user logs in or registers', () => {
     expect(page.html).toContain('There is already an account with this address');
   });
 
-  test('input is shown as text, never as markup', async () => {
+  test('markup in the input is shown as text', async () => {
     const browser = openBrowser(server);
     const name = '<script>alert(1)</script>"\'&';
     const register = await browser.open(`${server.origin}/register`);

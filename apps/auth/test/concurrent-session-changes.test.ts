@@ -97,7 +97,7 @@ test('a user can confirm a sign-out although an application renewed its tokens i
   expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
 });
 
-describe('a session that ends stays ended', () => {
+describe('a request does not restore a session that has ended', () => {
   test.each([
     ['an application renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
     ['the user gives a consent', async () => allow(await browser.open(authorizeUrl(server, web)))],

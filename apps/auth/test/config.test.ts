@@ -34,7 +34,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('lists all errors at once by variable name, and repeats no secret', () => {
+  test('has one error message that names all wrong variables and contains no secret', () => {
     const errors = errorsOf({
       ISSUER: 'ftp://id',
       COOKIE_KEYS: 'too-short-and-secret',
@@ -86,7 +86,7 @@ describe('the configuration', () => {
     expect(errorsOf({ ...production, SMTP_URL: 'smtp://mail.example.com' })).toEqual([]);
   });
 
-  test('NODE_ENV=production refuses the DEVELOPMENT-ONLY secrets of docker-compose.yml', () => {
+  test('with NODE_ENV=production, the DEVELOPMENT-ONLY secrets of docker-compose.yml are rejected', () => {
     const secrets = {
       DATABASE_URL: 'postgres://auth_service:DEVELOPMENT-ONLY-auth-service@postgres:5432/auth',
       COOKIE_KEYS: `${'n'.repeat(32)},DEVELOPMENT-ONLY-cookie-key-0123456789abcdef`,
@@ -97,14 +97,14 @@ describe('the configuration', () => {
     expect(errorsOf({ ...mandatory, ...secrets })).toEqual([]);
   });
 
-  test('NODE_ENV=production refuses an http issuer that is not loopback', () => {
+  test('with NODE_ENV=production, an http issuer is rejected unless it is a loopback address', () => {
     const errors = errorsOf({ ...production, ISSUER: 'http://id.example.com', MAIL: 'off' });
     expect(errors).toEqual([expect.stringMatching(/^ISSUER must start with https/)]);
     for (const ISSUER of ['http://localhost:4000', 'http://127.0.0.1:4000', 'http://[::1]:4000'])
       expect(errorsOf({ ...production, ISSUER, MAIL: 'off' })).toEqual([]);
   });
 
-  test('without NODE_ENV, a public issuer needs mail and secrets of its own', () => {
+  test('without NODE_ENV, a public issuer needs a mail server, and other secrets than those for development', () => {
     const publicIssuer = { ...mandatory, ISSUER: 'https://id.example.com' };
     expect(errorsOf(publicIssuer)).toEqual([expect.stringMatching(/^SMTP_URL is missing \(a public ISSUER/)]);
     expect(errorsOf({ ...publicIssuer, MAIL: 'off' })).toEqual([]);

@@ -31,7 +31,7 @@ async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]>
 
 const metrics = async () => (await fetch(`${server.origin}/metrics`)).text();
 
-test('a connected device leaves the events of its request, its consent, its decision and its tokens', async () => {
+test('the events of a connected device are its request, its consent, its decision and its tokens', async () => {
   const events = await eventsOf(async () => {
     const codes = await device.start();
     await device.poll(codes);
@@ -55,7 +55,7 @@ test('a connected device leaves the events of its request, its consent, its deci
   );
 });
 
-test('polls before the decision are counted by their error, and are no audit events', async () => {
+test('polls before the decision are counted in the metrics by their error, and are not in the audit trail', async () => {
   const events = await eventsOf(async () => {
     const codes = await device.start();
     for (let n = 0; n < 3; n++) await device.poll(codes);
@@ -67,7 +67,7 @@ test('polls before the decision are counted by their error, and are no audit eve
   }
 });
 
-test('a denied device, a wrong code and a refused request leave events', async () => {
+test('a denied device, a wrong code and a rejected request are in the audit trail', async () => {
   const denied = await eventsOf(async () => {
     const codes = await device.start();
     const browser = openBrowser(server);

@@ -28,14 +28,14 @@ test('a request for codes and a poll get 503 temporarily_unavailable, and the co
   expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
 });
 
-test('an approved code is not used up by a poll that fails', async () => {
+test('after a poll that fails, an approved code can still be exchanged', async () => {
   const codes = await device.start();
   await device.connect(codes);
   expect(await whileDisconnected(() => device.poll(codes))).toMatchObject({ status: 503 });
   expect(await device.poll(codes)).toMatchObject({ status: 200 });
 });
 
-test('the page gets 503, decides nothing and counts nothing, and the sign-in continues afterwards', async () => {
+test('the pages return 503 and store no decision and no wrong code, and the sign-in can continue afterwards', async () => {
   const codes = await device.start();
   const browser = openBrowser(server);
   const page = await browser.open(`${server.origin}/device`);

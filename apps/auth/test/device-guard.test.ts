@@ -34,7 +34,7 @@ const expectLocked = ({ status, headers, html }: Page): void => {
 };
 
 describe('after ten wrong codes within 15 minutes the page returns 429 with Retry-After', () => {
-  test('for an address, whatever the browser, even for correct codes', async () => {
+  test('for one IP address, in every browser and even for correct codes', async () => {
     const { user_code } = await device.start();
     await guess(10, () => from('192.0.2.1'));
     expectLocked(await enter(user_code, from('192.0.2.1')));
@@ -49,7 +49,7 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
     expect((await enter(user_code, from('2001:db8:1:3::1'))).status).toBe(200);
   });
 
-  test('for a browser session, also when codes are guessed from many addresses', async () => {
+  test('for one browser, even if the codes come from many IP addresses', async () => {
     const { user_code } = await device.start();
     const { headers, csrf } = await openForm();
     const send = (code: string, n: number) =>
@@ -61,7 +61,7 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
     expect((await enter(user_code, from('198.51.100.12'))).status).toBe(200);
   });
 
-  test('for a signed-in session, whatever form cookie it sends', async () => {
+  test('for one signed-in session, even with other form cookies', async () => {
     const { user_code } = await device.start();
     const browser = openBrowser(server);
     await browser.send(await browser.open(`${server.origin}/sign-in`), player);
@@ -76,7 +76,7 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
     expect((await send(user_code, 11)).status).toBe(429);
   });
 
-  test('across all instances', async () => {
+  test('at all instances', async () => {
     const { origin } = await server.startInstance();
     const { user_code } = await device.start();
     const { headers, csrf } = await openForm();
@@ -92,7 +92,7 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
     }
   });
 
-  test('for unknown, expired and used codes, and for codes that come with a decision', async () => {
+  test('if the codes are unknown, expired or used, even if they are sent with a decision', async () => {
     const used = await device.start();
     const visitor = openBrowser(server);
     await visitor.send(await device.enter(used.user_code, visitor), {}, deny);
@@ -109,7 +109,7 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
     expectLocked(await enter(user_code, from(address)));
   });
 
-  test('before more parallel guesses than ten are checked', async () => {
+  test('before more than ten parallel guesses are checked', async () => {
     const guesses = await Promise.all(Array.from({ length: 32 }, () => enter('BCDF-GHJK', from('192.0.2.1'))));
     expect(guesses.filter(({ status }) => status === 400)).toHaveLength(10);
     expect(guesses.filter(({ status }) => status === 429)).toHaveLength(22);
@@ -126,14 +126,14 @@ test('correct codes and empty fields do not count', async () => {
   expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
 });
 
-test('the page is open again when the 15 minutes are over', async () => {
+test('codes are accepted again after 15 minutes', async () => {
   const { user_code } = await device.start();
   await guess(10, () => from('192.0.2.1'));
   await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
   expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
 });
 
-test('polling still works', async () => {
+test('devices can still poll while the page returns 429', async () => {
   const codes = await device.start();
   await device.connect(codes);
   await guess(10, () => from('192.0.2.1'));

@@ -34,7 +34,7 @@ describe('the page {auth_url}/device', () => {
     expect(html).toContain(`>${user_code}<`);
   });
 
-  test('the complete address only fills in the code', async () => {
+  test('verification_uri_complete fills in the code and decides nothing', async () => {
     const codes = await device.start();
     const page = await openBrowser(server).open(codes.verification_uri_complete);
     expect(fieldValue(page, 'user_code')).toBe(codes.user_code);
@@ -42,7 +42,7 @@ describe('the page {auth_url}/device', () => {
     expect(page.html).not.toContain('name="decision"');
   });
 
-  test('the address cannot put markup or a long text into the page', async () => {
+  test('the query cannot put markup or a long text into the page', async () => {
     const address = `${server.origin}/device?user_code=${encodeURIComponent('"><script>alert(1)</script>'.repeat(9))}`;
     const { html } = await openBrowser(server).open(address);
     expect(html).not.toContain('<script>');
@@ -69,7 +69,7 @@ describe('the page {auth_url}/device', () => {
     }
   });
 
-  test('a form of another site, or of another browser, is refused and decides nothing', async () => {
+  test('a form of another site, or of another browser, is rejected and decides nothing', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     const entered = await device.enter(codes.user_code, browser);
@@ -167,7 +167,7 @@ describe('sign-in and consent follow as usual', () => {
   });
 });
 
-test('a user who signs out on the phone leaves the device connected', async () => {
+test('a device stays connected when the user signs out on the phone', async () => {
   const codes = await device.start();
   const browser = openBrowser(server);
   const end = await device.connect(codes, { browser });
@@ -187,7 +187,7 @@ describe('the user may enter a code again until it is decided', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('of two users who allow the same code, the first to finish decides', async () => {
+  test('if two users allow the same code, the user who finishes first decides', async () => {
     const codes = await device.start();
     const slow = openBrowser(server);
     const signIn = await slow.send(await device.enter(codes.user_code, slow), {}, allow);
@@ -208,7 +208,7 @@ describe('the user may enter a code again until it is decided', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('a code that was allowed, denied or used, or has expired, is wrong', async () => {
+  test('a code that was allowed, denied or used, or that has expired, is treated as wrong', async () => {
     const allowed = await device.start();
     await device.connect(allowed);
     expect((await device.enter(allowed.user_code)).html).toContain(wrongCode);
@@ -235,7 +235,7 @@ describe('the user may enter a code again until it is decided', () => {
     expect(await device.poll(codes)).toMatchObject({ error: 'expired_token' });
   });
 
-  test('the address of a finished sign-in, and an invented one, connect nothing and store no session', async () => {
+  test('the address of a finished sign-in, or an invented address, connects no device and stores no session', async () => {
     const count = async () =>
       Number((await server.db.raw(`select count(*) from oidc_artifact where model = 'Session'`)).rows[0].count);
     const before = await count();
@@ -247,7 +247,7 @@ describe('the user may enter a code again until it is decided', () => {
     expect((await browser.open(end.url)).status).toBe(400);
   });
 
-  test('a code whose client was removed is wrong', async () => {
+  test('a code whose client was removed is treated as wrong', async () => {
     const grantTypes = ['urn:ietf:params:oauth:grant-type:device_code'];
     await server.load({ clients: [{ client_id: 'removed', grant_types: grantTypes, scope: scopes.play }] });
     const { user_code } = await device.start({ client_id: 'removed', scope: scopes.play });

@@ -51,7 +51,7 @@ describe('until the user has decided', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
   });
 
-  test('the first poll is never too early, and every later poll restarts the interval', async () => {
+  test('the first poll is never too early, and the interval begins again with every poll', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
     for (let n = 0; n < 3; n++) {
@@ -62,7 +62,7 @@ describe('until the user has decided', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
   });
 
-  test('the instances share the interval', async () => {
+  test('all instances use the same interval', async () => {
     const { origin: at } = await server.startInstance();
     const codes = await device.start();
     expect(await device.poll(codes, { at })).toMatchObject(pending);
@@ -75,7 +75,7 @@ describe('until the user has decided', () => {
     expect(polls.every(({ error }) => error === 'authorization_pending')).toBe(true);
   });
 
-  test('of 32 simultaneous polls on two instances one gets authorization_pending, the others slow_down', async () => {
+  test('of 32 simultaneous polls on two instances, one gets authorization_pending and the others slow_down', async () => {
     const { origin: at } = await server.startInstance();
     const codes = await device.start();
     const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at } : {})));
@@ -252,7 +252,7 @@ describe('after the user has allowed', () => {
 });
 
 describe('a used code', () => {
-  test('gets invalid_grant, and its tokens are revoked', async () => {
+  test('a used code gets invalid_grant, and its tokens are revoked', async () => {
     const codes = await device.start();
     await device.connect(codes);
     const tokens = await device.poll(codes);
@@ -261,7 +261,7 @@ describe('a used code', () => {
     expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(401);
   });
 
-  test('of 32 simultaneous polls of an approved code exactly one gets tokens, and they stay valid', async () => {
+  test('of 32 simultaneous polls of an approved code, exactly one gets tokens, and these stay valid', async () => {
     const { origin: at } = await server.startInstance();
     const codes = await device.start();
     await device.connect(codes);
@@ -277,7 +277,7 @@ describe('a used code', () => {
 });
 
 describe('an expired code', () => {
-  test('gets expired_token for 10 more minutes, then invalid_grant', async () => {
+  test('an expired code gets expired_token for 10 minutes, and then invalid_grant', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
     await device.passTime(601);
@@ -288,7 +288,7 @@ describe('an expired code', () => {
     expect(await device.poll(codes)).toMatchObject(invalidGrant);
   });
 
-  test('gets expired_token although the user has allowed', async () => {
+  test('an expired code gets expired_token even if the user has allowed it', async () => {
     const codes = await device.start();
     await device.connect(codes);
     await device.passTime(601);

@@ -78,7 +78,7 @@ describe('discovery', () => {
     },
   );
 
-  test('openid-client reads it with both discovery algorithms', async () => {
+  test('openid-client reads the discovery document with both of its algorithms', async () => {
     for (const algorithm of ['oidc', 'oauth2'] as const) {
       const config = await openid.discovery(new URL(server.origin), 'demo-web', undefined, openid.None(), {
         algorithm,
@@ -88,7 +88,7 @@ describe('discovery', () => {
     }
   });
 
-  test('addresses follow ISSUER and ignore Host and forwarding headers of a request', async () => {
+  test('addresses in the document begin with ISSUER, whatever the Host and forwarding headers of a request contain', async () => {
     const response = await get('/.well-known/openid-configuration', {
       'X-Forwarded-Host': 'evil.example',
       'X-Forwarded-Proto': 'https',
@@ -166,7 +166,7 @@ describe('CORS', () => {
 });
 
 describe('errors of the token endpoint follow RFC 6749', () => {
-  test('as JSON that is not cached, also for a client that prefers HTML', async () => {
+  test('an error is JSON that is not cached, even for a client that prefers HTML', async () => {
     const response = await server.post('/connect/token', { ...pat, scope: 'x' }, { Accept: 'text/html' });
     expect(response.status).toBe(400);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -231,7 +231,7 @@ describe('errors of the token endpoint follow RFC 6749', () => {
     }
   });
 
-  test('also for a path in another case or with a trailing slash', async () => {
+  test('an error is the same for a path in another case or with a trailing slash', async () => {
     for (const path of ['/connect/token/', '/Connect/TOKEN']) {
       const response = await server.post(path, { ...pat, client_secret: 'no' }, { Accept: 'text/html' });
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
@@ -278,13 +278,13 @@ describe('errors of the token endpoint follow RFC 6749', () => {
 });
 
 describe('health', () => {
-  test('is live and ready', async () => {
+  test('the service is live and ready', async () => {
     expect((await get('/health/live')).status).toBe(200);
     const ready = await get('/health/ready');
     expect(await ready.json()).toEqual({ status: 'ready', checks: { database: 'ok', signingKeys: 'ok' } });
   });
 
-  test('metrics count by route template', async () => {
+  test('the metrics count requests by route template', async () => {
     await server.post('/connect/token', pat);
     const text = await (await get('/metrics')).text();
     expect(text).toMatch(/route="\/connect\/token"/);
@@ -315,7 +315,7 @@ test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-Af
 });
 
 describe('while the database is unavailable', () => {
-  test('requests return 503 without internal details, but keys and metadata are served', async () => {
+  test('requests return 503 without internal details, except requests for the public keys and the discovery document', async () => {
     const offline = await startAuthServer();
     const { access_token: before } = await authorize(offline, {
       response_type: 'id_token token',

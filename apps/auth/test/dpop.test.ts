@@ -57,7 +57,7 @@ describe('proofs at auth', () => {
       expect(await sendNew({ iat, nonce })).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
   });
 
-  test('a proof from the future is remembered until its time has come, so that it cannot be used again then', async () => {
+  test('a proof from the future cannot be used again when its iat has come', async () => {
     const iat = now() + 12 * 3600;
     const { nonce } = await sendNew({ iat });
     expect(await sendNew({ iat, nonce })).toMatchObject({ status: 200 });
@@ -73,7 +73,7 @@ describe('proofs at auth', () => {
     expect(await sendNew({ nonce: 'wrong' })).toMatchObject({ status: 200, token_type: 'DPoP' });
   });
 
-  test('the instances share the secret of the nonces, which rotates with the signing keys', async () => {
+  test('all instances use the same secret for nonces, and the secret changes with the signing keys', async () => {
     const other = await server.startInstance();
     const refreshKeys = () => Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
     const iat = now() - 3600;
@@ -104,7 +104,7 @@ describe('proofs at auth', () => {
     expect(await sendNew({ iat, nonce: newNonce }, other.origin)).toMatchObject(isAccepted);
   });
 
-  test('htu is compared with the path on ISSUER, whatever the Host header says', async () => {
+  test('htu must be the address below ISSUER, whatever the Host header contains', async () => {
     const issuer = 'https://id.bay-booking.example';
     const behindProxy = await startAuthServer({ ISSUER: issuer });
     const key = await createKey();
@@ -123,11 +123,11 @@ describe('proofs at auth', () => {
     ['another address', (key) => key.proof(userinfoUrl())],
     ['another server', (key) => key.proof('https://other.example/connect/token')],
     ['no request', (key) => key.proof(tokenUrl(), { claims: { htm: undefined, htu: undefined } })],
-  ])('a proof for %s is refused', async (_title, proof) => {
+  ])('a proof for %s is rejected', async (_title, proof) => {
     expect(await send(await proof(await createKey()))).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
   });
 
-  test('a proof is accepted once, also when many copies arrive at the same time at two instances', async () => {
+  test('a proof is accepted once, even if many copies arrive at two instances at the same time', async () => {
     const other = await server.startInstance();
     const proof = await (await createKey()).proof(tokenUrl());
     const origins = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? server.origin : other.origin));
@@ -146,24 +146,27 @@ describe('tokens with a proof', () => {
   test.each<[string, (key: KeyClient) => Promise<Record<string, unknown>>]>([
     ['password', (key) => request({ grant_type: 'password', ...owner, scope }, key)],
     ['authorization_code', (key) => redeemCode(key, scope, owner)],
-  ])('the grant %s gives bound tokens, and binds the refresh token of a public client', async (_grant, obtain) => {
-    const [key, otherKey] = [await createKey(), await createKey()];
-    const first = await obtain(key);
-    expect(first).toMatchObject({ status: 200, token_type: 'DPoP' });
-    expect(decodeJwt(String(first.access_token)).cnf).toEqual({ jkt: key.thumbprint });
+  ])(
+    'the grant type %s gives a bound access token, and a bound refresh token to a public client',
+    async (_grant, obtain) => {
+      const [key, otherKey] = [await createKey(), await createKey()];
+      const first = await obtain(key);
+      expect(first).toMatchObject({ status: 200, token_type: 'DPoP' });
+      expect(decodeJwt(String(first.access_token)).cnf).toEqual({ jkt: key.thumbprint });
 
-    const refresh = { grant_type: 'refresh_token', refresh_token: String(first.refresh_token) };
-    expect(await request(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
-    expect(await request(refresh, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
-    const second = await request(refresh, key);
-    expect(second).toMatchObject({ status: 200, token_type: 'DPoP' });
-    expect(decodeJwt(String(second.access_token)).cnf).toEqual({ jkt: key.thumbprint });
-    const third = { ...refresh, refresh_token: String(second.refresh_token) };
-    expect(await request(third, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
-    expect(await request(third, key)).toMatchObject({ status: 200, token_type: 'DPoP' });
-  });
+      const refresh = { grant_type: 'refresh_token', refresh_token: String(first.refresh_token) };
+      expect(await request(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
+      expect(await request(refresh, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
+      const second = await request(refresh, key);
+      expect(second).toMatchObject({ status: 200, token_type: 'DPoP' });
+      expect(decodeJwt(String(second.access_token)).cnf).toEqual({ jkt: key.thumbprint });
+      const third = { ...refresh, refresh_token: String(second.refresh_token) };
+      expect(await request(third, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
+      expect(await request(third, key)).toMatchObject({ status: 200, token_type: 'DPoP' });
+    },
+  );
 
-  test('use_dpop_nonce leaves a code usable, and stores no grant of the grant password', async () => {
+  test('after use_dpop_nonce, a code can be used again, and the grant type password has stored no grant', async () => {
     const key = await createKey();
     const claims = { iat: now() - 3600 };
     const grants = async () => Number((await server.db('oidc_artifact').where({ model: 'Grant' }).count())[0]?.count);
@@ -232,7 +235,7 @@ describe.each([
     }
   });
 
-  test('is refused by userinfo as Bearer, without the key, and with a proof for another request', async () => {
+  test('is rejected by userinfo with the scheme Bearer, with another key, and with a proof for another request', async () => {
     const [key, otherKey] = [await createKey(), await createKey()];
     const accessToken = await obtainToken(key, scope);
     const method = 'GET';
@@ -266,7 +269,7 @@ describe.each([
   });
 });
 
-test('userinfo refuses an unbound token that is sent as DPoP, and names both schemes in a 401 without a token', async () => {
+test('userinfo rejects an unbound token with the scheme DPoP, and names both schemes if there is no token', async () => {
   const key = await createKey();
   const unbound = await server.post('/connect/token', {
     grant_type: 'password',

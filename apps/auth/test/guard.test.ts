@@ -53,7 +53,7 @@ const fail = async (times: number, name: string, network: string) => {
 const resetCounts = () => server.db.raw('delete from guard_count');
 
 describe('repeated failed sign-ins lock an account', () => {
-  test('for the password grant, on every instance, with Retry-After, and also with the right password', async () => {
+  test('for the grant type password, at every instance, with Retry-After, and even with the right password', async () => {
     await resetCounts();
     await fail(5, username, '198.51.100');
     for (const at of [server.origin, otherInstance.origin]) {
@@ -63,7 +63,7 @@ describe('repeated failed sign-ins lock an account', () => {
     }
   });
 
-  test('for the pages too', async () => {
+  test('for the pages', async () => {
     await resetCounts();
     await fail(4, username, '198.51.100');
     expect((await signInByPage(username, 'wrong', '203.0.113.1')).status).toBe(400);
@@ -73,19 +73,19 @@ describe('repeated failed sign-ins lock an account', () => {
     expect(page.html).toContain('Too many sign-ins have failed');
   });
 
-  test('under any spelling of the user name in upper and lower case', async () => {
+  test('for every spelling of the user name in upper and lower case', async () => {
     await resetCounts();
     await fail(5, 'Player@Example.COM ', '198.51.100');
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 429 });
   });
 
-  test('under a user name that contains NUL characters', async () => {
+  test('for a user name that contains NUL characters', async () => {
     await resetCounts();
     for (let n = 1; n <= 5; n++) await signInByGrant(`pl${'\0'.repeat(n)}ayer@example.com`, 'wrong', `198.51.100.${n}`);
     expect(await signInByGrant('player@example.com\0', password, '203.0.113.9')).toMatchObject({ status: 429 });
   });
 
-  test('under a spelling that only the database treats as the same name', async () => {
+  test('for a spelling that only the database treats as the same name', async () => {
     const account = { id: 'acc-greek', username: 'ΣΑΣ@example.com', password: 'seven unusual lamps' };
     await server.load({ accounts: [account] });
     await resetCounts();
@@ -101,7 +101,7 @@ describe('repeated failed sign-ins lock an account', () => {
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
   });
 
-  test('but not if a success before the limit resets the count', async () => {
+  test('only if no successful sign-in has reset the count', async () => {
     await resetCounts();
     await fail(4, username, '198.51.100');
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
@@ -109,7 +109,7 @@ describe('repeated failed sign-ins lock an account', () => {
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
   });
 
-  test('before more parallel attempts than the limit are checked', async () => {
+  test('before more parallel attempts are checked than the limit allows', async () => {
     await resetCounts();
     const guesses = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
@@ -123,7 +123,7 @@ describe('repeated failed sign-ins lock an account', () => {
 });
 
 describe('the response never reveals whether the account exists', () => {
-  test('for the grant and the page, before and during the lockout', async () => {
+  test('for the grant type password and the page, before and during the lockout', async () => {
     await resetCounts();
     const unknown = 'nobody@example.com';
     for (let n = 1; n <= 7; n++) {
@@ -171,7 +171,7 @@ describe('the response never reveals whether the account exists', () => {
     expect(await statuses(known, '198.51.100')).toEqual([429, 429]);
   });
 
-  test('by the time that it takes', async () => {
+  test('in its response time', async () => {
     const time = async (username: string): Promise<number> => {
       await resetCounts();
       const started = performance.now();
@@ -206,7 +206,7 @@ describe('a browser in which the account has signed in before', () => {
     return { browser, page };
   };
 
-  test('is not locked out by the failures of others', async () => {
+  test('is not locked out by failed sign-ins in other browsers', async () => {
     await resetCounts();
     const { browser } = await knownBrowser();
     await fail(5, username, '198.51.100');
@@ -215,7 +215,7 @@ describe('a browser in which the account has signed in before', () => {
     expect(page.status).toBe(200);
   });
 
-  test('is locked out by its own failures, which do not lock others', async () => {
+  test('is locked out by its own failed sign-ins, which do not lock out other browsers', async () => {
     await resetCounts();
     const { browser } = await knownBrowser();
     const attempt = async (secret: string) =>
@@ -225,7 +225,7 @@ describe('a browser in which the account has signed in before', () => {
     expect((await signInByPage(username, password, '203.0.113.22')).status).toBe(200);
   });
 
-  test('has no count of its own for other accounts', async () => {
+  test('has its own count for this account only', async () => {
     await resetCounts();
     const { browser } = await knownBrowser();
     await fail(5, 'owner@north.example', '198.51.100');
@@ -242,7 +242,7 @@ describe('an address is locked', () => {
     expect(await signInByGrant(username, password, '2001:db8:1:3::1')).toMatchObject({ status: 200 });
   });
 
-  test('never by successes, because many users can share one address', async () => {
+  test('but not after successful sign-ins, because many users can share one address', async () => {
     await resetCounts();
     const responses = await Promise.all(
       Array.from({ length: 60 }, () => signInByGrant(username, password, '192.0.2.1')),
@@ -263,7 +263,7 @@ test('after a few failures, a sign-in takes longer', async () => {
   await slow.close();
 });
 
-test('an unknown user name is not stored, because people type passwords into that field', async () => {
+test('an unknown user name is not stored, because users sometimes type a password into that field', async () => {
   await signInByGrant('hunter2-typed-in-the-wrong-field', 'wrong', '192.0.2.77');
   await server.auth.waitUntilIdle();
   const { rows } = await server.db.raw(

@@ -100,7 +100,7 @@ describe('the profile fapi2', () => {
     expect(decodeProtectedHeader(tokens.id_token).alg).toBe('ES256');
   });
 
-  test('a refresh request rotates the refresh token, and a confidential client may present a new key', async () => {
+  test('a refresh request rotates the refresh token, and a confidential client may use a new key', async () => {
     const { refresh_token } = await obtainTokens();
     const otherKey = await createKeyClient('fapi', server.origin);
     const form = { grant_type: 'refresh_token', refresh_token };
@@ -118,13 +118,13 @@ describe('the profile fapi2', () => {
     expect(await statusAndBody(await exchange(form))).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('an authorization request that was not pushed is refused', async () => {
+  test('an authorization request that was not pushed is rejected', async () => {
     const query = new URLSearchParams({ ...requestParameters, client_id: 'fapi' });
     const page = await fetch(`${server.origin}/connect/authorize?${query}`, { redirect: 'manual' });
     expect(page.headers.get('location')).toContain('error=invalid_request');
   });
 
-  test('a pushed request without PKCE is refused', async () => {
+  test('a pushed request without PKCE is rejected', async () => {
     const { code_challenge: _, code_challenge_method: __, ...withoutPkce } = requestParameters;
     expect(await push(withoutPkce)).toMatchObject({ status: 400, error: 'invalid_request' });
   });
@@ -145,7 +145,7 @@ describe('private_key_jwt', () => {
     ['is the address of the endpoint', () => tokenUrl()],
     ['is a list with the issuer', () => [server.origin]],
     ['is another server', () => 'https://other.example'],
-  ])('an assertion whose audience %s is refused', async (_title, aud) => {
+  ])('an assertion whose audience %s is rejected', async (_title, aud) => {
     expect(await authenticate({ aud: aud() })).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
@@ -161,7 +161,7 @@ describe('private_key_jwt', () => {
     },
   );
 
-  test('an assertion is accepted with a header DPoP that is no proof, at an endpoint that takes no proof', async () => {
+  test('at an endpoint that does not accept proofs, an invalid DPoP header does not matter', async () => {
     const dpop = `${btoa('{"alg":"none"}')}.${btoa('{"iat":"tomorrow"}')}.`;
     const form = { token: 'unknown', ...(await client.authenticate()) };
     expect((await server.post('/connect/introspect', form, { DPoP: dpop })).status).toBe(200);
@@ -175,11 +175,11 @@ describe('private_key_jwt', () => {
     ['names another client', () => ({ iss: 'other' })],
     ['has an iat more than 60 s in the future', () => ({ iat: now() + 70 })],
     ['has an nbf more than 60 s in the future', () => ({ nbf: now() + 70 })],
-  ])('an assertion that %s is refused', async (_title, claims) => {
+  ])('an assertion that %s is rejected', async (_title, claims) => {
     expect(await authenticate(claims())).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
-  test('an assertion that is not a JWT, or has no type, is refused', async () => {
+  test('an assertion that is not a JWT, or has no type, is rejected', async () => {
     const { client_assertion_type, ...withoutType } = await client.authenticate();
     const notAJwt = { client_id: 'fapi', client_assertion_type, client_assertion: 'garbage' };
     for (const credentials of [withoutType, notAJwt]) {
@@ -189,7 +189,7 @@ describe('private_key_jwt', () => {
     }
   });
 
-  test('an assertion that was used at one endpoint is refused at another', async () => {
+  test('an assertion that was used at one endpoint is rejected at another', async () => {
     const authentication = await client.authenticate();
     expect((await server.post('/connect/par', { ...requestParameters, ...authentication })).status).toBe(201);
     expect((await server.post('/connect/introspect', { token: 'unknown', ...authentication })).status).toBe(401);
@@ -247,7 +247,7 @@ describe('pushed authorization requests', () => {
     });
   });
 
-  test('a request_uri gives one code, also when two browsers have opened it', async () => {
+  test('a request_uri gives one code, even if two browsers have opened it', async () => {
     const { request_uri } = await push();
     const [first, second] = [openBrowser(server), openBrowser(server)];
     const pages = [await openRequest(request_uri, first), await openRequest(request_uri, second)];
@@ -258,7 +258,7 @@ describe('pushed authorization requests', () => {
     expect(secondResponse.code).toBeUndefined();
   });
 
-  test('a request_uri gives one code, also when a signed-in browser opens it many times at the same time', async () => {
+  test('a request_uri gives one code, even if a signed-in browser opens it many times at the same time', async () => {
     const browser = openBrowser(server);
     const first = await push();
     await signInAndConsent(browser, await openRequest(first.request_uri, browser), owner);
@@ -267,7 +267,7 @@ describe('pushed authorization requests', () => {
     expect(pages.filter(({ url }) => url.searchParams.has('code'))).toHaveLength(1);
   });
 
-  test('a request_uri that was used is refused', async () => {
+  test('a request_uri that was used is rejected', async () => {
     const browser = openBrowser(server);
     const { request_uri } = await push();
     await signInAndConsent(browser, await openRequest(request_uri, browser), owner);
@@ -282,7 +282,7 @@ describe('pushed authorization requests', () => {
     expect(page.status).toBe(400);
   });
 
-  test('pushed and refused requests are audited and counted', async () => {
+  test('pushed and rejected requests are in the audit trail and the metrics', async () => {
     await push();
     await push({ ...requestParameters, redirect_uri: 'https://other.example/callback' });
     await server.auth.waitUntilIdle();
@@ -304,7 +304,7 @@ describe('pushed authorization requests', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, OPTIONS']);
   });
 
-  test('a request_uri that did not reach the sign-in page within 60 s is refused', async () => {
+  test('a request_uri that was not opened within 60 s is rejected', async () => {
     const { request_uri } = await push();
     await server.db.raw(
       `update oidc_artifact set expires_at = expires_at - interval '61 s' where model = 'PushedAuthorizationRequest'`,
@@ -313,7 +313,7 @@ describe('pushed authorization requests', () => {
     expect(page.status).toBe(400);
   });
 
-  test('every client may push, with the scope rules of the authorization endpoint', async () => {
+  test('every client may push requests, and the same scope rules apply as at the authorization endpoint', async () => {
     const parameters = {
       client_id: 'demo-web',
       response_type: 'code',

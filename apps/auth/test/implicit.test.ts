@@ -40,7 +40,7 @@ describe('response_type=token', () => {
     expect(payload).toMatchObject({ sub: 'acc-player', client_id: 'demo-spa', scope: scopes.play });
   });
 
-  test('leaves no code in the response or in the database', async () => {
+  test('there is no code in the response or in the database', async () => {
     const { rows: before } = await server.db.raw(`select id from oidc_artifact where model = 'AuthorizationCode'`);
     const url = await redirectOf({ scope: scopes.bookings });
     expect(url.href).not.toContain('code=');
@@ -48,7 +48,7 @@ describe('response_type=token', () => {
     expect(after).toEqual(before);
   });
 
-  test('gives the same result if the client requests `code token`', async () => {
+  test('the result is the same if the client requests `code token`', async () => {
     const found = redirectParameters({ url: await redirectOf({ response_type: 'code token' }) } as never);
     expect(Object.keys(found).sort()).toEqual(['access_token', 'expires_in', 'iss', 'scope', 'state', 'token_type']);
   });
@@ -99,7 +99,7 @@ describe('response_type=token', () => {
     expect(redirectParameters({ url: await redirectOf({ nonce: 'n' }) } as never)).toHaveProperty('access_token');
   });
 
-  test('needs no PKCE, although the code flow of the same client does', async () => {
+  test('PKCE is not needed, even if the client needs it for the code flow', async () => {
     expect(redirectParameters({ url: await redirectOf({ response_type: 'code' }) } as never)).toMatchObject({
       error: 'invalid_request',
       error_description: expect.stringContaining('PKCE'),
@@ -107,7 +107,7 @@ describe('response_type=token', () => {
     expect(redirectParameters({ url: await redirectOf({}) } as never)).toHaveProperty('access_token');
   });
 
-  test('returns a fragment as RFC 6749 section 4.2.2 describes it', async () => {
+  test('the fragment has the format of RFC 6749 section 4.2.2', async () => {
     const found = redirectParameters({ url: await redirectOf({}) } as never);
     expect(found.token_type?.toLowerCase()).toBe('bearer');
     expect(Number(found.expires_in)).toBe(3600);
@@ -115,7 +115,7 @@ describe('response_type=token', () => {
 });
 
 describe('response_type=id_token token', () => {
-  test('returns both, the id_token with the claims of the granted scopes, nonce and at_hash', async () => {
+  test('both tokens are returned, and the id_token contains the claims of the granted scopes, nonce and at_hash', async () => {
     const all = `openid profile roles ${scopes.play}`;
     const url = await redirectOf({ response_type: 'id_token token', scope: all, nonce: 'n-1' });
     const found = redirectParameters({ url } as never);

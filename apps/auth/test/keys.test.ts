@@ -67,7 +67,7 @@ test('instances that start at the same time create one set of keys', async () =>
 });
 
 describe('encryption', () => {
-  test('KEY_ENCRYPTION_KEY can be changed while instances with the old key go on signing', async () => {
+  test('KEY_ENCRYPTION_KEY can be changed while instances with the old key continue to sign', async () => {
     const next = createKeyStore({ db: server.db, encryptionKey: Buffer.alloc(32, 9) });
     const before = await store.load();
     await store.reencrypt(Buffer.alloc(32, 9));
@@ -101,7 +101,7 @@ describe('encryption', () => {
 });
 
 describe('rotation', () => {
-  test('a key is published before it signs, and stays until its last token has expired', async () => {
+  test('a key is published before it signs, and until the last token that it signed has expired', async () => {
     const other = await server.startInstance();
     const before = kidOf(await token());
     await schedule.rotate(3600);
@@ -132,7 +132,7 @@ describe('rotation', () => {
     expect(kidOf(await token())).toBe(after);
   });
 
-  test('the old key stays for the longest ACCESS_TOKEN_TTL of all instances', async () => {
+  test('the old key stays published for the longest ACCESS_TOKEN_TTL of all instances', async () => {
     await store.recordTokenLifetime(86_400);
     await store.recordTokenLifetime(60);
     await schedule.rotate(0);
@@ -175,7 +175,7 @@ describe('rotation', () => {
     expect(kids.size).toBeGreaterThanOrEqual(3);
   });
 
-  test('a retired key can be deleted at once, a signing key cannot', async () => {
+  test('a retired key can be deleted immediately, and a signing key cannot be deleted', async () => {
     const before = String(kidOf(await token()));
     expect(await store.deleteRetired(before)).toBe(false);
     await schedule.rotate(0);
@@ -185,7 +185,7 @@ describe('rotation', () => {
     expect(await published()).not.toContain(before);
   });
 
-  test('a token of a removed key is refused by every instance within seconds', async () => {
+  test('every instance rejects the tokens of a removed key within seconds', async () => {
     const other = await server.startInstance();
     const jwt = await token();
     const introspect = async (origin: string) => {

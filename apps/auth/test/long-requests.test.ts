@@ -14,7 +14,7 @@ const storedInteractions = async (): Promise<number> => {
 test.each([
   ['GET', 414],
   ['POST', 413],
-] as const)('a %s authorization request of 8000 characters is refused and not stored', async (method, status) => {
+] as const)('a %s authorization request of 8000 characters is rejected and not stored', async (method, status) => {
   const form = new URLSearchParams({ ...request, state: 'x'.repeat(8_000) });
   const url = `${server.origin}/connect/authorize`;
   const response = await (method === 'GET'
@@ -25,7 +25,7 @@ test.each([
   expect(await storedInteractions()).toBe(0);
 });
 
-test('a long sign-out request is refused', async () => {
+test('a long sign-out request is rejected', async () => {
   const response = await fetch(`${server.origin}/connect/endsession?state=${'x'.repeat(8_000)}`);
   expect(response.status).toBe(414);
 });
@@ -39,7 +39,7 @@ test('a request of 7500 characters is served', async () => {
 test.each([
   ['/connect/par', 'demo-spa', { ...request, redirect_uri: 'http://localhost:4010/spa' }],
   ['/connect/deviceauthorization', 'demo-screen', { scope: 'openid' }],
-])('a long request of a public client to %s is refused and not stored', async (path, clientId, form) => {
+])('a long request of a public client to %s is rejected and not stored', async (path, clientId, form) => {
   const before = await server.db('oidc_artifact');
   const response = await server.post(path, { ...form, client_id: clientId, state: 'x'.repeat(17_000) });
   expect(response.status).toBe(413);

@@ -30,7 +30,7 @@ test('tokens are counted by grant and outcome', async () => {
   expect(text).not.toContain('made-up-by-a-client');
 });
 
-test('a refused request has its error code in the access log and in the metrics', async () => {
+test('the error code of a rejected request is in the access log and in the metrics', async () => {
   const { headers } = await requestToken({ grant_type: 'client_credentials' }, 'wrong');
   await requestToken({ grant_type: 'made-up-by-a-client' });
   const requestId = headers.get('x-request-id');

@@ -19,7 +19,7 @@ const signedInBrowser = async () => {
 };
 
 describe('a form is accepted only', () => {
-  test('with a CSRF token of the same browser, else it is 403', async () => {
+  test('with a CSRF token of the same browser, and otherwise the response is 403', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorize());
     const otherPage = await openBrowser(server).open(authorize());
@@ -30,7 +30,7 @@ describe('a form is accepted only', () => {
     expect(forged.status).toBe(403);
   });
 
-  test('from our own site, else it is 403, even with the right token', async () => {
+  test('from our own site, and otherwise the response is 403 even with the right token', async () => {
     const browser = openFormBrowser([server.origin], { 'Sec-Fetch-Site': 'cross-site' });
     const signIn = await browser.open(`${server.origin}/sign-in`);
     expect((await browser.send(signIn, player)).status).toBe(403);

@@ -83,7 +83,7 @@ describe('the password grant', () => {
     });
   });
 
-  test('of a client that may not use it returns unauthorized_client', async () => {
+  test('a client that may not use the grant type gets unauthorized_client', async () => {
     const { client_id: _, ...rest } = player;
     const body = await requestToken({ ...rest, client_id: 'demo-spa', scope: scopes.play });
     expect(body).toMatchObject({ status: 400, error: 'unauthorized_client' });
@@ -109,7 +109,7 @@ describe('the password grant', () => {
 });
 
 describe('refresh', () => {
-  test('yields a new access_token and a new refresh_token', async () => {
+  test('a refresh gives a new access_token and a new refresh_token', async () => {
     const first = await signIn();
     const second = await refresh(first.refresh_token);
     expect(second).toEqual({
@@ -132,7 +132,7 @@ describe('refresh', () => {
     expect(await refresh(second.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('narrowed by scope narrows the new access token, but not the next refresh', async () => {
+  test('the parameter scope limits the new access token, and not the next refresh', async () => {
     const first = await signIn(`offline_access ${scopes.play} ${scopes.bookings}`);
     const narrow = await refresh(first.refresh_token, { scope: scopes.play });
     expect(narrow).toMatchObject({ status: 200, scope: scopes.play });
@@ -142,7 +142,7 @@ describe('refresh', () => {
     expect(decodeJwt(String(wide.access_token)).scope).toBe(`${scopes.play} ${scopes.bookings}`);
   });
 
-  test('for a scope that was not granted returns invalid_scope and does not use the token', async () => {
+  test('a refresh for a scope that was not granted gives invalid_scope, and the token stays usable', async () => {
     const first = await signIn();
     for (const scope of [scopes.bookings, 'offline_access']) {
       expect(await refresh(first.refresh_token, { scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
@@ -150,7 +150,7 @@ describe('refresh', () => {
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('with an unknown token or the token of another client returns invalid_grant', async () => {
+  test('an unknown token, or the token of another client, gives invalid_grant', async () => {
     const first = await signIn();
     const foreign = await requestToken({
       grant_type: 'refresh_token',
@@ -177,7 +177,7 @@ describe('refresh', () => {
     expect(JSON.stringify(rows)).not.toContain(String(access_token));
   });
 
-  test('of 32 concurrent uses of one refresh token exactly one wins, 20 rounds', async () => {
+  test('of 32 concurrent uses of one refresh token exactly one succeeds, in 20 rounds', async () => {
     // Opens the connections, so that all 32 requests are sent before the first response arrives.
     await Promise.all(Array.from({ length: 32 }, () => refresh('made-up')));
     for (let round = 0; round < 20; round += 1) {
@@ -194,7 +194,7 @@ describe('refresh', () => {
   });
 });
 
-test('every grant, refusal and revocation is in the audit trail, without a secret', async () => {
+test('every issued token, rejected request and revocation is in the audit trail, without secrets', async () => {
   const first = await signIn();
   await refresh(first.refresh_token);
   await refresh(first.refresh_token);

@@ -24,7 +24,7 @@ async function openRegistration() {
   return (form: Record<string, string>) => server.post('/register', { csrf: fields.csrf ?? '', ...form }, { cookie });
 }
 
-test('registrations are counted before the password is estimated, and refused ones count too', async () => {
+test('registrations are counted before the password is estimated, and rejected registrations count too', async () => {
   await server.db.raw('delete from guard_count');
   const register = await openRegistration();
   const statuses: number[] = [];

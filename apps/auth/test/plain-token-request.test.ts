@@ -49,7 +49,7 @@ describe('a plain request and a request with an unknown parameter', () => {
     expect(more).toEqual([]);
   });
 
-  test('are refused alike if the secret is wrong, with one audit event each', async () => {
+  test('are rejected in the same way if the secret is wrong, with one audit event each', async () => {
     await server.auth.waitUntilIdle();
     await server.db('audit_event').delete();
     const [one, other] = [
@@ -90,7 +90,7 @@ test.each(Object.entries(form))('%s that is sent twice returns invalid_request',
   expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
 });
 
-test('the next request after a token is revoked, an account is disabled or a role is removed is refused', async () => {
+test('after a token is revoked, an account is disabled or a role is removed, the next request is rejected', async () => {
   const statusDuring = async (table: string, where: object, change: object, back: object) => {
     await server.db(table).where(where).update(change);
     const { status } = await requestToken(form);
@@ -124,7 +124,7 @@ describe('on one connection', () => {
       });
     });
 
-  test('pipelined requests are served in order: plain, refused, plain', async () => {
+  test('pipelined requests are served in their order: plain, rejected, plain', async () => {
     const socket = open();
     const wrong = body.replace(secret, 'wrong-one');
     socket.write(head(body.length) + body + head(wrong.length) + wrong + head(body.length) + body);

@@ -34,7 +34,7 @@ describe('the portal requires sign-in', () => {
     },
   );
 
-  test('and sign-in leads back to the requested page', async () => {
+  test('after signing in, the user returns to the requested page', async () => {
     const { page } = await portal.signIn('owner', `${north}/history`);
     expect(page.url.pathname).toBe(`${north}/history`);
   });
@@ -60,7 +60,7 @@ describe('the portal requires sign-in', () => {
   });
 });
 
-describe('after a failure, too, the sign-in page shows the facility or application that the user signs in to', () => {
+describe('after a failed sign-in, the sign-in page still names', () => {
   const failedSignIn = async (path: string) => {
     const browser = portal.openBrowser();
     const form = await browser.open(portal.at(path));
@@ -77,7 +77,7 @@ describe('after a failure, too, the sign-in page shows the facility or applicati
     for (const html of pages) expect(html).toContain('to continue to <strong>North Range</strong>');
   });
 
-  test('the portal, without the name of a facility that the visitor may not know', async () => {
+  test('the portal, if the user may not know the name of the facility', async () => {
     for (const html of await failedSignIn(north)) {
       expect(html).toContain('to continue to <strong>the portal</strong>');
       expect(html).not.toContain('North Range');
@@ -93,7 +93,7 @@ describe('after a failure, too, the sign-in page shows the facility or applicati
   });
 });
 
-test('a player reads how to get a role, and sees nothing of any facility', async () => {
+test('a player without a role reads how to get one, and sees nothing of any facility', async () => {
   const browser = portal.openBrowser();
   const player = { username: 'player@example.com', password: 'demo-player-pass' };
   const page = await browser.send(await browser.open(portal.at('/portal')), player);
@@ -148,7 +148,7 @@ describe('a form without its CSRF token', () => {
   test.each([
     ['no token', ''],
     ['a guessed token', 'AAAA'],
-  ])('is 403 with %s', async (_what, csrf) => {
+  ])('gets 403 with %s', async (_what, csrf) => {
     const { browser, page } = await portal.signIn('owner', north);
     const before = await allMemberships();
     for (const path of formsOfNorth) {
@@ -161,7 +161,7 @@ describe('a form without its CSRF token', () => {
     expect(await allMemberships()).toBe(before);
   });
 
-  test('is 403 with the token of another user', async () => {
+  test('gets 403 with the token of another user', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     const partner = await portal.signIn('partner', north);
     const csrf = csrfTokenOf(partner.page, '/invitations');
@@ -169,7 +169,7 @@ describe('a form without its CSRF token', () => {
     expect((await browser.send(form, {})).status).toBe(403);
   });
 
-  test('is 403 with a token from before a sign-out', async () => {
+  test('gets 403 with a token that was issued before the user signed out', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     const csrf = csrfTokenOf(page, '/invitations');
     const signedOut = await browser.send(filled(page, '/sign-out'), {});
@@ -180,7 +180,7 @@ describe('a form without its CSRF token', () => {
     expect((await browser.send(form, {})).status).toBe(403);
   });
 
-  test('is 403 from another site, even with the right token', async () => {
+  test('gets 403 from another site, even with the right token', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     const elsewhere = { ...page, url: new URL('https://evil.example/') };
     expect((await browser.send(filled(elsewhere, '/invitations', { email: 'x@range.example' }), {})).status).toBe(403);
@@ -224,12 +224,12 @@ test.each([
   '/portal/facilities/fac-north/people/..%2f..%2facc-south-bot/revoke',
   "/portal/facilities/' or 1=1 --",
   '/portal/nowhere',
-])('the unusual path %s is 404', async (path) => {
+])('the unusual path %s gives 404', async (path) => {
   const { browser } = await portal.signIn('owner', north);
   expect((await browser.open(portal.at(path))).status).toBe(404);
 });
 
-test('a path that cannot be decoded is 400, as a page', async () => {
+test('a path that cannot be decoded gives a page with status 400', async () => {
   const answer = await fetch(portal.at('/portal/facilities/%E0%A4%A'));
   expect(answer.status).toBe(400);
   expect(answer.headers.get('content-type')).toMatch(/^text\/html/);

@@ -85,7 +85,7 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(portal.server.log.join('\n')).not.toContain(token);
   });
 
-  test('a password that is easy to guess is refused next to its field, and the name stays filled in', async () => {
+  test('a password that is easy to guess is rejected next to its field, and the name stays filled in', async () => {
     const { browser, page: form } = await openInvitation('careless@range.example');
     const values = { name: 'My till', password: 'password1' };
     const page = await browser.send(filled(form, '/portal/invitation', values), {});
@@ -135,7 +135,7 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(await rolesOf('third-bot@range.example')).toEqual([]);
   });
 
-  test('an unconfirmed account does not block its address: the newcomer proves to own the address', async () => {
+  test('an invitation replaces an unconfirmed account, because the invited user proves to own the address', async () => {
     const email = 'squatted@range.example';
     const squatter = portal.openBrowser();
     const form = await squatter.open(`${portal.server.origin}/register`);
@@ -185,7 +185,7 @@ describe('a welcome message appears after a user accepts an invitation', () => {
     expect(textOf(list.html)).toContain('Welcome to North Range. Your role is Staff.');
   });
 
-  test('and never for a facility where the user has no role', async () => {
+  test('but not for a facility where the user has no role', async () => {
     const { page } = await portal.signIn('chain', '/portal?welcome=fac-elsewhere');
     expect(page.html).not.toContain('Welcome');
   });
@@ -226,7 +226,7 @@ describe('the form of an invitation', () => {
     },
   );
 
-  test('says when the address already has a role or an open invitation', async () => {
+  test('shows an error if the address already has a role or an open invitation', async () => {
     expect((await invite('BOT@range.example')).page.html).toContain('already has a role here');
     await invite('twice@range.example');
     const { page } = await invite('Twice@range.example');
@@ -248,7 +248,7 @@ describe('the form of an invitation', () => {
 });
 
 describe('a link that no longer works says why, and what to do next', () => {
-  test('after it was used', async () => {
+  test('after the invitation was accepted', async () => {
     const { browser, link, page } = await openInvitation('replayed@range.example');
     await browser.send(filled(page, '/portal/invitation', newcomer), {});
     for (const again of [
@@ -307,7 +307,7 @@ describe('a link that no longer works says why, and what to do next', () => {
   });
 });
 
-test('of several acceptances in parallel one creates the account, and the others get 410', async () => {
+test('if an invitation is accepted several times in parallel, one request creates the account and the others get 410', async () => {
   await invite('raced@range.example');
   const link = await portal.invitationLink('raced@range.example');
   const visitors = await Promise.all(

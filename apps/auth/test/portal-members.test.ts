@@ -70,7 +70,7 @@ describe('an owner or staff member sees the people of the facility', () => {
     }
   });
 
-  test('a date has one format, with its time zone', async () => {
+  test('dates are shown with their time zone', async () => {
     const { page } = await portal.signIn('owner', north);
     const times = [...page.html.matchAll(/<time datetime="([^"]+)" title="\1">([^<]*)<\/time>/g)];
     expect(times.length).toBeGreaterThan(5);
@@ -129,7 +129,7 @@ describe('roles change', () => {
 });
 
 describe('the last owner of a facility', () => {
-  test('is not offered to leave or to change role', async () => {
+  test('has no links to leave the facility or to change the role', async () => {
     const facility = await addFacility('fac-only', ['only'], { 'only-staff': 'staff' });
     const { browser, page } = await portal.signIn('only', facility);
     expect(page.html).not.toContain(memberPath('only', 'revoke', facility));
@@ -160,7 +160,7 @@ describe('the last owner of a facility', () => {
     expect(textOf((await browser.open(portal.at(facility))).html)).toContain('the only owner');
   });
 
-  test('stays when two owners remove each other in parallel, in ten rounds', async () => {
+  test('remains when two owners remove each other in parallel, in ten rounds', async () => {
     for (let round = 0; round < 10; round++) {
       const id = `fac-duel-${round}`;
       const names = [`left-${round}`, `right-${round}`] as const;
@@ -183,7 +183,7 @@ describe('the last owner of a facility', () => {
 });
 
 describe('a revoked role stops new access tokens', () => {
-  test('the page before says how long an access token that was already issued keeps working', async () => {
+  test('the confirmation page says for how long issued access tokens still work', async () => {
     const requestToken = await addToken('bot');
     const before = await requestToken();
     expect(facilitiesOf(before)).toEqual(['fac-north']);
@@ -206,7 +206,7 @@ describe('a revoked role stops new access tokens', () => {
     expect(facilitiesOf(await requestToken())).toEqual(['fac-south']);
   });
 
-  test('a disabled or deleted account gets no access token either', async () => {
+  test('a disabled or deleted account gets no access token', async () => {
     const requestToken = await addToken('south-bot');
     expect(await requestToken()).toMatchObject({ status: 200 });
     await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-south-bot'");
@@ -219,7 +219,7 @@ describe('a revoked role stops new access tokens', () => {
 });
 
 describe('the history of a facility', () => {
-  test('says in words who changed what, when and from where', async () => {
+  test('lists who changed what, when and from which IP address', async () => {
     const facility = await addFacility('fac-story', ['teller'], { 'story-bot': 'bookings-manager', helper: 'staff' });
     const { browser, page } = await portal.signIn('teller', facility);
     await browser.send(filled(page, '/invitations', { email: 'Site@range.example' }), {});
@@ -253,7 +253,7 @@ describe('the history of a facility', () => {
     );
   });
 
-  test('is shown by pages', async () => {
+  test('is divided into pages', async () => {
     await addFacility('fac-long', ['chronicler']);
     await portal.server.db.raw(
       `insert into audit_event (at, kind, account_id, facility_id, detail)

@@ -51,7 +51,7 @@ const createToken = async (values: Record<string, string> = {}) => {
 const openPortal = (browser: FormBrowser) => browser.open(portal.at('/portal'));
 
 describe('a service account creates a personal access token', () => {
-  test('which yields a client_id and a client_secret for client_credentials', async () => {
+  test('the new token has a client_id and a client_secret for client_credentials', async () => {
     const { browser, page } = await portal.signIn(name);
     expect(textOf(page.html)).toContain('North Range');
     expect(page.html).toContain('You have no active token.');
@@ -65,7 +65,7 @@ describe('a service account creates a personal access token', () => {
     expect(facilitiesOf(answer)).toEqual(['fac-north']);
   });
 
-  test('and a `curl` command that works unchanged', async () => {
+  test('the page of the new token shows a `curl` command that works without changes', async () => {
     const { shown } = await createToken();
     const { stdout } = await promisify(execFile)('sh', ['-c', unescaped(textById(shown, 'curl'))]);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -105,7 +105,7 @@ describe('a service account creates a personal access token', () => {
     [{ expiresInDays: '1.5' }, 'expiresInDays'],
     [{ expiresInDays: '' }, 'expiresInDays'],
     [{ expiresInDays: '1e2' }, 'expiresInDays'],
-  ])('%j is refused next to its field, and the form stays filled in', async (values, field) => {
+  ])('%j is rejected next to its field, and the form stays filled in', async (values, field) => {
     const { browser, page } = await portal.signIn(name);
     const rejected = await create(browser, page, values as Record<string, string>);
     expect(rejected.status).toBe(400);
@@ -118,7 +118,7 @@ describe('a service account creates a personal access token', () => {
     expect((await create(browser, rejected)).status).toBe(200);
   });
 
-  test('an account has at most 50 active tokens, also when several are created in parallel', async () => {
+  test('an account has at most 50 active tokens, even if several are created in parallel', async () => {
     await portal.server.db.raw(
       `insert into client (id, kind, account_id, name)
        select ? || '-' || n, 'personal-access-token', ?, 'n' || n from generate_series(1, 48) n`,
@@ -145,7 +145,7 @@ describe('a service account creates a personal access token', () => {
 });
 
 describe('a sign-in less than 10 minutes old counts as fresh', () => {
-  test('with an older one the user signs in again before the secret is shown, and keeps the input', async () => {
+  test('a user with an older sign-in must sign in again before the secret is shown, and the input is kept', async () => {
     const { browser, page } = await portal.signIn(name);
     await portal.ageSession(name, 9);
     expect((await create(browser, page, { name: 'First' })).status).toBe(200);
@@ -162,7 +162,7 @@ describe('a sign-in less than 10 minutes old counts as fresh', () => {
     expect((await activeTokens())[1]).toMatchObject({ name: 'Till & “co”', days: 77 });
   });
 
-  test('the same holds for a new secret of a token', async () => {
+  test('a user with an older sign-in must sign in again to rotate a token', async () => {
     const { browser, id } = await createToken();
     const rotate = await browser.open(portal.at(`/portal/tokens/${id}/rotate`));
     await portal.ageSession(name, 11);
@@ -193,7 +193,7 @@ test('the list of tokens shows name, creation, last use with its address, and ex
 });
 
 describe('a service account revokes a token', () => {
-  test('on a page that asks for confirmation; the next token request is invalid_client', async () => {
+  test('a page asks for confirmation, and then the next token request gets invalid_client', async () => {
     const { browser, id, secret } = await createToken();
     expect(await portal.requestToken(id, secret)).toMatchObject({ status: 200 });
     const confirm = await browser.open(portal.at(`/portal/tokens/${id}/revoke`));
@@ -206,7 +206,7 @@ describe('a service account revokes a token', () => {
     expect((await browser.open(portal.at(`/portal/tokens/${id}/rotate`))).status).toBe(409);
   });
 
-  test('an expired token is invalid_client, too', async () => {
+  test('a request with an expired token gets invalid_client', async () => {
     const { browser, id, secret } = await createToken();
     await portal.server.db.raw('update client set expires_at = now() where id = ?', [id]);
     expect(await portal.requestToken(id, secret)).toMatchObject({ status: 401, error: 'invalid_client' });
@@ -223,7 +223,7 @@ describe('a service account rotates a token', () => {
     return { browser, form, shown, id, oldSecret, newCredentials: credentialsOn(shown) };
   };
 
-  test.each(['3600', '86400', '604800'])('and the old secret works for another %s seconds', async (overlap) => {
+  test.each(['3600', '86400', '604800'])('the old secret still works for %s seconds', async (overlap) => {
     const { id, oldSecret, newCredentials, browser } = await rotate(overlap);
     expect(newCredentials.id).toBe(id);
     expect(newCredentials.secret).not.toBe(oldSecret);
@@ -244,13 +244,13 @@ describe('a service account rotates a token', () => {
     expect(await portal.requestToken(id, newCredentials.secret)).toMatchObject({ status: 200 });
   });
 
-  test('and with an overlap of 0 the old secret stops working', async () => {
+  test('with an overlap of 0, the old secret stops working immediately', async () => {
     const { id, oldSecret, newCredentials } = await rotate('0');
     expect(await portal.requestToken(id, oldSecret)).toMatchObject({ status: 401, error: 'invalid_client' });
     expect(await portal.requestToken(id, newCredentials.secret)).toMatchObject({ status: 200 });
   });
 
-  test('once per form: a reload does not show the secret again and creates no other one', async () => {
+  test('reloading the page neither shows the secret again nor creates another one', async () => {
     const { browser, form, id, newCredentials } = await rotate('0');
     const again = await browser.send(form, {});
     expect(again.status).toBe(409);
@@ -269,7 +269,7 @@ describe('a service account rotates a token', () => {
 });
 
 describe('the token of another account', () => {
-  test.each(['rotate', 'revoke'])('is 404 to %s, and keeps working', async (page) => {
+  test.each(['rotate', 'revoke'])('gives 404 on the page %s, and still works', async (page) => {
     const { id, secret } = await createToken();
     const other = await portal.signIn('bot');
     const path = `/portal/tokens/${id}/${page}`;
@@ -280,7 +280,7 @@ describe('the token of another account', () => {
     expect(await portal.requestToken(id, secret)).toMatchObject({ status: 200 });
   });
 
-  test('is 404 like a client that is no personal access token', async () => {
+  test('gives the same 404 as a client that is not a personal access token', async () => {
     const { browser } = await portal.signIn(name);
     expect((await browser.open(portal.at('/portal/tokens/demo-web/revoke'))).status).toBe(404);
   });
