@@ -1,7 +1,7 @@
-// An HTTP endpoint as data: its method, path, schemas, documentation and handler.
+// Defines the description of an HTTP endpoint: its method, path, schemas, documentation and handler.
 //
-// One description serves three purposes. The router validates requests by it, the OpenAPI document is generated from
-// it, and the tests check responses against that document. This module does not depend on an HTTP framework.
+// The description has three uses. The router validates requests with its schemas, the OpenAPI document is generated
+// from it, and the tests check responses against this document. The module does not depend on an HTTP framework.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import type { ValidationError } from './validation.ts';
 
@@ -40,7 +40,7 @@ export interface SuccessDescription {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
 }
 
-/** An endpoint as the router and the OpenAPI document see it, without the types of its query and body. */
+/** An endpoint without the TypeScript types of its query and body, which the router and the OpenAPI document ignore. */
 export interface Endpoint<Caller = unknown> {
   readonly operationId: string;
   readonly method: Method;
@@ -56,16 +56,19 @@ export interface Endpoint<Caller = unknown> {
   readonly headers?: Readonly<Record<string, ValueDescription>>;
   readonly body?: Schema;
   readonly bodyExample?: unknown;
-  /** `optional`: a request needs no body, and a field of the query takes precedence. Default: `required`. */
+  /**
+   * Whether a request must have a body. With `optional`, a request can have the same field in the query and in the
+   * body, and the query takes precedence. Default: `required`.
+   */
   readonly bodyUse?: 'required' | 'optional';
-  /** The field that a body stands for if it is a JSON string instead of an object. Only for an optional body. */
+  /** If an optional body is a JSON string instead of an object, the string is the value of this field. */
   readonly stringBodyField?: string;
   readonly success: SuccessDescription;
   /** Whether the endpoint can respond with 304. */
   readonly notModified?: boolean;
   /** Error codes of this endpoint. The codes that all endpoints share are not listed. */
   readonly errorCodes: readonly string[];
-  /** `contextData` of an error whose handler provides none. */
+  /** The `contextData` of errors that have none of their own. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
   /**
    * The router calls `handle` even if the request has validation errors. `handle` gets the valid fields and the
@@ -91,9 +94,11 @@ type TypedEndpoint<Query, Body, Caller> = Omit<Endpoint<Caller>, 'query' | 'body
 };
 
 /**
- * Returns a function that defines one endpoint. It derives the types of `query` and `body` in `handle` from their
- * schemas. All fields are optional there, because a field with a validation error is left out. Two steps are needed
- * because TypeScript infers either all type parameters of a call or none.
+ * Returns a function that defines one endpoint. The function derives the types of `query` and `body` in `handle` from
+ * their schemas. All fields of these types are optional, because a field with a validation error is left out.
+ *
+ * There are two functions because TypeScript infers either all type parameters of a call or none: the caller gives
+ * `Caller` to the first one, and TypeScript infers the type parameters of the second one.
  */
 export function endpointDefiner<Caller>() {
   return <const Query extends Schema | undefined = undefined, const Body extends Schema | undefined = undefined>(

@@ -1,4 +1,5 @@
-// The error envelope of every error response, as a value and as JSON Schema (specification, "Error envelope").
+// Defines the error envelope, which is the body of every error response, and its JSON Schema (specification, "Error
+// envelope").
 
 /** One entry of the error envelope. */
 export interface Problem {
@@ -13,7 +14,7 @@ export interface ErrorEnvelope {
 }
 
 /**
- * An error that becomes a response: its HTTP status, headers and problems. `message` and `cause` only appear in the
+ * An error with the HTTP status, the headers and the problems of its response. `message` and `cause` appear only in the
  * log.
  */
 export class ApiError extends Error {

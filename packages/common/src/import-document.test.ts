@@ -1,4 +1,4 @@
-// Tests the check of import files: paths and reasons of errors, and duplicates.
+// Tests the validation of import files: the paths and reasons of errors, and duplicates.
 import { describe, expect, test } from '@jest/globals';
 import { createImportReader, elementsOf, findDuplicates, ImportError, propertyOf } from './import-document.ts';
 
@@ -42,8 +42,16 @@ describe('createImportReader', () => {
     ['an unknown property', { items: [], more: 1 }, ['/more: is not known']],
     ['a missing property of an element', { items: [{}] }, ['/items/0/id: is missing']],
     ['a wrong type', { items: [{ id: 1 }] }, ['/items/0/id: must be string']],
-    ['a pattern', { items: [{ id: '7' }] }, ['/items/0/id: has a character that is not allowed']],
-    ['an enum', { items: [{ id: 'a', kind: 'huge' }] }, ['/items/0/kind: must be one of big, small']],
+    [
+      'text that does not match the pattern',
+      { items: [{ id: '7' }] },
+      ['/items/0/id: has a character that is not allowed'],
+    ],
+    [
+      'a value that is not in the enum',
+      { items: [{ id: 'a', kind: 'huge' }] },
+      ['/items/0/kind: must be one of big, small'],
+    ],
   ])('names the path of the error: %s', (_title, document, errors) => {
     expect(errorsOf(document)).toEqual(errors);
   });

@@ -1,13 +1,13 @@
 // Parses and validates import files, and reports every error with its JSON Pointer (RFC 6901).
 //
 // The imports of both apps use this module, so that they report errors in one format: a JSON Pointer, a colon and the
-// reason. The rules that a JSON Schema cannot express run even if the document violates its schema, because a file is
-// corrected faster when one run reports all of its errors.
+// reason. Some rules cannot be expressed in JSON Schema. They are checked even if the document violates its schema, so
+// that one run reports all errors.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Formats } from './validation.ts';
 import { validationMessage } from './validation-message.ts';
 
-/** Thrown for an import file that was rejected. `message` lists all of `errors`, one per line. */
+/** Thrown for an import file that was rejected. `message` lists all `errors`, one per line. */
 export class ImportError extends Error {
   override readonly name = 'ImportError';
   readonly errors: readonly string[];
@@ -25,12 +25,12 @@ export interface DocumentNode {
   readonly value: unknown;
 }
 
-/** Finds the errors that the JSON Schema cannot express. It must cope with a document that violates the schema. */
+/** Finds errors that the JSON Schema cannot express. Must also accept documents that violate the schema. */
 export type Rule = (root: DocumentNode) => readonly string[];
 
 /**
- * The returned function parses the text of an import file. It throws an `ImportError` with all errors of the schema and
- * of `rule`. `formats` are the string formats that the schema uses.
+ * Returns a function that parses the text of an import file. The function throws an `ImportError` with all errors that
+ * the schema and `rule` find. `formats` are the string formats that the schema uses.
  */
 export function createImportReader<Document>(
   schema: object,
@@ -49,21 +49,21 @@ export function createImportReader<Document>(
   };
 }
 
-/** The property `name` of an object. Its value is undefined if `parent` is not an object or lacks the property. */
+/** Returns the property `name` of a node. Its value is undefined if the node is no object or lacks the property. */
 export function propertyOf({ path, value }: DocumentNode, name: string): DocumentNode {
   const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
   return { path: `${path}/${name}`, value: isObject ? (value as Record<string, unknown>)[name] : undefined };
 }
 
-/** The elements of the array `name` of an object; none if it is not an array. */
+/** Returns the elements of the array in the property `name`. Returns no elements if the property is not an array. */
 export function elementsOf(parent: DocumentNode, name: string): readonly DocumentNode[] {
   const { path, value } = propertyOf(parent, name);
   return Array.isArray(value) ? value.map((element, index) => ({ path: `${path}/${index}`, value: element })) : [];
 }
 
 /**
- * One error for each object whose `property` has the same text as that of an earlier object. `normalize` makes texts
- * comparable.
+ * Returns one error for each object whose `property` has the same text as in an earlier object. Texts are compared
+ * after `normalize`.
  */
 export function findDuplicates(
   objects: readonly DocumentNode[],

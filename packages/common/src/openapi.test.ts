@@ -1,4 +1,4 @@
-// Tests the OpenAPI document that is generated from one endpoint.
+// Tests the OpenAPI document that is generated from the description of an endpoint.
 import { expect, test } from '@jest/globals';
 import { endpointDefiner } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
@@ -61,7 +61,7 @@ const operation = document.paths['/things/{id}']?.post as unknown as {
   responses: Record<string, { content: Record<string, object> }>;
 };
 
-test('a schema that is a component becomes a reference wherever it occurs', () => {
+test('a schema that is a component is replaced by a reference wherever it occurs', () => {
   const reference = { $ref: '#/components/schemas/Thing' };
   expect(operation.requestBody).toEqual({ required: true, content: { 'application/json': { schema: reference } } });
   expect(operation.responses[201]?.content['application/json']).toEqual({
@@ -85,7 +85,7 @@ test('the document describes path and query parameters, with arrays exploded', (
   ]);
 });
 
-test('errors of one status are one component, with one example per code and the headers of all codes', () => {
+test('the errors of one status are described by one component, with an example of each code and all headers', () => {
   const { responses } = document.components;
   expect(responses.Error400?.description).toBe("A: '{fieldName}' is bad. | B: Worse.");
   expect(responses.Error400?.content['application/json']).toMatchObject({

@@ -1,17 +1,17 @@
-// Generates an OpenAPI 3.1 document from endpoints.
+// Generates an OpenAPI 3.1 document from the descriptions of endpoints.
 //
-// The document is generated from the schemas that validate the requests, so the two cannot differ.
+// The schemas of the document are the schemas that validate requests, so the document cannot differ from the behaviour.
 import type { Endpoint, Schema, ValueDescription } from './endpoint.ts';
 
 export interface DocumentedError {
   readonly status: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, ValueDescription>>;
-  /** Endpoints that can return the error although their `errorCodes` do not list it. */
+  /** Which endpoints can return the error although their `errorCodes` do not list it. */
   readonly appliesTo?: 'every endpoint' | 'endpoints with a body';
 }
 
-/** An example in one language, in the form that documentation tools read. */
+/** An example of a request in one language, in the format of `x-codeSamples` that documentation tools read. */
 export interface CodeSample {
   readonly lang: string;
   readonly label: string;
@@ -23,13 +23,16 @@ export interface DocumentOptions {
   readonly servers: readonly Schema[];
   readonly tags: readonly Schema[];
   readonly endpoints: readonly Endpoint<never>[];
-  /** The components by name. A schema that occurs elsewhere, as the same object, becomes a `$ref` to its component. */
+  /**
+   * The schemas that are components, by name. Wherever the same object occurs as a schema, the document has a `$ref` to
+   * the component.
+   */
   readonly schemas: Readonly<Record<string, Schema>>;
   /** The name of the component that is the body of every error response. */
   readonly errorSchema: string;
-  /** The errors by code. Those of one status become one component, which operations refer to. */
+  /** The errors by code. The errors of one status are described in one component, to which operations refer. */
   readonly errors: Readonly<Record<string, DocumentedError>>;
-  /** Examples of requests to an endpoint, for `x-codeSamples`. */
+  /** Returns examples of requests to an endpoint, for `x-codeSamples`. */
   readonly codeSamples?: (endpoint: Endpoint<never>) => readonly CodeSample[];
   readonly securitySchemes: Schema;
   readonly security: readonly Schema[];
@@ -149,7 +152,7 @@ function successResponses({ success, notModified }: Endpoint<never>, withReferen
   };
 }
 
-/** References to the components of all statuses that the endpoint can return. */
+/** Returns references to the components of all error statuses that the endpoint can return. */
 function errorResponses(endpoint: Endpoint<never>, { errors }: DocumentOptions): Json {
   const canReturn = ([code, { appliesTo }]: readonly [string, DocumentedError]): boolean =>
     endpoint.errorCodes.includes(code) ||
@@ -163,7 +166,7 @@ function errorResponses(endpoint: Endpoint<never>, { errors }: DocumentOptions):
   );
 }
 
-/** One component per status, with one example per code. */
+/** Returns one component for each error status, with an example of each error code. */
 function errorComponents({ errors, errorSchema }: DocumentOptions): Json {
   const components: Json = {};
   for (const [status, group] of Map.groupBy(Object.entries(errors), ([, error]) => error.status)) {

@@ -1,4 +1,4 @@
-// Tests page arithmetic and the list envelope.
+// Tests the calculation of pages and the list envelope.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { listEnvelope, offsetOf, pageCountOf, reconcileTotal } from './page.ts';
@@ -7,7 +7,7 @@ const hrefOf = (page: number) => `https://bookings.example/api/bookings?page=${p
 const pageOf = (all: readonly number[], page: number, pageSize: number) =>
   all.slice(offsetOf({ page, pageSize }), offsetOf({ page, pageSize }) + pageSize);
 
-test('the pages of a list, put together, are the list', () => {
+test('all pages of a list together contain exactly the items of the list, in order', () => {
   fc.assert(
     fc.property(fc.array(fc.integer(), { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (all, pageSize) => {
       const pages = Array.from({ length: pageCountOf(all.length, pageSize) }, (_, index) =>
@@ -19,7 +19,7 @@ test('the pages of a list, put together, are the list', () => {
   );
 });
 
-test('following next from the first page visits every page once and ends at last; prev leads back', () => {
+test('following next from the first page visits every page once and ends at last, and prev is the page before', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 50 }), (total, pageSize) => {
       const seen: string[] = [];
@@ -38,14 +38,14 @@ test('following next from the first page visits every page once and ends at last
   );
 });
 
-test('prev of a page past the end is the last page', () => {
+test('prev of a page after the last one is the last page', () => {
   const { _links: links, pageCount } = listEnvelope([], 5, { page: 9, pageSize: 2 }, hrefOf);
   expect(pageCount).toBe(3);
   expect(links.prev?.href).toBe(hrefOf(3));
   expect(links).not.toHaveProperty('next');
 });
 
-test('a total that was counted after items were created or deleted is made consistent with the page', () => {
+test('reconcileTotal makes a total consistent with its page if items were created or deleted in between', () => {
   expect(reconcileTotal(5, 10, 12)).toBe(15);
   expect(reconcileTotal(5, 10, 99)).toBe(99);
   expect(reconcileTotal(0, 10, 12)).toBe(10);

@@ -1,5 +1,5 @@
-// Pages of a list: page arithmetic, and the list envelope with its links, as a value and as JSON Schema (specification,
-// "List envelope").
+// Calculates the pages of a list, and creates the list envelope with its links. Also defines the JSON Schema of the
+// list envelope (specification, "List envelope").
 import { type Link, linksSchema } from './links.ts';
 
 /** Pages are numbered from 1. */
@@ -21,15 +21,15 @@ export function pageCountOf(total: number, pageSize: number): number {
   return Math.ceil(total / pageSize);
 }
 
-/** The number of items on the pages before this one. */
+/** Returns the number of items on all earlier pages. */
 export function offsetOf({ page, pageSize }: PageRequest): number {
   return (page - 1) * pageSize;
 }
 
 /**
- * Makes a total consistent with the page it is returned with. The page and the total are read by two statements, and
- * items can be created or deleted between them. `shown` is the number of items on the page, `offset` the number of
- * items before it.
+ * Makes the total of a list consistent with the page in the same response. The page and the total are read by two
+ * statements, and items can be created or deleted in between. `shown` is the number of items on the page, `offset` the
+ * number of items before the page, and `counted` the total that was read.
  */
 export function reconcileTotal(shown: number, offset: number, counted: number): number {
   return shown > 0 ? Math.max(counted, offset + shown) : Math.min(counted, offset);
@@ -64,7 +64,7 @@ export function listEnvelope<Item>(
   };
 }
 
-/** `next` and `prev` are left out on the last and on the first page. */
+/** The last page has no link `next`, and the first page has no link `prev`. */
 export const pageLinksSchema = {
   ...linksSchema('self', 'first', 'last'),
   properties: linksSchema('self', 'first', 'last', 'next', 'prev').properties,

@@ -15,7 +15,7 @@ describe('readQueryString', () => {
   test.each([
     ['repeated', 'ids=a&ids=b', ['a', 'b']],
     ['bracketed', 'ids[]=a&ids%5B%5D=b', ['a', 'b']],
-    ['comma-separated, which also counts as a whole', 'ids=a,b', ['a', 'b', 'a,b']],
+    ['comma-separated, and adds the whole value as an element', 'ids=a,b', ['a', 'b', 'a,b']],
     ['comma-separated, encoded', 'ids=a%2Cb', ['a', 'b', 'a,b']],
     ['indexed', 'ids[0]=a&ids%5B1%5D=b', ['a', 'b']],
     ['mixed', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e', 'a,b']],
@@ -23,7 +23,7 @@ describe('readQueryString', () => {
     ['empty', 'ids=', ['']],
   ])('reads an array that is %s', (_form, text, ids) => expect(read(text)).toEqual({ ids }));
 
-  test('converts a value that fits the type of its property and leaves any other value as it is', () => {
+  test('converts a value to the type of its property if possible, and does not change any other value', () => {
     expect(read('page=2&isActive=false&name=2')).toEqual({ page: 2, isActive: false, name: '2' });
     expect(read('page=2.0&isActive=yes')).toEqual({ page: '2.0', isActive: 'yes' });
     expect(read('page=1&page=2&name=')).toEqual({ page: ['1', '2'], name: '' });
@@ -44,7 +44,7 @@ describe('readQueryString', () => {
   });
 });
 
-test('reading what was written gives the same values', () => {
+test('readQueryString returns the values from which writeQueryString has created a query string', () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1 });
   fc.assert(
     fc.property(
@@ -64,7 +64,7 @@ test('reading what was written gives the same values', () => {
   );
 });
 
-test('findUnknownParameters returns the names that the schema does not name', () => {
+test('findUnknownParameters returns the parameters that the schema does not contain', () => {
   expect(findUnknownParameters('ids=a&ids[]=b&ids[0]=c&name=d', properties)).toEqual([]);
   expect(findUnknownParameters('bayId=a&name[]=b&bayId=c&toString=d', properties)).toEqual([
     'bayId',
@@ -73,6 +73,6 @@ test('findUnknownParameters returns the names that the schema does not name', ()
   ]);
 });
 
-test('without any value the query string is empty', () => {
+test('writeQueryString returns an empty string if there is no value', () => {
   expect(writeQueryString({ ids: undefined })).toBe('');
 });

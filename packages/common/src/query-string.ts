@@ -1,18 +1,20 @@
-// Reads and writes query strings, typed by a JSON Schema (docs/behaviour.md, "Query parameters").
+// Reads and writes query strings. A JSON Schema determines the types of the parameters (docs/behaviour.md, "Query
+// parameters").
 import type { Schema } from './endpoint.ts';
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** The limit on the elements of an array whose schema has no `maxItems`. */
+/** The maximum number of elements of an array whose schema has no `maxItems`. */
 const defaultMaxItems = 1_000;
-/** A longer value cannot be an id. */
+/** The maximum length of an id. Longer values are not added as a whole. */
 const maxElementLength = 256;
 
 /**
- * Reads the parameters that `properties` names and ignores all others. An array may be repeated (`ids=a&ids=b`),
- * bracketed (`ids[]=a`), indexed (`ids[0]=a`) or comma-separated (`ids=a,b`). A value that cannot be converted to the
- * type of its property stays a string, and a parameter that is repeated although it is no array becomes an array.
- * Validation then rejects both.
+ * Reads the parameters that `properties` names, and ignores all others. The elements of an array may be repeated
+ * (`ids=a&ids=b`), bracketed (`ids[]=a`), indexed (`ids[0]=a`) or comma-separated (`ids=a,b`).
+ *
+ * A value that cannot be converted to the type of its property stays a string. A parameter that is repeated although
+ * its type is not an array is returned as an array. The validation afterwards rejects both.
  */
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -39,7 +41,7 @@ export function findUnknownParameters(text: string, properties: Properties): rea
   });
 }
 
-/** `ids[]` is the form of jQuery and Rails, `ids[0]` that of PHP and qs. */
+/** Matches the name of an array element: `ids[]`, as jQuery and Rails write it, or `ids[0]`, as PHP and qs write it. */
 const bracketedName = /^(.+)\[\d{0,9}\]$/;
 
 function readBracketed(parameters: URLSearchParams, name: string): readonly string[] {
@@ -47,8 +49,8 @@ function readBracketed(parameters: URLSearchParams, name: string): readonly stri
 }
 
 /**
- * Splits an unbracketed value at its commas, and also keeps the value as a whole, because an element such as the
- * reference `ORD,7` can contain a comma. A bracketed value is not split.
+ * Returns the elements of an array. A value without brackets is split at its commas. The whole value is also added,
+ * because an element such as the reference `ORD,7` can contain a comma. A value with brackets is not split.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
   const pieces = given.flatMap((value) =>
@@ -61,15 +63,15 @@ function readArray(given: readonly string[], bracketed: readonly string[], schem
 }
 
 function convert(text: string, type: unknown): unknown {
-  // An integer above Number.MAX_SAFE_INTEGER is valid: as a page number it means a page past the end of the list.
+  // An integer above Number.MAX_SAFE_INTEGER is valid, for example as the number of a page after the end of the list.
   if (type === 'integer' && /^[+-]?\d{1,256}$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
   if (type === 'boolean' && /^(true|false|1|0)$/i.test(text)) return /^(true|1)$/i.test(text);
   return text;
 }
 
 /**
- * Writes parameters in the order of `values`, with a leading `?`. Leaves out undefined values. Without any value,
- * returns ''.
+ * Writes parameters in the order of `values`, with a leading `?`. Leaves out undefined values. Returns an empty string
+ * if there are no values.
  */
 export function writeQueryString(values: Readonly<Record<string, unknown>>): string {
   const parts: string[] = [];

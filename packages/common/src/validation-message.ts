@@ -1,4 +1,5 @@
-// Says in plain words why a value violates a JSON Schema, where the words of ajv are hard to read.
+// Describes in plain words why a value violates a JSON Schema. Some messages of the validator ajv are hard to read, and
+// are replaced.
 import type { ErrorObject } from 'ajv/dist/2020.js';
 
 /** Returns a phrase such as `must have at most 500 items`. */

@@ -48,7 +48,7 @@ describe('createValidator', () => {
     [{ type: 'integer', maximum: 1000 }, 1001, 'must be 1000 or less'],
     [{ enum: ['active', 'paused'] }, 'off', 'must be one of active, paused'],
     [{ type: 'object', additionalProperties: false }, { x: 1 }, 'must not have the field x'],
-  ])('says in plain words how to correct a value: %j', (schema, field, hint) => {
+  ])('returns a hint in plain words how to correct a value: %j', (schema, field, hint) => {
     const { validationErrors } = createValidator({})({ type: 'object', properties: { field: schema } })({ field });
     expect(validationErrors).toEqual([{ field: 'field', kind: 'invalid', hint }]);
   });

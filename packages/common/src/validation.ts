@@ -1,11 +1,12 @@
-// Validates the query and the body of a request by JSON Schema (ajv), with one validation error per field.
+// Validates the query and the body of a request with JSON Schema and the library ajv. Reports at most one validation
+// error for each field.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { validationMessage } from './validation-message.ts';
 
 export interface ValidationError {
   readonly field: string;
   readonly kind: 'missing' | 'invalid' | 'unknown';
-  /** How to correct the value; may be empty. */
+  /** Says how to correct the value. May be empty. */
   readonly hint: string;
 }
 
@@ -17,14 +18,17 @@ export interface Validated {
 
 export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 
-/** Values of the JSON Schema keyword `format`, by name. `hint` says how to correct a string that fails `test`. */
+/**
+ * The string formats that schemas name in the keyword `format`. `hint` says how to correct a string for which `test`
+ * returns false.
+ */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
 const noErrors: readonly ValidationError[] = [];
 
 /**
- * Returns a function that compiles a schema to a validator. The validator ignores fields that the schema does not name,
- * and a field whose value is null counts as missing.
+ * Returns a function that compiles a schema to a validator. The validator ignores fields that the schema does not name.
+ * It treats a field whose value is null as missing.
  */
 export function createValidator(formats: Formats): (schema: object) => Validate {
   const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false });
@@ -43,7 +47,9 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
   };
 }
 
-/** Ajv can report several errors for one field. The first one counts, unless the field is missing. */
+/**
+ * Selects one error for each field: that the field is missing, or else the first error that ajv has reported for it.
+ */
 function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
   const byField = new Map<string, ValidationError>();
   for (const error of ajvErrors) {

@@ -25,7 +25,7 @@ const fields = {
   origins: optional('ORIGINS', list, []),
 };
 
-test('all errors are reported together, by variable name', () => {
+test('all errors are reported together, each with the name of the variable', () => {
   expect.assertions(2);
   try {
     readConfig({ DATABASE_URL: 'mysql://x', PORT: '70000', TTL: '1.5' }, fields);

@@ -15,10 +15,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** A variable. Without `fallback` it is mandatory. */
+/** An environment variable and its parser. The variable is mandatory if `fallback` is undefined. */
 export interface Field<T> {
   readonly variable: string;
-  /** Throws an Error whose message completes the sentence "VARIABLE …". */
+  /**
+   * For an invalid value, throws an Error whose message continues the sentence "VARIABLE …", such as "must be true".
+   */
   readonly parse: (text: string) => T;
   readonly fallback?: { readonly value: T };
 }
@@ -27,7 +29,8 @@ type Fields = Readonly<Record<string, Field<unknown>>>;
 export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
 
 /**
- * `moreErrors` are errors of several variables together, so that one start lists them all.
+ * `moreErrors` are errors that were found elsewhere, such as errors that concern several variables. They are reported
+ * together with the others.
  * @throws {ConfigError} with every variable that is missing or invalid
  */
 export function readConfig<const F extends Fields>(
@@ -79,7 +82,7 @@ export const integer =
   };
 
 export const port = integer(0, 65_535);
-/** At most ten years. */
+/** Parses a number of seconds, which is ten years at most. */
 export const seconds = integer(1, 315_360_000);
 
 export const flag = (value: string): boolean => {
@@ -106,7 +109,9 @@ export const url =
     return value.replace(/\/+$/, '');
   };
 
-/** Credentials in a URL are rejected: requests would not send them, and error messages would log them. */
+/**
+ * Rejects URLs with credentials, because requests would not send the credentials, and error messages would log them.
+ */
 export const httpUrl = (value: string): string => {
   const address = url('http:', 'https:')(value);
   const { username, password } = new URL(address);
@@ -114,7 +119,7 @@ export const httpUrl = (value: string): string => {
   return address;
 };
 
-/** A URL to which paths are appended. */
+/** Parses a URL to which paths are appended. */
 export const baseUrl = (value: string): string => {
   if (/[?#]/.test(value)) throw new Error('must contain no query and no fragment');
   return httpUrl(value);
@@ -129,7 +134,7 @@ export const list = (value: string): readonly string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
 
-/** Networks in CIDR notation, separated by commas. */
+/** Parses a list of networks in CIDR notation, which are separated by commas. */
 export const networks = (value: string): readonly string[] => {
   const found = list(value);
   createNetworkCheck(found);

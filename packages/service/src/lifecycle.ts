@@ -11,7 +11,7 @@ export interface Listener extends HttpServerOptions {
 export interface ServeOptions {
   readonly listeners: readonly Listener[];
   readonly logger: Logger;
-  /** Called before the servers drain, so that requests which wait can end at once. */
+  /** Called before the servers drain, so that requests which wait for an event can respond immediately. */
   readonly onStop?: () => void;
   /** Closes the resources of the service, such as its connection pool, after the last response. */
   readonly close: () => Promise<void>;
@@ -20,7 +20,10 @@ export interface ServeOptions {
 const signals = ['SIGTERM', 'SIGINT'] as const;
 const exitImmediately = (): void => process.exit(0);
 
-/** Serves until a signal arrives, or until the parent process that has opened an IPC channel is gone. */
+/**
+ * Serves requests until a signal arrives. If the parent process has opened an IPC channel, the service also stops when
+ * the parent process ends.
+ */
 export async function serve({ listeners, logger, onStop, close }: ServeOptions): Promise<void> {
   const servers: HttpServer[] = [];
   let isStopping = false;
@@ -38,8 +41,8 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   };
   for (const signal of signals) process.off(signal, exitImmediately);
   process.off('disconnect', exitImmediately);
-  // `on` and not `once`: Ctrl-C under npm sends two signals, and the default action of the second one would abort
-  // requests in flight.
+  // The handlers stay registered after the first signal. Ctrl-C under npm sends two signals, and without a handler the
+  // second signal would abort requests in flight.
   for (const signal of signals) process.on(signal, () => void stop(signal));
   if (process.channel) {
     process.once('disconnect', () => void stop('parent process is gone'));
@@ -64,7 +67,7 @@ function oncePerMinute(work: () => void): () => void {
   };
 }
 
-/** Runs `main`. If it throws, prints one line and exits with code 1. */
+/** Runs the `main` of a command. If it throws an error, prints the message of the error and exits with code 1. */
 export function runCommand(main: () => Promise<void>): void {
   main().catch((error: unknown) => {
     const { code, port } = error as { code?: string; port?: number };
@@ -76,7 +79,8 @@ export function runCommand(main: () => Promise<void>): void {
 }
 
 /**
- * Runs the `main` of a service. Signals also end a service that is still starting, even as process 1 of a container.
+ * Runs the `main` of a service. A signal also ends a service that is still starting. This needs a handler, because a
+ * service that is process 1 of a container ignores signals without a handler.
  */
 export function runService(main: () => Promise<void>): void {
   for (const signal of signals) process.on(signal, exitImmediately);

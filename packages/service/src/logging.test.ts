@@ -1,4 +1,4 @@
-// Tests the format of log lines, and what they leave out.
+// Tests the format of log lines, and that they contain no secrets.
 import { Writable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { createLogger } from './logging.ts';

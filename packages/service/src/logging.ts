@@ -52,7 +52,7 @@ export function withoutRedaction(logger: Logger): Logger {
   return logger.child({}, { redact: [] });
 }
 
-/** Omits `detail`, `where` and `parameters` of PostgreSQL's errors, because they quote rows. */
+/** Omits `detail`, `where` and `parameters` of PostgreSQL's errors, because they contain values of rows. */
 function serializeError(error: unknown): Record<string, unknown> {
   if (!Error.isError(error)) return { message: String(error) };
   const { name, message, stack, code, cause } = error as Error & { code?: unknown };
@@ -83,10 +83,11 @@ function createTimestamp(): () => string {
   };
 }
 
-/** In ms. */
+/** How long a line stays in the buffer at most, in ms. */
 const flushInterval = 100;
+/** The buffer is written when it has this many characters. */
 const bufferLength = 8_192;
-/** Characters. If they cannot be written, further lines are dropped. */
+/** While lines cannot be written, the buffer grows up to this many characters. Further lines are then dropped. */
 const maxBufferLength = 1_000_000;
 let output: ReturnType<typeof pino.destination> | undefined;
 let failedWrites = 0;
@@ -117,7 +118,7 @@ function standardOutput(): DestinationStream {
     isFailing = false;
   });
   process.once('exit', () => {
-    // `flushSync` would repeat a failing write forever, `flush` does not.
+    // `flush` tries to write once. `flushSync` would repeat a failing write forever.
     destination.flush();
     if (!isFailing) destination.flushSync();
   });

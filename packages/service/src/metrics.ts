@@ -8,10 +8,11 @@ export type { Registry } from 'prom-client';
 export interface Metrics {
   readonly registry: Registry;
   /**
-   * `route` is a template such as `/api/bookings/{id}`: paths would create endless labels. `duration` is in seconds.
+   * Counts a request. `route` is a template such as `/api/bookings/{id}`, because paths would create an unlimited
+   * number of labels. `duration` is in seconds.
    */
   readonly observeRequest: (method: string, route: string, status: number, duration: number) => void;
-  /** `code` is that of a problem, such as BOOK00002. */
+  /** Counts a problem of a response. `code` is its error code, such as BOOK00002. */
   readonly countProblem: (method: string, route: string, code: string) => void;
 }
 
@@ -39,7 +40,10 @@ export function createMetrics(service: string): Metrics {
   };
 }
 
-/** Adds memory, CPU, event loop and garbage collection. Call it once per process, because its observers never stop. */
+/**
+ * Adds metrics of memory, CPU, event loop and garbage collection. Must be called only once per process, because the
+ * observers of these metrics never stop.
+ */
 export function collectProcessMetrics(metrics: Metrics): void {
   collectDefaultMetrics({ register: metrics.registry });
   new Counter({

@@ -1,5 +1,4 @@
-// Finds settings that are safe only on the machine of a developer, for the configuration of services with a public
-// address.
+// Finds settings that are safe only on the machine of a developer. The configuration of a public service rejects them.
 
 /** Whether a URL points to this machine. Some rules for addresses on the internet do not apply there. */
 export function isLoopback(url: string): boolean {
@@ -9,7 +8,8 @@ export function isLoopback(url: string): boolean {
 
 /**
  * Whether the variables describe a service that strangers can reach: NODE_ENV is `production`, or NODE_ENV is not set
- * and the issuer is not on this machine. Other values of NODE_ENV, such as `development`, state a purpose.
+ * and the issuer is not on this machine. With another value of NODE_ENV, such as `development`, the service is not
+ * public.
  */
 export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string | undefined): boolean {
   if (environment.NODE_ENV) return environment.NODE_ENV === 'production';
@@ -19,7 +19,7 @@ export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string |
 /** The default secrets of docker-compose.yml contain this text, or contain it after decoding from base64. */
 const developmentMarker = 'DEVELOPMENT-ONLY';
 
-/** Returns a sentence for each of the variables that has a published secret. */
+/** Returns an error for each of the variables that contains a published secret. */
 export function developmentSecretErrors(
   environment: NodeJS.ProcessEnv,
   variables: readonly string[],

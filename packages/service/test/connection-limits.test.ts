@@ -1,4 +1,4 @@
-// Tests the limits on what a client can occupy with one connection, and on the number of connections.
+// Tests the limits on the memory that a client can occupy with one connection, and on the number of connections.
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -45,11 +45,11 @@ test.each([90, 1_000])('a client that sends %i requests and never reads is disco
   for (let n = 0; n < connections; n++) openConnection(port).write(get.repeat(count));
   await allClosed.promise;
   expect(performance.now() - started).toBeLessThan(4 * inactivityTimeout);
-  // The operating system buffers a few responses. The server itself holds one for each connection.
+  // The operating system buffers a few responses. The server itself stores only one response for each connection.
   expect(served).toBeLessThan(connections * 20);
 });
 
-test('a client that does not read a response is disconnected, even if it goes on sending requests', async () => {
+test('a client that does not read a response is disconnected, even if it continues to send requests', async () => {
   const closed = Promise.withResolvers<void>();
   const port = await start((request, response) => {
     request.socket.once('close', () => closed.resolve());
@@ -71,7 +71,7 @@ test('a client that reads slowly gets the whole response', async () => {
   socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   let received = 0;
   const started = performance.now();
-  // Reads for a moment, then pauses for less than the timeout.
+  // The client repeatedly reads for a moment, and then pauses for less than the timeout.
   socket.on('data', (chunk) => {
     received += chunk.length;
     if (received % 3_000_000 < chunk.length) {
@@ -106,7 +106,7 @@ test('pipelined requests are served one after another, in order', async () => {
   expect(maxRunning).toBe(1);
 });
 
-test('a connection is used for many requests that wait for their responses', async () => {
+test('a client can send hundreds of requests on one connection, if it waits for each response', async () => {
   const port = await start((request, response) => {
     request.resume().on('end', () => response.end('ok'));
   });
@@ -117,7 +117,7 @@ test('a connection is used for many requests that wait for their responses', asy
   }
 });
 
-test('connections above the limit are refused, and others work again when one has closed', async () => {
+test('a connection above the limit is closed, and the open connections continue to work', async () => {
   let refused = 0;
   const onRefusedConnection = () => void refused++;
   const port = await start((_request, response) => response.end('ok'), { maxConnections: 2, onRefusedConnection });
@@ -134,7 +134,7 @@ test('connections above the limit are refused, and others work again when one ha
   await once(second, 'data');
 });
 
-test('an error in a pipelined request does not take the place of the previous response', async () => {
+test('if a pipelined request is malformed, the client still gets the response to the previous request', async () => {
   const port = await start((_request, response) => void setTimeout(() => response.end('first'), 50), {
     respondToMalformed: (status) => ({ headers: {}, body: `malformed: ${status}` }),
   });

@@ -45,7 +45,7 @@ describe('database metrics', () => {
     expect(text).toMatch(/database_errors_total\{pool="primary",code="22012",service="test"\} 1/);
   });
 
-  test('count a failed connection by network error', async () => {
+  test('count a failed connection by the code of the network error', async () => {
     const registry = connectWithMetrics('postgres://nobody@127.0.0.1:1/none');
     await expect(db.raw('select 1')).rejects.toBeDefined();
     expect(await registry.metrics()).toMatch(/database_errors_total\{pool="primary",code="ECONNREFUSED"/);

@@ -1,4 +1,4 @@
-// Tests the database client on a server that is slow, silent or unavailable.
+// Tests queries on a database server that responds slowly, never responds, or is unavailable.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
@@ -25,7 +25,7 @@ describe('a statement whose response is overdue', () => {
     expect(after?.pid).not.toBe(before?.pid);
   });
 
-  test('fails inside a transaction as well and ends it', async () => {
+  test('fails inside a transaction too, and ends the transaction', async () => {
     const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -33,7 +33,7 @@ describe('a statement whose response is overdue', () => {
 });
 
 describe('a server that accepts connections and never responds', () => {
-  test('gives a transient error to a statement and to a transaction', async () => {
+  test('causes a transient error of a statement and of a transaction', async () => {
     const connections = new Set<Socket>();
     const silent = createServer((socket) => void connections.add(socket.on('error', () => {})));
     await once(silent.listen(0, '127.0.0.1'), 'listening');

@@ -1,4 +1,4 @@
-// Tests the responses to malformed and unusual HTTP requests on a raw connection.
+// Tests the responses to malformed and unusual HTTP requests, which are sent as raw text.
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
@@ -39,17 +39,17 @@ describe('a malformed request', () => {
     expect(response.split('\r\n\r\n')[1]).toBe(`malformed: ${status}`);
   });
 
-  test('after a valid one on the same connection does not disturb the response to the valid one', async () => {
+  test('after a valid request on the same connection does not change the response to the valid request', async () => {
     const response = await send('GET / HTTP/1.1\r\nHost: a\r\n\r\nHELLO\r\n\r\n');
     expect(response).toMatch(/^HTTP\/1\.1 200 /);
     expect(response).toMatch(/handled/);
   });
 });
 
-test('an unknown expectation is ignored', async () => {
+test('a header Expect with an unknown value is ignored', async () => {
   expect(await send('GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n')).toMatch(/handled$/);
 });
 
-test('HTTP/1.0 needs no Host', async () => {
+test('a request with HTTP/1.0 needs no Host header', async () => {
   expect(await send('GET / HTTP/1.0\r\n\r\n')).toMatch(/handled$/);
 });

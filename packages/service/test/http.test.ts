@@ -1,4 +1,4 @@
-// Tests health checks, request ids, metrics and error handling of the HTTP app.
+// Tests the health checks, request ids and metrics of the HTTP app.
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import request from 'supertest';
@@ -25,12 +25,12 @@ function createTestApp(checks: Record<string, Check> = {}) {
 }
 
 describe('GET /health', () => {
-  test('live returns 200 while the process runs, even if a check fails', async () => {
+  test('/health/live returns 200 while the process runs, even if a check fails', async () => {
     const { app } = createTestApp({ database: () => Promise.reject(new Error('database does not answer')) });
     await request(app).get('/health/live').expect(200);
   });
 
-  test('ready returns 503 with the result of every check if one fails', async () => {
+  test('/health/ready returns 503 with the result of every check if one fails', async () => {
     const { app } = createTestApp({
       database: () => Promise.reject(new Error('database does not answer')),
       keys: async () => {},
@@ -39,7 +39,7 @@ describe('GET /health', () => {
     expect(body.checks).toEqual({ database: 'database does not answer', keys: 'ok' });
   });
 
-  test('ready returns 503 if a check times out', async () => {
+  test('/health/ready returns 503 if a check times out', async () => {
     const { app } = createTestApp({ database: () => new Promise(() => {}) });
     const { body } = await request(app).get('/health/ready').expect(503);
     expect(body.checks.database).toBe('no answer in time');

@@ -1,6 +1,6 @@
-// Checks the behaviour of knex and pg that src/database relies on and that their documentation does not promise
-// (docs/decisions/0011-internals-of-knex-and-pg.md). Without it, an upgrade could fail in ways that are hard to
-// explain.
+// Tests undocumented behaviour of knex and pg on which src/database relies
+// (docs/decisions/0011-internals-of-knex-and-pg.md). If an upgrade of these libraries changes this behaviour, the
+// failing test says which module must be adapted.
 import { createRequire } from 'node:module';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -9,7 +9,10 @@ import pg from 'pg';
 
 const require = createRequire(import.meta.url);
 
-/** A failing check names the library, its version, the changed behaviour and the module that has to be adapted. */
+/**
+ * Defines a test that checks a behaviour of a library. If the check fails, the error names the library, its version,
+ * the changed behaviour and the module that must be adapted.
+ */
 function reliesOn(library: 'knex' | 'pg', behaviour: string, module: string, check: () => Promise<void>): void {
   test(`${library}: ${behaviour}`, async () => {
     try {
@@ -24,7 +27,7 @@ function reliesOn(library: 'knex' | 'pg', behaviour: string, module: string, che
 
 type KnexCallback = (error: unknown, response: object) => void;
 
-/** knex over one connection that records the statements it gets. */
+/** Creates a knex whose pool has one simulated connection. Records the statements, and the calls of the pool. */
 function recordingKnex() {
   const statements: unknown[] = [];
   const calls: string[] = [];
@@ -51,14 +54,14 @@ function recordingKnex() {
   return { db: knex({ client: 'pg', connectionPool: pool }), pool, connection, statements, calls };
 }
 
-reliesOn('knex', 'connectionPool takes an object with the methods of tarn as it is', 'pool.ts', async () => {
+reliesOn('knex', 'the option connectionPool accepts any object with the methods of tarn', 'pool.ts', async () => {
   const { db, pool } = recordingKnex();
   expect(db.client.pool).toBe(pool);
 });
 
 reliesOn(
   'knex',
-  'a statement is one acquire, query({ text, values }, callback) and release',
+  'a statement calls acquire, query({ text, values }, callback) and release once each',
   'connection.ts',
   async () => {
     const { db, statements, calls } = recordingKnex();
@@ -83,7 +86,7 @@ reliesOn('knex', 'a transaction runs all its statements on one connection', 'con
   expect(calls).toEqual(['acquire', 'release']);
 });
 
-reliesOn('knex', 'destroy leaves a connectionPool open', 'database.ts', async () => {
+reliesOn('knex', 'destroy does not close a connectionPool', 'database.ts', async () => {
   const { db, calls } = recordingKnex();
   await db.destroy();
   expect(calls).toEqual([]);
@@ -137,7 +140,7 @@ async function messagesFor(sql: string, values: readonly unknown[]): Promise<rea
   return messages;
 }
 
-reliesOn('pg', 'a query object sends its messages itself and gets one call per response', 'batch.ts', async () => {
+reliesOn('pg', 'a query object sends its own messages, and pg calls it for each response', 'batch.ts', async () => {
   const messages = await messagesFor('select $1::int as one', [1]);
   expect(messages).toMatchObject([
     { method: 'handleRowDescription', message: { fields: [{ name: 'one', dataTypeID: pg.types.builtins.INT4 }] } },
@@ -147,7 +150,7 @@ reliesOn('pg', 'a query object sends its messages itself and gets one call per r
   ]);
 });
 
-reliesOn('pg', 'a query object gets a failure as handleError and nothing after it', 'batch.ts', async () => {
+reliesOn('pg', 'after an error, pg calls handleError of a query object and no further method', 'batch.ts', async () => {
   expect(await messagesFor('select 1 / (random() * $1::int)::int', [0])).toMatchObject([
     { method: 'handleRowDescription' },
     { method: 'handleError', message: { code: '22012' } },
@@ -163,7 +166,7 @@ reliesOn('pg', 'utils.prepareValue converts values to the text that PostgreSQL r
   expect(Date.parse(String(prepareValue(new Date(0))))).toBe(0);
 });
 
-reliesOn('pg', 'end() fails the running statement', 'connection.ts', async () => {
+reliesOn('pg', 'end() makes the running statement fail', 'connection.ts', async () => {
   const other = new pg.Client({ connectionString: database.url });
   other.on('error', () => {});
   await other.connect();

@@ -1,4 +1,4 @@
-// Tests how a process starts, and how it stops on a signal.
+// Tests how the process of a service starts, and how it stops after a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 const lifecycle = new URL('../src/lifecycle.ts', import.meta.url).pathname;
 const logging = new URL('../src/logging.ts', import.meta.url).pathname;
 
-/** A service that responds to its requests when its test writes a line to its standard input. */
+/** The source of a service that responds to requests only when the test writes to its standard input. */
 const program = `
   import { runService, serve } from ${JSON.stringify(lifecycle)};
   import { createLogger } from ${JSON.stringify(logging)};
@@ -64,7 +64,7 @@ describe('SIGTERM', () => {
     expect(await exited).toEqual([0, null]);
   });
 
-  test('sent a second time has no effect: requests in flight are still finished', async () => {
+  test('has no effect if it is sent a second time: requests in flight are still finished', async () => {
     const { child: service, line, exited } = await start();
     const { port } = JSON.parse(await line('listening'));
     const responding = fetch(`http://127.0.0.1:${port}/`);
@@ -113,14 +113,14 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('a service stops when its parent process is gone', async () => {
+test('a service stops when its parent process closes the IPC channel', async () => {
   const { child: service, line, exited } = await start(['pipe', 'pipe', 'pipe', 'ipc']);
   await line('listening');
   service.disconnect();
   expect(await exited).toEqual([0, null]);
 });
 
-test('a port that is in use gives one clear line and exit code 1', async () => {
+test('if the port is in use, a service prints one line and exits with code 1', async () => {
   const first = await start();
   const { port } = JSON.parse(await first.line('listening'));
   const second = spawn(process.execPath, ['--input-type=module', '-e', program, String(port)], {

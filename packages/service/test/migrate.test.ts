@@ -1,5 +1,5 @@
-// `migrate` can run twice, from two hosts at the same time, and again after an interruption (docs/behaviour.md,
-// "Start-up").
+// Tests that `migrate` can run twice, on two hosts at the same time, and again after an interruption
+// (docs/behaviour.md, "Start-up").
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,19 +31,19 @@ async function execute(sql: string): Promise<readonly unknown[]> {
   }
 }
 
-test('two runs at the same time and a third one apply each migration once', async () => {
+test('two runs at the same time and a later third run apply each migration only once', async () => {
   const applied = await Promise.all([run(), run()]);
   expect(applied.flat()).toEqual([1]);
   expect(await run()).toEqual([]);
 });
 
-test('a file that was changed after it had been applied is an error', async () => {
+test('a run fails if the file of an applied migration was changed', async () => {
   await run();
   await writeFile(join(directory, '0001_table.sql'), 'create table other (n int)');
   await expect(run()).rejects.toThrow('migration 1 was changed');
 });
 
-test('an invalid index, left by an interrupted run, is built again', async () => {
+test('an invalid index from an interrupted run is created again', async () => {
   const index = '-- no transaction\ncreate unique index concurrently if not exists entry_once on entry (n)';
   await writeFile(join(directory, '0002_expand_once.sql'), index);
   await expect(run()).rejects.toThrow('migration 2 expand_once');

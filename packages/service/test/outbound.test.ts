@@ -1,4 +1,4 @@
-// Tests the client for outbound requests: it reaches allowed addresses and refuses forbidden ones.
+// Tests the client for outbound requests, which connects to allowed addresses and rejects forbidden ones.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -90,7 +90,7 @@ describe('a request', () => {
     expect(await client.request(`http://localhost:${port}/`, post)).toMatchObject({ status: 204 });
   });
 
-  test('connects to no name that leads to an address which is not allowed', async () => {
+  test('does not connect if the name has no allowed address', async () => {
     const guarded = createOutboundClient({ allowNetworks: ['192.0.2.0/24'] });
     for (const protocol of ['http', 'https'])
       await expect(guarded.request(`${protocol}://localhost:${port}/`, post)).rejects.toThrow(
@@ -100,7 +100,7 @@ describe('a request', () => {
     guarded.close();
   });
 
-  test('follows no redirect', async () => {
+  test('does not follow redirects', async () => {
     const paths: (string | undefined)[] = [];
     respond = (request, response) => {
       paths.push(request.url);
@@ -110,14 +110,14 @@ describe('a request', () => {
     expect(paths).toEqual(['/hook']);
   });
 
-  test('ends when the response does not come in time', async () => {
+  test('fails if there is no response before the timeout', async () => {
     respond = () => {};
     await expect(client.request(`http://127.0.0.1:${port}/`, { ...post, timeout: 100 })).rejects.toThrow(
       /abort|timeout/i,
     );
   });
 
-  test('does not wait for a body that never ends, and closes the connection', async () => {
+  test('with maxBytes 0 does not wait for a body that never ends, and closes the connection', async () => {
     const closed = Promise.withResolvers<void>();
     respond = (_request, response) => {
       response.once('close', closed.resolve);
@@ -132,7 +132,7 @@ describe('a request', () => {
     await closed.promise;
   });
 
-  test('reads a body up to its limit', async () => {
+  test('reads a body of up to maxBytes, and fails if the body is longer', async () => {
     respond = (_request, response) => response.end('{"keys":[]}');
     const get: OutboundRequest = { method: 'GET', timeout: 1_000, maxBytes: 11 };
     expect((await client.request(`http://127.0.0.1:${port}/`, get)).body.toString()).toBe('{"keys":[]}');

@@ -43,7 +43,7 @@ function createPool({ max = 2, acquireTimeout = 1_000, openFails = () => false }
 }
 
 describe('acquire', () => {
-  test('opens at most max connections and serves waiting callers in order', async () => {
+  test('opens at most max connections, and callers that wait get a connection in their order', async () => {
     const { pool, opened, acquire } = createPool();
     const [a, b] = [await acquire(), await acquire()];
     const order: string[] = [];
@@ -97,14 +97,14 @@ describe('takeIdle', () => {
 });
 
 describe('release', () => {
-  test('has no effect the second time', async () => {
+  test('has no effect if it is called a second time', async () => {
     const { pool, acquire } = createPool();
     const connection = await acquire();
     expect([pool.release(connection), pool.release(connection)]).toEqual([true, false]);
     expect(pool.numFree()).toBe(1);
   });
 
-  test('closes connections that are broken or unusable, and opens others', async () => {
+  test('closes connections that are broken or unusable, and the pool opens new ones', async () => {
     const { pool, opened, acquire } = createPool({ max: 1 });
     const first = await acquire();
     const second = acquire();

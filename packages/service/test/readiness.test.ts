@@ -1,4 +1,5 @@
-// A release is ready only on a schema that it can serve on (docs/behaviour.md, "Health, metrics and logs").
+// Tests that a release is ready only if it can use the schema of the database (docs/behaviour.md, "Health, metrics and
+// logs").
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +22,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
 });
 
-/** Creates a directory with the migrations of a release. */
+/** Creates a directory with the migrations of a release, one for each name. Returns the path of the directory. */
 async function release(...names: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'release-'));
   folders.push(directory);

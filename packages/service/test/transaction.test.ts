@@ -47,7 +47,7 @@ describe('a transaction', () => {
     expect(await words()).toEqual([]);
   });
 
-  test('is rolled back when the work throws after its statements', async () => {
+  test('is rolled back when its function throws an error after the statements', async () => {
     const work = inTransaction(db, async (run) => {
       await run([insert, ['a', 1]]);
       throw new Error('changed my mind');
@@ -56,7 +56,7 @@ describe('a transaction', () => {
     expect(await words()).toEqual([]);
   });
 
-  test('fails if the work ignores the failure of a statement', async () => {
+  test('fails if its function ignores that a statement has failed', async () => {
     const work = inTransaction(db, async (run) => {
       await run([insert, ['a', 1]]);
       await run([insert, ['a', 1]]).catch(() => {});
@@ -91,7 +91,7 @@ describe('a transaction', () => {
 });
 
 describe('a prepared statement', () => {
-  test('works after its first use has failed', async () => {
+  test('can be used after its first use has failed', async () => {
     const divide = 'select 6 / $1::integer as result';
     await expect(query(db, divide, [0])).rejects.toMatchObject({ code: '22012' });
     expect(await query(db, divide, [2])).toEqual([{ result: 3 }]);
@@ -113,14 +113,14 @@ describe('a prepared statement', () => {
     expect(await query(db, sql, [1])).toEqual([{ one: 1 }]);
   });
 
-  test('with a value that cannot be converted fails alone', async () => {
+  test('with a value that cannot be converted fails, and later statements succeed', async () => {
     const circular: { self?: object } = {};
     circular.self = circular;
     await expect(query(db, 'select $1::json', [circular])).rejects.toThrow(/circular/);
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  test('is not created with `prepared: false`', async () => {
+  test('is not created with the option `prepared: false`', async () => {
     const plain = connectDatabase({ url: database.url, applicationName: 'test', prepared: false });
     expect(await query(plain, 'select $1::text as said', ['a'])).toEqual([{ said: 'a' }]);
     expect(await query(plain, 'select name from pg_prepared_statements')).toEqual([]);

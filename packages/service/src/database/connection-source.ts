@@ -1,19 +1,22 @@
-// Finds the connections for the statements of a database or of a transaction.
+// Finds the connections on which the statements of a database or of a transaction run.
 import type { Knex } from 'knex';
 import type { Connection } from './connection.ts';
 import type { Pool } from './pool.ts';
 
-/** Queries built by knex, and `transaction` of knex. `query` and `inTransaction` run SQL faster. */
+/**
+ * A database for queries and transactions of knex. The functions `query` and `inTransaction` of this folder accept it
+ * too, and run SQL faster.
+ */
 export type Database = Knex;
 
-/** Lends connections. A pool is one. */
+/** Provides connections, which the caller must release. Pool implements this interface. */
 export interface ConnectionSource {
   takeIdle(): Connection | undefined;
   acquire(): { readonly promise: Promise<Connection> };
   release(connection: Connection): void;
 }
 
-/** One connection of a transaction, which its owner releases at the end. */
+/** Provides the one connection of a transaction. The code that has begun the transaction releases the connection. */
 export class ReservedConnection implements ConnectionSource {
   readonly #connection: Connection;
 
@@ -32,7 +35,7 @@ export class ReservedConnection implements ConnectionSource {
   release(): void {}
 }
 
-/** Everything that `query` accepts: a database, a transaction of knex, and the `db` of a read-only transaction. */
+/** The objects that `query` accepts: a database, a transaction of knex, and the `db` of a read-only transaction. */
 export type Queryable = Database | ReservedConnection;
 
 const pools = new WeakMap<Database, Pool<Connection>>();
@@ -47,13 +50,16 @@ export function findPool(db: Database): Pool<Connection> | undefined {
 }
 
 /** @throws {Error} if `db` is a transaction of knex */
-export function poolOf(db: Database): Pool<Connection> {
+export function requirePool(db: Database): Pool<Connection> {
   const pool = pools.get(db);
   if (!pool) throw new Error('a database is needed here, not a transaction');
   return pool;
 }
 
-/** @throws {Error} if the transaction has ended: its connection may already be used by another one */
+/**
+ * Returns the connection of a transaction of knex.
+ * @throws {Error} if the transaction has ended, because another transaction may already use the connection
+ */
 export async function connectionOf(transaction: Database): Promise<Connection> {
   if ((transaction as Knex.Transaction).isCompleted()) throw new Error('the transaction has already ended');
   return transaction.client.acquireConnection();

@@ -1,11 +1,13 @@
-// A connection to PostgreSQL. It wraps a pg client, prepares statements and limits how long they run.
+// Implements a connection to PostgreSQL, which wraps a client of pg. The connection prepares statements, and limits how
+// long they run.
 import pg from 'pg';
 import { Batch, type BatchCallback, type PreparedStatements, type TypeParsers } from './batch.ts';
 import type { PooledConnection } from './pool.ts';
 import { type InspectError, isSchemaRelated } from './schema-version.ts';
 
 /**
- * SQL with the placeholders $1, $2 …, its values, and conversions of columns where pg's defaults are wrong.
+ * SQL with the placeholders $1, $2 …, the values of the placeholders, and optionally the parsers of columns, which
+ * replace those of pg.
  */
 export type Statement = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
 
@@ -13,7 +15,7 @@ export interface ConnectionOptions {
   readonly url: string;
   readonly applicationName: string;
   readonly prepared: boolean;
-  /** In ms. */
+  /** How long a statement may run, in ms. */
   readonly queryTimeout: number;
   readonly onFailure: (error: unknown) => void;
   readonly inspectError: InspectError | undefined;
@@ -79,7 +81,8 @@ export class Connection implements PooledConnection {
   /** Runs a statement of knex. knex calls this method as if the connection were a pg client. */
   query({ text, values }: KnexStatement, callback: KnexCallback): void {
     const name = this.#nameOf(text, values);
-    // pg and a batch do not know which names the other one has prepared, so the prefix keeps them apart.
+    // pg does not know the names that batches have prepared, and batches do not know the names of pg. The prefix makes
+    // sure that the names differ.
     const config = { text, values: values as unknown[], ...(name !== undefined && { name: `knex_${name}` }) };
     this.#sentAt = performance.now();
     void this.#client.query(config, (error, result) => {
@@ -98,15 +101,17 @@ export class Connection implements PooledConnection {
   }
 
   /**
-   * Closes the connection if its statement is overdue, which fails the statement. On an open connection, the late
-   * response could be taken for the response to the next statement. pg's own `query_timeout` keeps the connection open,
-   * and its timers keep objects of requests in memory: the heap had 235 instead of 119 MB.
+   * Closes the connection if its statement is overdue. The statement then fails. If the connection stayed open, the
+   * late response could be mistaken for the response to the next statement.
+   *
+   * The option `query_timeout` of pg does not suit us: it leaves the connection open, and its timers keep objects of
+   * requests in memory. The heap was 235 MB instead of 119 MB.
    */
   closeIfOverdue(now: number): void {
     if (this.#sentAt > 0 && now - this.#sentAt > this.#options.queryTimeout) void this.close();
   }
 
-  /** Fails the statement that is running, if any. */
+  /** Closes the connection. A statement that is still running fails. */
   close(): Promise<void> {
     return this.#client.end();
   }
@@ -118,8 +123,8 @@ export class Connection implements PooledConnection {
 }
 
 /**
- * PostgreSQL keeps a prepared statement as long as the connection, so SQL with endless variants must not get endless
- * names.
+ * The maximum number of statements that are prepared. PostgreSQL stores a prepared statement until the connection ends,
+ * so without a limit, SQL with many variants would fill the memory of the server.
  */
 const maxNames = 500;
 const names = new Map<string, string>();

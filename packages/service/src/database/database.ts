@@ -1,9 +1,18 @@
-// Connects to PostgreSQL and runs queries. This module, transaction.ts, migrate.ts and distribute.ts are the
-// interface of this folder; the other modules are internal (docs/decisions/0011).
+// Connects to PostgreSQL and runs queries.
+//
+// This module, transaction.ts, migrate.ts and distribute.ts are the interface of this folder. The other modules are
+// internal (docs/decisions/0011-internals-of-knex-and-pg.md).
 import knex from 'knex';
 import type { TypeParsers } from './batch.ts';
 import { Connection } from './connection.ts';
-import { connectionSourceOf, type Database, findPool, poolOf, type Queryable, setPool } from './connection-source.ts';
+import {
+  connectionSourceOf,
+  type Database,
+  findPool,
+  type Queryable,
+  requirePool,
+  setPool,
+} from './connection-source.ts';
 import { isTransactionConflict } from './errors.ts';
 import { Pool } from './pool.ts';
 import { createErrorInspector } from './schema-version.ts';
@@ -28,8 +37,8 @@ export interface DatabaseOptions {
    */
   readonly queryTimeout?: number;
   /**
-   * The folder of the service's migrations. If it is set and the schema of the database does not fit this release,
-   * `isUnavailable` returns true for the errors that follow.
+   * The folder of the service's migrations. If it is set, `isUnavailable` returns true for errors that occur because
+   * the schema of the database does not fit this release.
    */
   readonly migrationsDirectory?: string;
 }
@@ -54,7 +63,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const db = knex({
     client: 'pg',
     connectionPool: pool,
-    // Otherwise the message of an error, and so the log, would contain the values of the statement.
+    // With true, the messages of errors, and therefore the log, would contain the values of the statement.
     compileSqlOnError: false,
     log: { warn: () => {}, error: () => {}, deprecate: () => {}, debug: () => {} },
   });
@@ -65,8 +74,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Runs one statement with the placeholders $1, $2 … and returns its rows. A query built by knex costs six times as
- * much CPU. `types` replaces pg's conversions of column values.
+ * Runs one statement with the placeholders $1, $2 … and returns its rows. `types` replaces the parsers of pg for the
+ * values of columns. A query that knex builds costs six times as much CPU time.
  */
 export function query<Row extends object>(
   db: Queryable,
@@ -91,7 +100,7 @@ export function query<Row extends object>(
 
 /** Calls `listener` with the error of every statement and every connection of `db` that fails. */
 export function onFailure(db: Database, listener: (error: unknown) => void): void {
-  poolOf(db).on('failure', listener);
+  requirePool(db).on('failure', listener);
 }
 
 /**

@@ -1,5 +1,5 @@
-// Distributes tables over the nodes of a Citus cluster, as docs/operations/scale.md describes. Tables that are
-// already distributed stay as they are, and an interrupted run can be repeated. A plain PostgreSQL is left alone.
+// Distributes tables over the nodes of a Citus cluster (docs/operations/scale.md). Tables that are already distributed
+// are not changed, so an interrupted run can be repeated. On a PostgreSQL without Citus, nothing is changed.
 import pg from 'pg';
 import { readMigrations, retryOnLockTimeout, withMigrationLock } from './migrate.ts';
 
@@ -30,7 +30,7 @@ export interface DistributeOptions {
 }
 
 /**
- * Returns the names of the tables that this call has distributed, or undefined where Citus is not installed.
+ * Returns the names of the tables that this call has distributed, or undefined if Citus is not installed.
  * @throws {Error} if the schema is not that of this release, if no node accepts rows, or if a table has another
  * distribution column
  */
@@ -93,8 +93,9 @@ async function requireNode(client: pg.Client): Promise<void> {
 }
 
 /**
- * By default Citus applies `set local lock_timeout` on the coordinator only. This setting of the database also sends
- * it to the worker nodes. It takes effect for sessions that start afterwards.
+ * Changes a setting of the database. By default, Citus applies `set local lock_timeout` only on the coordinator. With
+ * this setting, Citus also sends the command to the worker nodes. The setting applies to sessions that start
+ * afterwards.
  */
 async function propagateSettings(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
@@ -104,7 +105,7 @@ async function propagateSettings(client: pg.Client): Promise<void> {
   await client.query(`alter database ${pg.escapeIdentifier(rows[0].name)} set citus.propagate_set_commands = 'local'`);
 }
 
-/** The distribution column of every distributed table, by table name. */
+/** Returns the distribution column of every distributed table, by the name of the table. */
 async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ table: string; column: string }>(
     `select logicalrelid::regclass::text as table, coalesce(column_to_column_name(logicalrelid, partkey), $1) as column
@@ -115,8 +116,8 @@ async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<strin
 }
 
 /**
- * Distributes all the given tables or, after an error, none of them, because foreign keys connect them. Writers wait
- * during this time, readers do not.
+ * Distributes all given tables in one transaction, because foreign keys connect them. After an error, none of them is
+ * distributed. Meanwhile, transactions that write to the tables wait, and queries do not.
  */
 async function distributeTables(
   client: pg.Client,
@@ -125,8 +126,8 @@ async function distributeTables(
 ): Promise<void> {
   await client.query('begin');
   try {
-    // The creation of a booking locks referencing tables before the tables that they reference. The same order here
-    // avoids deadlocks.
+    // Transactions that create a booking lock a referencing table before the table that it references. The tables are
+    // locked in the same order here, which prevents deadlocks.
     const names = tables.map(({ table }) => table).toReversed();
     await client.query(`lock table ${names.join(', ')} in exclusive mode`);
     for (const { table, column } of tables) {
@@ -145,14 +146,14 @@ async function distributeTables(
 }
 
 /**
- * Citus copies the rows to the nodes and leaves the originals, which nobody can see any more, on the coordinator's
- * disk.
+ * Removes the original rows of distributed tables. Citus copies the rows to the nodes. The originals stay on the disk
+ * of the coordinator, although no query reads them any more.
  */
 async function removeLocalRows(client: pg.Client, { colocated, independent }: Distribution): Promise<void> {
   for (const { table } of [...colocated, ...independent]) {
     const { rows } = await client.query('select pg_relation_size($1::regclass) > 0 as has_rows', [table]);
     if (!rows[0].has_rows) continue;
-    // This also truncates the local rows of the tables that reference this one.
+    // This also removes the local rows of the tables that reference this table.
     await retryOnLockTimeout(async () => {
       await client.query('select truncate_local_data_after_distributing_table($1::regclass)', [table]);
     });

@@ -6,7 +6,7 @@
  */
 const transactionConflicts = new Set(['40001', '40P01', 'CIINF']);
 
-/** SQLSTATEs and network errors that are usually gone after a moment. */
+/** SQLSTATEs and network errors whose cause usually disappears after a moment. */
 const transientErrors = new Set([
   ...transactionConflicts,
   '55P03', // lock_not_available: a lock timeout
@@ -32,12 +32,12 @@ const transientErrors = new Set([
  */
 const transientClasses = /^(08|28|53|57P|58)/;
 
-/** Errors of pg and knex about the connection have no code. */
+/** Matches the messages of connection errors of pg and knex, which have no code. */
 const connectionErrors = /Connection terminated|timeout expired|is not queryable|Unable to acquire a connection/;
 
 const errorsMarkedAsUnavailable = new WeakSet<object>();
 
-/** From now on `isUnavailable` returns true for this error, whatever its code. */
+/** Makes `isUnavailable` return true for this error, no matter which code it has. */
 export function markAsUnavailable(error: unknown): void {
   if (typeof error === 'object' && error !== null) errorsMarkedAsUnavailable.add(error);
 }
@@ -48,7 +48,7 @@ export function errorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** True if the same request may succeed in a moment, so that the client gets 503 with Retry-After. */
+/** Whether the same request may succeed a moment later. The client then gets 503 with Retry-After. */
 export function isUnavailable(error: unknown): boolean {
   if (errorsMarkedAsUnavailable.has(error as object)) return true;
   const code = errorCode(error);
@@ -57,7 +57,7 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'TimeoutError' || connectionErrors.test(error.message);
 }
 
-/** True if PostgreSQL has rolled the transaction back only because of other transactions. */
+/** Whether PostgreSQL has rolled the transaction back only because of other transactions. */
 export function isTransactionConflict(error: unknown): boolean {
   return transactionConflicts.has(errorCode(error) ?? '');
 }

@@ -3,8 +3,8 @@
 const escapedNul = '\\u0000';
 
 /**
- * PostgreSQL's text cannot contain NUL characters, which any request parameter may contain, so they are removed from
- * strings.
+ * Removes NUL characters from strings. Any parameter of a request may contain them, but PostgreSQL cannot store them in
+ * text.
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);

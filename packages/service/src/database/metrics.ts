@@ -1,10 +1,13 @@
-// Reports the connection pools, the failures and the repeated transactions of databases to Prometheus.
+// Registers the metrics of databases: the connections of the pools, the errors, and the repeated transactions.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../metrics.ts';
-import { type Database, poolOf } from './connection-source.ts';
+import { type Database, requirePool } from './connection-source.ts';
 import { errorCode } from './errors.ts';
 
-/** Counted from 0, because Prometheus does not see the first increase of a counter that did not exist before. */
+/**
+ * Errors whose counters are created with the value 0. Otherwise, a counter would first appear with the value 1, and
+ * Prometheus would not see this first increase.
+ */
 const expectedErrors = {
   deadlock: '40P01',
   serializationFailure: '40001',
@@ -12,9 +15,9 @@ const expectedErrors = {
   statementTimeout: '57014',
 };
 
-/** `databases` by the name that becomes the label `pool`, such as `primary`. */
+/** The keys of `databases`, such as `primary`, are the values of the label `pool`. */
 export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonly<Record<string, Database>>): void {
-  const pools = Object.entries(databases).map(([name, db]) => [name, poolOf(db)] as const);
+  const pools = Object.entries(databases).map(([name, db]) => [name, requirePool(db)] as const);
   new Gauge({
     name: 'database_pool_connections',
     help: 'Connections of the pool by state, the limit, and the requests that wait for one.',

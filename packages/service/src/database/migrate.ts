@@ -1,6 +1,8 @@
-// Applies the numbered SQL files of a directory to a database, in order and each one once (docs/behaviour.md,
-// "Start-up"). An advisory lock of the session allows runs from several hosts at the same time. A session lock does
-// not work through a connection pooler, so the URL must lead directly to PostgreSQL.
+// Applies the numbered SQL files of a directory to a database, in order, and each file only once (docs/behaviour.md,
+// "Start-up").
+//
+// Several hosts can migrate a database at the same time, because each run takes an advisory lock. This lock belongs to
+// the database session and does not work through a connection pooler, so the URL must lead directly to PostgreSQL.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,8 +23,8 @@ export interface AppliedMigration {
 
 /**
  * Returns why this release cannot use the schema, or undefined if it can. `expected` is the number of migrations of
- * this release. Migrations of a later release do no harm if they are named `expand_…`: the instances of this release
- * continue to serve during an upgrade.
+ * this release. This release can use the schema of a later release if all additional migrations are named `expand_…`.
+ * Therefore, instances of this release can continue to serve requests during an upgrade.
  */
 export function schemaMismatch(applied: readonly AppliedMigration[], expected: number): string | undefined {
   if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
@@ -46,7 +48,10 @@ const lockNotAvailable = '55P03';
 const deadlockDetected = '40P01';
 const maxAttempts = 20;
 
-/** @throws {Error} if the directory contains another SQL file, or if a number is missing or used twice */
+/**
+ * Reads the migrations in a directory. Their files are named like `0001_name.sql`.
+ * @throws {Error} if the directory contains an SQL file with another name, or if a number is missing or used twice
+ */
 export async function readMigrations(directory: string): Promise<readonly Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
   return Promise.all(
@@ -105,8 +110,8 @@ export async function withMigrationLock<T>(
   try {
     await client.query('set statement_timeout = 0');
     await acquireMigrationLock(client);
-    // A statement that waits for a table lock blocks every later query on that table, so it gives up soon and is
-    // repeated.
+    // A statement that waits for a lock of a table blocks all later queries of this table. The statement therefore
+    // gives up soon, and is repeated later.
     await client.query("set lock_timeout = '3s'");
     return await work(client);
   } finally {
@@ -115,9 +120,8 @@ export async function withMigrationLock<T>(
 }
 
 /**
- * Polls for the lock instead of waiting for it: CREATE INDEX CONCURRENTLY waits for every open statement of other
- * sessions, so the session that builds an index and a session that waits inside `pg_advisory_lock` would wait for
- * each other.
+ * Acquires the lock by polling. Waiting inside `pg_advisory_lock` could cause a deadlock: the session that has the lock
+ * may run CREATE INDEX CONCURRENTLY, which waits until the statements of other sessions have ended.
  */
 async function acquireMigrationLock(client: pg.Client): Promise<void> {
   for (;;) {
@@ -142,7 +146,7 @@ function checkHistory(
   }
 }
 
-/** Repeats `work` after a lock timeout or a deadlock, with growing random pauses. */
+/** Repeats `work` after a lock timeout or a deadlock. The pauses between the attempts are random and become longer. */
 export async function retryOnLockTimeout(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -174,15 +178,15 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
     await record();
     await client.query('commit');
   } catch (error) {
-    // The rollback fails if the connection is lost. The first error says more.
+    // The rollback fails if the connection is lost. Its error is ignored, because the first error says more.
     await client.query('rollback').catch(() => {});
     throw error;
   }
 }
 
 /**
- * Drops the invalid indexes that the SQL names. An interrupted CREATE INDEX CONCURRENTLY leaves an index that
- * PostgreSQL maintains but never uses, and `if not exists` would accept this index.
+ * Drops the invalid indexes whose names occur in the SQL. An interrupted CREATE INDEX CONCURRENTLY leaves an index that
+ * PostgreSQL maintains but never uses. `create index if not exists` would not replace this index.
  */
 async function dropInvalidIndexes(client: pg.Client, sql: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>(

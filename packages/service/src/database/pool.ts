@@ -1,8 +1,9 @@
-// A bounded pool of connections, used by our own queries and, as its `connectionPool`, by knex (docs/decisions/0011).
+// Implements a pool with a limited number of connections. Our own queries use the pool directly. knex uses it through
+// its option `connectionPool` (docs/decisions/0011-internals-of-knex-and-pg.md).
 //
-// With tarn, the pool of knex, a query costs 39 instead of 31 µs of CPU: for every statement, tarn creates a promise,
-// a timer and an asynchronous check. This pool returns an idle connection synchronously, and a single timer watches
-// everything that can take too long.
+// A query takes 31 µs of CPU time instead of 39 µs with tarn, the pool that knex uses by default. For every statement,
+// tarn creates a promise, a timer and an asynchronous check. This pool returns an idle connection synchronously, and a
+// single timer checks all timeouts.
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -32,7 +33,10 @@ interface Waiter<Connection> {
   readonly reject: (error: unknown) => void;
 }
 
-/** `failure`: opening a connection, waiting for one, or a statement has failed. `retry`: a transaction is repeated. */
+/**
+ * `failure`: opening a connection, waiting for a connection, or running a statement has failed. `retry`: a transaction
+ * is repeated.
+ */
 interface PoolEvents {
   failure: [error: unknown];
   retry: [];
@@ -46,7 +50,10 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   readonly #options: PoolOptions<Connection>;
   readonly #waiters: Waiter<Connection>[] = [];
   readonly #open = new Set<Connection>();
-  /** The connection that was released last is used next, so the first ones have been idle for the longest time. */
+  /**
+   * Sorted by the time of release. The connection that was released last is used next, so the first connection has been
+   * idle for the longest time.
+   */
   readonly #idle: Connection[] = [];
   readonly #closing = new Set<Promise<void>>();
   #opening = 0;
@@ -60,7 +67,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.max = options.max;
   }
 
-  // knex recognises a pool by the names of these methods. They are those of tarn, the pool that knex itself uses.
+  // knex recognises a pool by these methods. They have the same names as in tarn, the pool that knex uses by default.
   numUsed = (): number => this.#open.size - this.#idle.length;
   numFree = (): number => this.#idle.length;
   numPendingAcquires = (): number => this.#waiters.length;
@@ -78,7 +85,10 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     }
   }
 
-  /** The promise rejects with a TimeoutError after the acquire timeout, or with the error of opening a connection. */
+  /**
+   * Waits for a connection. The promise rejects with a TimeoutError after the acquire timeout, or with the error that
+   * occurred while a connection was opened.
+   */
   acquire(): { readonly promise: Promise<Connection> } {
     const connection = this.takeIdle();
     if (connection) return { promise: Promise.resolve(connection) };
@@ -100,7 +110,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     return true;
   }
 
-  /** Rejects everyone who waits, and resolves when all connections have been released and closed. */
+  /** Rejects all callers that wait for a connection. Resolves when all connections have been released and closed. */
   destroy(): Promise<void> {
     this.#destroyed ??= this.#destroy();
     return this.#destroyed;
@@ -134,7 +144,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     }
   }
 
-  /** Opens as many connections as callers wait for, up to the maximum. */
+  /** Opens a connection for each waiting caller, up to the maximum number of connections. */
   #openMissing(): void {
     this.#timer ??= setInterval(() => this.#checkTimeouts(), checkInterval).unref();
     while (this.#opening < this.#waiters.length && this.#open.size + this.#opening < this.max) {
@@ -149,8 +159,8 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
         (error: unknown) => {
           this.#opening -= 1;
           this.emit('failure', error);
-          // While other connections are open, callers wait for one of those: the server may merely have reached its
-          // own maximum.
+          // While other connections are open, callers continue to wait for one of them. The server may have reached its
+          // own maximum number of connections.
           if (this.#open.size === 0) {
             this.#waiters.shift()?.reject(error);
             this.#openMissing();
@@ -197,7 +207,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   }
 }
 
-/** knex reports a closed database with this text. */
+/** The error begins with the text that knex uses when a database is closed, which `isUnavailable` recognises. */
 function destroyedError(): Error {
   return new Error('Unable to acquire a connection: the database is closed');
 }

@@ -1,17 +1,17 @@
-// Decides whether the schema of a database fits this release, by the migrations that were applied.
+// Finds out whether an error of PostgreSQL occurred because the schema of the database does not fit this release.
 //
 // If a statement names a table or column that does not exist, either the schema does not fit this release, or the
-// statement is wrong. PostgreSQL reports both with the same SQLSTATE, so the applied migrations decide: an instance
-// whose database is not migrated is unavailable (503), and a wrong statement is an internal error (500).
+// statement is wrong. PostgreSQL reports both with the same SQLSTATE, so the applied migrations are checked. If they do
+// not fit this release, the service is unavailable (503). Otherwise the error is an internal error (500).
 import pg from 'pg';
 import { errorCode, markAsUnavailable } from './errors.ts';
 import { type AppliedMigration, readMigrations, schemaMismatch } from './migrate.ts';
 
-/** Class 42 (syntax error or access rule violation) and 3F (invalid schema name): errors that no data can cause. */
+/** The classes 42 (syntax error or access rule violation) and 3F (invalid schema name), which no data can cause. */
 const schemaRelatedErrors = /^(42|3F)/;
 const timeoutMilliseconds = 2_000;
 
-/** Resolves after `error` has been marked as unavailable if the schema caused it. */
+/** If the schema has caused the error, marks it, so that `isUnavailable` returns true for it. Resolves afterwards. */
 export type InspectError = (error: unknown) => Promise<void>;
 
 export function isSchemaRelated(error: unknown): boolean {
@@ -19,8 +19,8 @@ export function isSchemaRelated(error: unknown): boolean {
 }
 
 /**
- * Errors that occur together share one check, so that at most one check runs at a time. The check opens a connection
- * of its own, because the pool may be exhausted.
+ * Returns a function that inspects an error. Errors that occur at the same time share one check. The check opens a
+ * separate connection, because all connections of the pool may be in use.
  */
 export function createErrorInspector(url: string, migrationsDirectory: string): InspectError {
   let check: Promise<boolean> | undefined;
@@ -32,7 +32,7 @@ export function createErrorInspector(url: string, migrationsDirectory: string): 
   };
 }
 
-/** False if the database does not respond. */
+/** Whether the schema does not fit this release. Returns false if the database does not respond. */
 async function hasMismatch(url: string, migrationsDirectory: string): Promise<boolean> {
   const client = new pg.Client({
     connectionString: url,

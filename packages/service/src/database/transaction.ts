@@ -1,26 +1,27 @@
-// Runs several statements in one transaction. `begin` is sent together with the first statements, so that a
-// transaction whose statements are known in advance takes two round trips.
+// Runs several statements in one transaction. `begin` is sent together with the first statements. A transaction whose
+// statements are all sent together therefore takes only two round trips to the server.
 import type { Result } from './batch.ts';
 import type { Connection, Statement } from './connection.ts';
 import {
   connectionOf,
   type Database,
   findPool,
-  poolOf,
   type Queryable,
   ReservedConnection,
+  requirePool,
 } from './connection-source.ts';
 
 export type { Statement } from './connection.ts';
 
 /**
- * Sends the statements together and returns the rows of each. If one fails, the statements after it are not executed.
+ * Sends the statements together, and returns the rows of each statement. If a statement fails, the later ones are not
+ * executed.
  */
 export type Run = <Rows extends readonly object[][]>(...statements: readonly Statement[]) => Promise<Rows>;
 
 /**
- * Runs `work` in a transaction. An error of `work` rolls it back. After an error of the commit itself, it is unknown
- * whether the transaction was committed. Inside a transaction of knex, the new one is a savepoint.
+ * Runs `work` in a transaction. If `work` throws an error, the transaction is rolled back. If the commit itself fails,
+ * it is unknown whether the transaction was committed. If `db` is a transaction of knex, `work` runs in a savepoint.
  */
 export async function inTransaction<T>(db: Database, work: (run: Run) => Promise<T>): Promise<T> {
   const pool = findPool(db);
@@ -45,7 +46,7 @@ export async function inTransaction<T>(db: Database, work: (run: Run) => Promise
 
 export interface ReadOnlyTransaction {
   readonly run: Run;
-  /** For functions that take a database: their statements run in this transaction. */
+  /** For functions that take a database. Their statements then run in this transaction. */
   readonly db: Queryable;
   /** Ends the transaction in the background. */
   readonly close: () => void;
@@ -56,7 +57,7 @@ export interface ReadOnlyTransaction {
  * `run`.
  */
 export async function beginReadOnly(db: Database): Promise<ReadOnlyTransaction> {
-  const pool = poolOf(db);
+  const pool = requirePool(db);
   const connection = pool.takeIdle() ?? (await pool.acquire().promise);
   const release = (): void => void pool.release(connection);
   return {

@@ -1,5 +1,6 @@
-// Creates the Express application of a service with what every service has: request ids, the access log, metrics and
-// health (docs/behaviour.md, "Health, metrics and logs"). Routes, limits and error responses belong to the app.
+// Creates the Express application of a service with the functions that every service has: request ids, the access log,
+// metrics and health (docs/behaviour.md, "Health, metrics and logs"). The service adds its routes, limits and error
+// responses.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import type { Logger } from '../logging.ts';
@@ -18,8 +19,8 @@ export interface HttpAppOptions {
   /** `false` if `/metrics` has its own port. */
   readonly serveMetrics?: boolean;
   /**
-   * `false` if the app writes `commonHeaders` itself, together with its other headers. Each header that is set
-   * separately costs more.
+   * `false` if the service writes `commonHeaders` itself, together with its other headers. This is faster than setting
+   * each header separately.
    */
   readonly setHeaders?: boolean;
 }
@@ -61,8 +62,9 @@ export function createMetricsApp(metrics: Metrics): Express {
 }
 
 /**
- * Express changes the prototype of every request and response to that of the app. If the server creates them with
- * this prototype, the change has no cost.
+ * Creates classes of requests and responses that have the prototypes of the Express application. Express sets these
+ * prototypes for every request and response. This takes no time if the server has already created them with these
+ * classes.
  */
 function createMessageClasses(app: Express): void {
   class AppRequest extends IncomingMessage {}
@@ -78,8 +80,8 @@ export function messageClassesOf(app: Express): MessageClasses {
 }
 
 /**
- * Returns names and values in turn, as `writeHead` takes them. helmet is not used here, because it sets a dozen
- * headers for pages; responses without pages need only `nosniff`.
+ * Returns the headers of every response as alternating names and values, the format of `writeHead`. The library helmet
+ * is not used, because most of its headers are for HTML pages. Other responses need only `nosniff`.
  */
 export function commonHeaders(response: ServerResponse): string[] {
   const { requestId } = (response as Response).locals as RequestLocals;

@@ -1,8 +1,8 @@
-// Verifies DPoP proofs (RFC 9449 section 4.3): a JWT with which a client proves, for one request, that it has the key
-// that its access token is bound to.
+// Verifies DPoP proofs (RFC 9449 section 4.3). A DPoP proof is a JWT for a single request, with which the client proves
+// that it has the key to which its access token is bound.
 //
-// The caller checks the time, the nonce and that a proof is used once, because the two services have different rules
-// for these.
+// The caller must check the time and the nonce, and that the proof is used only once, because the two services have
+// different rules for these.
 import { hash, verify } from 'node:crypto';
 import { joseToDer } from 'ecdsa-sig-formatter';
 import { type DpopHeader, decodeProofPart, InvalidDpopProof, readDpopHeader } from './dpop-header.ts';
@@ -10,24 +10,26 @@ import { type DpopHeader, decodeProofPart, InvalidDpopProof, readDpopHeader } fr
 export { dpopAlgorithms, InvalidDpopProof } from './dpop-header.ts';
 
 export interface DpopProof {
-  /** The thumbprint of the key (RFC 7638), as `cnf.jkt` of an access token has it. */
+  /** The thumbprint of the key (RFC 7638). Access tokens have it in `cnf.jkt`. */
   readonly thumbprint: string;
   readonly jti: string;
-  /** Seconds since 1970. */
+  /** When the proof was created, in seconds since 1970. */
   readonly iat: number;
   readonly nonce: string | undefined;
 }
 
 export interface ProvenRequest {
   readonly method: string;
-  /** The public address of the request. A query does not count. */
+  /** The public address of the request. Its query is ignored. */
   readonly url: string;
   readonly accessToken: string;
 }
 
 const maxLength = 8_192;
 
-/** @throws {InvalidDpopProof} */
+/**
+ * @throws {InvalidDpopProof} if the proof is malformed, not correctly signed, or for another request or access token
+ */
 export function verifyDpopProof(proof: string, request: ProvenRequest): DpopProof {
   const parts = proof.split('.');
   if (proof.length > maxLength || parts.length !== 3) throw new InvalidDpopProof('The proof is not a signed JWT.');
@@ -50,9 +52,11 @@ export function verifyDpopProof(proof: string, request: ProvenRequest): DpopProo
 }
 
 /**
- * Uses `verify` of node:crypto, which takes half the CPU time of WebCrypto. For ES256, RFC 7518 section 3.4 defines the
- * format of the signature: r and s, 32 bytes each. `dsaEncoding: 'ieee-p1363'` would read it directly, but makes
- * `verify` take 75 µs instead of 52. Converting the signature to DER takes 2 µs.
+ * Uses `verify` of node:crypto, which takes half the CPU time of WebCrypto.
+ *
+ * A signature with ES256 consists of r and s, with 32 bytes each (RFC 7518 section 3.4). With the option
+ * `dsaEncoding: 'ieee-p1363'`, `verify` could read it directly, but would take 75 µs instead of 52 µs. Converting the
+ * signature to DER takes only 2 µs.
  */
 function isSignedBy({ alg, key }: DpopHeader, data: Buffer, encodedSignature: string): boolean {
   const signature = Buffer.from(encodedSignature, 'base64url');
@@ -62,7 +66,7 @@ function isSignedBy({ alg, key }: DpopHeader, data: Buffer, encodedSignature: st
   return verify(null, data, key, signature);
 }
 
-/** RFC 9449 section 4.3: query and fragment do not count, and both addresses are normalised. */
+/** Compares the addresses after normalisation, without query and fragment (RFC 9449 section 4.3). */
 function isSameAddress(address: string, requested: string): boolean {
   if (address === requested) return true;
   const [first, second] = [URL.parse(address), URL.parse(requested)];

@@ -1,4 +1,4 @@
-// Lists what a service listens on: its application, and its metrics if they have a port of their own.
+// Creates the listeners of a service: one for its application, and one for its metrics if they have a separate port.
 import type { Express } from 'express';
 import type { Listener } from '../lifecycle.ts';
 import type { Metrics } from '../metrics.ts';

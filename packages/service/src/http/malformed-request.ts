@@ -11,7 +11,7 @@ export type MalformedRequestResponder = (status: MalformedRequestStatus) => {
   readonly body: string;
 };
 
-/** `code` is that of the error that Node's HTTP parser reports. */
+/** Returns the status for an error of Node's HTTP server with this `code`. */
 export function malformedRequestStatus(code: string | undefined): MalformedRequestStatus {
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
@@ -19,8 +19,9 @@ export function malformedRequestStatus(code: string | undefined): MalformedReque
 }
 
 /**
- * Whether the request has one Host header (RFC 9112 section 3.2). HTTP/1.0 does not require it. Of several, Node's
- * `headers` contain only the first one, and a proxy may have used another one.
+ * Whether the request has exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 does not require the header. A
+ * request with several Host headers is dangerous: `headers` of Node contains only the first one, and a proxy may have
+ * used another one.
  */
 export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersion === '1.0';

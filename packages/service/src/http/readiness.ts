@@ -8,11 +8,11 @@ export type Check = () => Promise<void>;
 
 export interface Readiness {
   readonly ready: boolean;
-  /** By the name of the check: 'ok' or the message of its error. */
+  /** The result of each check, by the name of the check: 'ok' or the message of its error. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
-/** In ms, for each check. */
+/** The timeout of each check, in ms. */
 const checkTimeout = 2_000;
 const undefinedTable = '42P01';
 

@@ -1,5 +1,5 @@
-// Runs an HTTP server that finishes its requests before it closes, responds to malformed requests, and limits what
-// clients can occupy (docs/behaviour.md, "Rate limits").
+// Runs an HTTP server that finishes its requests before it closes, responds to malformed requests, and limits the
+// connections and the memory that clients can occupy (docs/behaviour.md, "Rate limits").
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import {
@@ -16,8 +16,9 @@ export const drainTimeout = 30_000;
 const firstByteTimeout = 1_000;
 const closeIdleInterval = 50;
 /**
- * A connection with an unfinished request is closed when no byte has passed in either direction for this time, in ms:
- * the client does not read the response, or does not send the request. Longer than the change feed waits (25 s).
+ * A connection with an unfinished request is closed if no byte was sent or received for this time, in ms. The client
+ * then does not read its response, or does not send its request. The time must be longer than a request for the change
+ * feed can wait (25 s).
  */
 const defaultInactivityTimeout = 40_000;
 /** An idle connection occupies about 10 kB. */
@@ -28,16 +29,16 @@ export type MessageClasses = Pick<ServerOptions, 'IncomingMessage' | 'ServerResp
 
 export interface HttpServerOptions {
   readonly handler: RequestListener;
-  /** 0 for a free port. */
+  /** 0 selects any free port. */
   readonly port: number;
-  /** The address to listen on; all addresses unless given. */
+  /** The address to listen on. Default: all addresses of this machine. */
   readonly host?: string | undefined;
   /** Builds the responses to malformed requests. Without it, Node sends only a status line. */
   readonly respondToMalformed?: MalformedRequestResponder | undefined;
   readonly messageClasses?: MessageClasses | undefined;
-  /** More connections are closed without a response. */
+  /** The maximum number of connections. Further connections are closed without a response. */
   readonly maxConnections?: number | undefined;
-  /** In ms. */
+  /** After how much time without data an unfinished request is aborted, in ms. */
   readonly inactivityTimeout?: number | undefined;
   /** Called for every connection above `maxConnections`. */
   readonly onRefusedConnection?: () => void;
@@ -49,7 +50,7 @@ export interface HttpServer {
   readonly drain: () => Promise<void>;
 }
 
-/** @throws {Error} such as EADDRINUSE */
+/** @throws {Error} if the server cannot listen, for example EADDRINUSE if the port is in use */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { handler, port, host, respondToMalformed, messageClasses } = options;
   const server = createServer({
@@ -58,7 +59,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     connectionsCheckingInterval: 5_000,
     keepAliveTimeout: 65_000,
     maxHeaderSize: 131_072,
-    // Node's own check of the Host header responds without a body.
+    // The check of the Host header that Node has built in responds without a body, so hasOneHost is used instead.
     requireHostHeader: !respondToMalformed,
     ...messageClasses,
   });
@@ -79,8 +80,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
       const [response, ...later] = queue.responsesOf(socket);
       if (response?.headersSent || later.length > 0 || error.code === 'ECONNRESET') socket.destroy();
-      // The previous request is complete, so the error is in the next one. Its sender must get the response to the
-      // previous one, and not this error in its place.
+      // The previous request is complete, so the error is in the request that follows. The client must first get the
+      // response to the previous request. It would mistake an error for this response.
       else if (response?.req.complete) response.setHeader('Connection', 'close');
       else sendMalformedResponse(socket, malformedRequestStatus(error.code), respondToMalformed);
     });
@@ -99,8 +100,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       for (const socket of queue.sockets())
         for (const response of queue.responsesOf(socket))
           if (!response.headersSent) response.setHeader('Connection', 'close');
-      // Browsers open connections in advance. Node does not count them as idle before their first request, which may
-      // be on its way.
+      // Browsers open connections in advance. Node does not treat such a connection as idle before its first request.
+      // The request may already be on its way, so the connection is closed a second later.
       setTimeout(() => {
         for (const socket of queue.sockets()) if (socket.bytesRead === 0) socket.destroy();
       }, firstByteTimeout);

@@ -4,7 +4,9 @@
 // the service send requests into its own network (server-side request forgery, CWE-918).
 import { BlockList, isIP } from 'node:net';
 
-/** Networks that are not public unicast: IANA's special-purpose registries for IPv4 (RFC 6890) and multicast. */
+/**
+ * IPv4 networks that are not public unicast: the special-purpose networks of IANA's registry (RFC 6890) and multicast.
+ */
 const specialIpv4 = [
   '0.0.0.0/8', // "this network"
   '10.0.0.0/8', // private
@@ -26,7 +28,7 @@ const specialIpv4 = [
   '240.0.0.0/4', // reserved, with the broadcast address
 ];
 
-/** Only 2000::/3 is global unicast. These networks within it are special (RFC 6890). */
+/** IPv6 networks inside 2000::/3 that are special (RFC 6890). Only 2000::/3 is global unicast. */
 const specialIpv6 = [
   '2001::/23', // protocol assignments, with Teredo, benchmarks and ORCHID
   '2001:db8::/32', // documentation
@@ -39,14 +41,18 @@ const special = networkList([...specialIpv4, ...specialIpv6]);
 const globalUnicast = networkList(['2000::/3']);
 
 /**
- * True for a public unicast address. Mapped, NAT64 and 6to4 addresses, which contain an IPv4 address, are not public.
+ * Whether an address is a public unicast address. Mapped, NAT64 and 6to4 addresses, which contain an IPv4 address, do
+ * not count as public.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !special.check(address, 'ipv4');
   return isIP(address) === 6 && globalUnicast.check(address, 'ipv6') && !special.check(address, 'ipv6');
 }
 
-/** Returns whether an address is in one of the networks. @throws {Error} if a network is not in CIDR notation */
+/**
+ * Returns a function that checks whether an address is in one of the networks.
+ * @throws {Error} if a network is not in CIDR notation
+ */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
   const list = networkList(networks);
   return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');

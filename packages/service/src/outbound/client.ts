@@ -1,7 +1,8 @@
 // Sends HTTP requests to addresses that partners have chosen, and only to public addresses.
 //
-// The client resolves a name itself, for every request, and connects to exactly the addresses that it has checked, so
-// that a name whose address changes between check and connection (DNS rebinding) gains nothing. It follows no redirect.
+// The client resolves a name itself, for every request, and connects only to the addresses that it has checked. This
+// prevents attacks with a name whose address changes between the check and the connection (DNS rebinding). The client
+// does not follow redirects.
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import http from 'node:http';
@@ -10,9 +11,12 @@ import { isIP, type LookupFunction } from 'node:net';
 import { createNetworkCheck, isPublicAddress } from './addresses.ts';
 
 export interface OutboundClientOptions {
-  /** Networks in CIDR notation that are allowed besides public addresses; http is allowed for them as well. */
+  /**
+   * Networks in CIDR notation that are allowed in addition to public addresses. Requests to these networks can use
+   * http.
+   */
   readonly allowNetworks: readonly string[];
-  /** At most this many connections are open to one host. */
+  /** The maximum number of open connections to one host. */
   readonly maxConnectionsPerHost?: number;
 }
 
@@ -20,9 +24,9 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** Milliseconds for the whole request: name, connection, request and response. */
+  /** In milliseconds, for the whole request: resolving the name, connecting, sending, and reading the response. */
   readonly timeout: number;
-  /** The longest body that is read. With 0, the body is discarded. A longer body is an error. */
+  /** The maximum size of the response body. A larger body is an error. With 0, any body is accepted and discarded. */
   readonly maxBytes: number;
 }
 
@@ -38,7 +42,7 @@ export class AddressNotAllowed extends Error {
   override readonly name = 'AddressNotAllowed';
 }
 
-/** A connection is reused only if the receiver's response has no more than this many bytes after its headers. */
+/** If a discarded body has more bytes than this, the connection is closed instead of reused. */
 const maxDrainedBytes = 65_536;
 
 export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20 }: OutboundClientOptions) {
@@ -47,7 +51,11 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
     isAllowedNetwork(address) || (protocol === 'https:' && isPublicAddress(address));
 
   const resolve = createResolver();
-  /** @throws {AddressNotAllowed} if the name leads to no allowed address, or an Error if it leads nowhere */
+  /**
+   * Resolves a name to its allowed addresses.
+   * @throws {AddressNotAllowed} if the name has no allowed address
+   * @throws {Error} if the name cannot be resolved
+   */
   const resolveAllowed = async (hostname: string, protocol: string): Promise<readonly LookupAddress[]> => {
     const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address, protocol));
     if (allowed.length === 0) throw new AddressNotAllowed(`${hostname} has no address that is allowed`);
@@ -57,7 +65,10 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   const settings = { keepAlive: true, maxSockets: maxConnectionsPerHost, maxFreeSockets: 2, timeout: 30_000 };
   const agents = { 'http:': new HttpAgent(settings), 'https:': new HttpsAgent(settings) };
 
-  /** Why the form of an address is not allowed, or undefined. Names are resolved only when a request is sent. */
+  /**
+   * Returns why a URL is not allowed, or undefined if it is. Only the URL itself is checked. Its name is resolved when
+   * a request is sent.
+   */
   const urlError = (address: string): string | undefined => {
     const url = URL.parse(address);
     if (!url || !/^https?:$/.test(url.protocol)) return 'must be an https address';
@@ -75,7 +86,11 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
   return {
     urlError,
 
-    /** @throws {AddressNotAllowed}, or an Error for a failed connection, a timeout or a body that is too long */
+    /**
+     * Sends a request.
+     * @throws {AddressNotAllowed} if the URL or all addresses of its name are not allowed
+     * @throws {Error} if the name cannot be resolved, the connection fails, the timeout ends or the body is too long
+     */
     request: async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
       const reason = urlError(address);
       if (reason !== undefined) throw new AddressNotAllowed(`the address ${reason}`);
@@ -116,7 +131,8 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
 }
 
 /**
- * IPv6 addresses are in brackets in a URL. The URL parser has normalised decimal, octal and hexadecimal IPv4 addresses.
+ * Returns the host of a URL, without the brackets of IPv6 addresses. The URL parser has already normalised IPv4
+ * addresses that are written as decimal, octal or hexadecimal numbers.
  */
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
@@ -132,7 +148,7 @@ function createResolver(): Resolve {
   };
 }
 
-/** Rejects when the signal aborts before the work ends. A lookup itself cannot be aborted. */
+/** Waits for `work`, and rejects if the signal aborts earlier. A lookup of a name cannot be aborted itself. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);
@@ -144,7 +160,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** A lookup that returns addresses that were checked before. */
+/** Creates a lookup function that returns the given addresses, which were already checked. */
 const lookupOf =
   (addresses: readonly LookupAddress[]): LookupFunction =>
   (_hostname, options, callback) => {
@@ -157,7 +173,9 @@ interface CheckedRequestOptions extends https.RequestOptions {
   readonly addresses?: readonly string[];
 }
 
-/** A request reuses a connection only if the name still leads to the same addresses. */
+/**
+ * The name under which an agent stores a connection. A connection is reused only if its host has the same addresses.
+ */
 const connectionName = (name: string, { addresses = [] }: CheckedRequestOptions): string =>
   [name, ...addresses.toSorted()].join(' ');
 
@@ -173,14 +191,17 @@ class HttpsAgent extends https.Agent {
   }
 }
 
-/** Reads a short body to its end, so that the connection can be reused, and closes the connection for a longer one. */
+/**
+ * Reads a short body to its end, so that the connection can be reused. If the body is longer, closes the connection.
+ */
 function discard(response: http.IncomingMessage): void {
   let left = maxDrainedBytes;
   response.on('data', (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0) response.destroy();
   });
-  // The request's timeout also ends a body that never ends; nobody waits for it any more.
+  // The timeout of the request also aborts a body that never ends. The error is ignored, because the caller already has
+  // the response.
   response.on('error', () => {});
 }
 
