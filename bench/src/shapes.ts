@@ -105,7 +105,7 @@ async function measureShape(
 
 /**
  * Makes PostgreSQL publish the counters of all sessions. A session publishes its counters at the end of a statement, if
- * the last time was at least a second ago. Four requests at the same time reach all sessions.
+ * the last time was at least a second ago. Four requests at the same time use several sessions.
  */
 async function flush(send: () => Promise<unknown>): Promise<void> {
   await sleep(1_100);

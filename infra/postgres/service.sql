@@ -16,9 +16,9 @@ alter role :"owner" password :'owner_password';
 \if :{?service_password}
 alter role :"service" password :'service_password';
 \endif
--- Managed database servers provide no superuser. Another role can create a database for an owner only if it is a member
--- of the owner role. Since PostgreSQL 16, the role that creates an owner is not a member, but may grant itself
--- membership.
+-- Managed database servers provide no superuser. Another role can create a database for an owner only if it has the
+-- privileges of the owner role. Since PostgreSQL 16, the role that creates another role does not have the privileges of
+-- the new role, but may grant them to itself.
 select format('grant %I to current_user', role) from unnest(array[:'owner', :'service']) role
 where not pg_has_role(role, 'usage') \gexec
 select format('create database %I owner %I', :'name', :'owner')
