@@ -106,17 +106,20 @@ test('an up-to-date replica serves every kind of list, and lists contain the new
   expect(await two.metric(/^replica_lag_bytes/)).toBe(0);
 }, 30_000);
 
+// The replica does not wait for queries when it replays changes, so it can cancel these statements.
+const pauseReplay = () => eventually(() => replica.query('select pg_wal_replay_pause()'));
+const resumeReplay = () => eventually(() => replica.query('select pg_wal_replay_resume()'));
+
 test('availability, holds and the change feed show the newest changes, also while replay is paused', async () => {
   const instances = { writer: one.base, reader: two.base, token };
   await expectAvailabilityAndHolds(instances);
   await expectChanges(instances);
-  // The replica can cancel this statement, because it does not wait for queries when it replays changes.
-  await eventually(() => replica.query('select pg_wal_replay_pause()'));
+  await pauseReplay();
   try {
     await expectAvailabilityAndHolds(instances);
     await expectChanges(instances);
   } finally {
-    await replica.query('select pg_wal_replay_resume()');
+    await resumeReplay();
   }
 }, 60_000);
 
@@ -127,7 +130,7 @@ test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then c
     return times.toSorted((a, b) => a - b)[turns / 2] as number;
   };
   const upToDateMedian = await medianOf(20);
-  await replica.query('select pg_wal_replay_pause()');
+  await pauseReplay();
   const behindReads = await readsFromPrimary(two, 'behind');
   const behindMedian = await medianOf(40);
   expect(await readsFromPrimary(two, 'behind')).toBeGreaterThan(behindReads);
@@ -135,7 +138,7 @@ test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then c
   expect(behindMedian).toBeLessThan(10 * upToDateMedian);
   expect(await two.metric(/^replica_lag_bytes/)).toBeGreaterThan(0);
   expect(await two.ready()).toBe(true);
-  await replica.query('select pg_wal_replay_resume()');
+  await resumeReplay();
   await eventually(isServedByReplica(two));
 }, 30_000);
 
@@ -155,9 +158,9 @@ test('with eight writers and eight readers on two instances, every acknowledged 
   });
   // The replica pauses repeatedly. Some pauses are shorter and others are longer than the time that a list waits.
   startWorkers(1, async (_, turn) => {
-    await replica.query('select pg_wal_replay_pause()');
+    await pauseReplay();
     await new Promise((resolve) => setTimeout(resolve, (turn % 4) * 25));
-    await replica.query('select pg_wal_replay_resume()');
+    await resumeReplay();
     await new Promise((resolve) => setTimeout(resolve, 150));
   });
   const hasReadBoth = async () =>
