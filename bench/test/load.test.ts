@@ -28,7 +28,7 @@ describe('the loader', () => {
     await loadDataset(database.url, dataset, (line) => lines.push(line));
     await loadDataset(database.url, dataset, (line) => lines.push(line));
     expect(await count('select count(*) from booking')).toBe(5_000);
-    expect(lines.at(-1)).toBe('the 5000 bookings are there already');
+    expect(lines.at(-1)).toBe('the 5000 bookings exist already');
   });
 
   test('enables every index again, and creates no overlapping bookings', async () => {
