@@ -36,7 +36,7 @@ afterAll(async () => {
 
 interface Visit {
   readonly page: Page;
-  /** The origins of all requests. */
+  /** The origins to which the page has sent requests. */
   readonly origins: Set<string>;
   /**
    * Errors of scripts, and the warnings and errors that the browser logs. They include violations of the content

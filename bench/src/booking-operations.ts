@@ -16,7 +16,7 @@ export interface Sampling {
   readonly folder: string;
 }
 
-/** A day that is fully booked in every dataset. */
+/** Returns today as YYYY-MM-DD. In every dataset, all slots of this day are booked. */
 export const today = () => new Date().toISOString().slice(0, 10);
 
 export async function bookingOperations({

@@ -22,7 +22,7 @@ export interface ServiceOptions {
   /** The folder of another release. Default: this repository. */
   readonly release?: string | undefined;
   readonly nodeFlags?: readonly string[];
-  /** Further variables. */
+  /** Further environment variables of the service. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 

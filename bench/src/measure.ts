@@ -22,11 +22,11 @@ export interface Sample {
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
-  /** Microseconds of CPU time per request that the target uses. */
+  /** CPU time of the target per request, in microseconds. */
   readonly cpu: number;
-  /** Microseconds of CPU time per request that PostgreSQL uses. */
+  /** CPU time of PostgreSQL per request, in microseconds. */
   readonly databaseCpu: number;
-  /** Megabytes of memory after the load. */
+  /** Memory of the target after the load, in megabytes. */
   readonly memory: number;
   /** The share of the machine's CPU time that was used by neither the target, PostgreSQL nor the load generator. */
   readonly foreign: number;

@@ -40,7 +40,7 @@ export interface Problem {
   readonly code: ErrorCode | (string & {});
   /** A readable text in English that names the field, for example `'bayId' is mandatory.` */
   readonly description: string;
-  /** Further details, or an empty string. */
+  /** Further details of the error, or an empty string. */
   readonly moreInfo: string;
   /** For errors of a booking: the `externalBookingId` of that booking, or `""` if the booking has none. */
   readonly contextData: Readonly<Record<string, unknown>>;
@@ -66,7 +66,7 @@ export class BookingsApiError extends BookingsError {
     this.headers = headers;
   }
 
-  /** Whether one of the problems has this code. */
+  /** Returns whether one of the problems has this code. */
   has(code: ErrorCode): boolean {
     return this.problems.some((problem) => problem.code === code);
   }

@@ -58,7 +58,7 @@ export interface EmbeddedPostgres {
   dataPath: string;
   /** Whether a killed launcher had left a server behind, which was stopped before this server started. */
   recovered: boolean;
-  /** Settles when the server ends for any reason. */
+  /** Resolves when the server has ended for any reason. */
   ended: Promise<void>;
   stop(): Promise<void>;
 }

@@ -66,7 +66,7 @@ export interface TestIssuerOptions {
   /** The default `aud` of the tokens. */
   audience?: string;
   scopeBase?: string;
-  /** The delay of the failure 'slow'. */
+  /** The delay of a response, in milliseconds, during the failure 'slow'. */
   slowMilliseconds?: number;
 }
 

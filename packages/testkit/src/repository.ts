@@ -12,7 +12,7 @@ const notOurs = (path: string): boolean =>
 export const findFiles = (...patterns: readonly string[]): readonly string[] =>
   globSync(patterns, { cwd: root, exclude: (path) => notOurs(path.split('/').at(-1) as string) }).toSorted();
 
-/** The modules of the apps and packages that run in production or start it, without tests. */
+/** The source files of the apps and packages, without tests and type declarations. */
 export const modules = findFiles('{apps,packages}/*/src/**/*.ts').filter((file) => !/\.(test|d)\.ts$/.test(file));
 
 export interface Import {
@@ -40,11 +40,11 @@ export function importsOf(file: string): readonly Import[] {
 export const shellBlocks = (markdown: string): readonly string[] =>
   [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] as string);
 
-/** The titles of the sections of a Markdown text. */
+/** Returns the titles of the sections of a Markdown text. */
 export const headingsOf = (markdown: string): readonly string[] =>
   [...markdown.matchAll(/^#+ (.+)$/gm)].map((match) => match[1] as string);
 
-/** The anchors of the sections of a Markdown text, as GitHub makes them from the titles. */
+/** Returns the anchors that GitHub creates from the section titles of a Markdown text. */
 export const anchorsOf = (markdown: string): readonly string[] =>
   headingsOf(markdown).map((title) =>
     title

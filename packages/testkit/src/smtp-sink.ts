@@ -15,7 +15,7 @@ export interface ReceivedMail {
 }
 
 export interface SmtpSink {
-  /** The value for `SMTP_URL`. */
+  /** The address of this server, as the value of `SMTP_URL`. */
   readonly url: string;
   readonly mails: () => readonly ReceivedMail[];
   /**

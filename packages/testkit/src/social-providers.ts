@@ -36,7 +36,7 @@ export type Outage = 'none' | 'no-response' | 'unavailable';
 
 export interface SocialProviders {
   readonly origin: string;
-  /** The content of SOCIAL_PROVIDERS_FILE. */
+  /** The content of a SOCIAL_PROVIDERS_FILE with which auth uses the two stand-ins. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
   /**
    * Issues an access token to a native app. The default `clientId` is one that the settings accept. `lifetime` is in

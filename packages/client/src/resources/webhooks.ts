@@ -19,7 +19,7 @@ export interface Webhooks {
   /** Lists the webhooks, oldest first. */
   list(query?: { page?: number; pageSize?: number }, options?: RequestOptions): PagedList<WebhookList>;
   get(id: string, options?: RequestOptions): Promise<Versioned<Webhook>>;
-  /** Fields that are left out do not change. */
+  /** Changes the given fields. Fields that are left out keep their values. */
   update(id: string, webhook: UpdateWebhook, options?: ChangeOptions): Promise<Versioned<Webhook>>;
   delete(id: string, options?: ChangeOptions): Promise<void>;
   /** Replaces the secret. For 24 hours, the service signs deliveries with the new and with the old secret. */
