@@ -58,16 +58,18 @@ const randomBody = () => {
  * Sends random requests that create, update, move and delete bookings. Several clients share the array `ids`, so that
  * they change the same bookings.
  */
-async function runClient(crowd: TestSystem, ids: string[], requests: number): Promise<void> {
+async function runClient(instance: TestSystem, ids: string[], requests: number): Promise<void> {
   for (let request = 0; request < requests; request += 1) {
     const random = Math.random();
     const id = pick(ids);
     if (id === undefined || random < 0.4) {
       const reference = random < 0.1 ? { externalBookingId: `counted-${Math.random()}` } : {};
-      const { status, body } = await crowd.call('POST', '/api/bookings', { body: { ...randomBody(), ...reference } });
+      const { status, body } = await instance.call('POST', '/api/bookings', {
+        body: { ...randomBody(), ...reference },
+      });
       if (status === 201) ids.push(body.id);
-    } else if (random < 0.75) await crowd.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
-    else await crowd.call('DELETE', `/api/bookings/${id}`);
+    } else if (random < 0.75) await instance.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
+    else await instance.call('DELETE', `/api/bookings/${id}`);
   }
 }
 
@@ -83,14 +85,14 @@ function placesWithBayAt(location: string): string {
 }
 
 test('counts stay correct while 16 clients, compactions, recounts and imports that move a bay run', async () => {
-  const crowd = await createExtraSystem({ sharing: system, poolMax: 24 });
+  const instance = await createExtraSystem({ sharing: system, poolMax: 24 });
   const ids: string[] = [];
   let isRunning = true;
   const repeat = async (work: () => Promise<unknown>): Promise<void> => {
     while (isRunning) await work();
   };
-  const otherCompaction = createCountCompaction(crowd.db);
-  const clients = Promise.all(Array.from({ length: 16 }, () => runClient(crowd, ids, 50))).finally(() => {
+  const otherCompaction = createCountCompaction(instance.db);
+  const clients = Promise.all(Array.from({ length: 16 }, () => runClient(instance, ids, 50))).finally(() => {
     isRunning = false;
   });
   const corrections: number[] = [];
@@ -107,7 +109,7 @@ test('counts stay correct while 16 clients, compactions, recounts and imports th
   expect(ids.length).toBeGreaterThan(50);
   expect(corrections.length).toBeGreaterThan(1);
   expect(corrections.filter((bins) => bins > 0)).toEqual([]);
-  expect(crowd.databaseErrors.filter((code) => code !== exclusionViolation)).toEqual([]);
+  expect(instance.databaseErrors.filter((code) => code !== exclusionViolation)).toEqual([]);
   await expectRightCounts();
   await compaction.compact();
   expect(await query(system.db, 'select from booking_change')).toEqual([]);
@@ -149,7 +151,7 @@ test('a request for a booking that is rejected does not append to the log', asyn
 
 test('a recount counts bookings that a release without counts has written, while clients write bookings', async () => {
   await compaction.setComplete(false);
-  const crowd = await createExtraSystem({ sharing: system, poolMax: 8 });
+  const instance = await createExtraSystem({ sharing: system, poolMax: 8 });
   await query(system.db, "delete from booking where bay_id = 'bay-n1-01'");
   const [booking] = await query<{ id: string }>(system.db, "select id from booking where bay_id = 'bay-n2-01' limit 1");
   await query(
@@ -169,7 +171,11 @@ test('a recount counts bookings that a release without counts has written, while
   // The counts are marked as incomplete, so the rows are counted for the total.
   const { body } = await system.call('GET', '/api/bookings?pageSize=1');
   expect(body.total).toBe(await countRows('true'));
-  const [corrections] = await Promise.all([compaction.recount(), runClient(crowd, [], 30), runClient(crowd, [], 30)]);
+  const [corrections] = await Promise.all([
+    compaction.recount(),
+    runClient(instance, [], 30),
+    runClient(instance, [], 30),
+  ]);
   expect(corrections).toBeGreaterThan(0);
   await expectRightCounts();
   expect(await compaction.recount()).toBe(0);

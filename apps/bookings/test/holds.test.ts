@@ -54,8 +54,8 @@ describe('a hold', () => {
     await query(system.db, created, [body.id]);
     const extend = (holdSeconds: number) =>
       system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });
-    const refused = await extend(900);
-    expect([refused.status, errorCodes(refused)]).toEqual([400, ['ERR00002']]);
+    const rejected = await extend(900);
+    expect([rejected.status, errorCodes(rejected)]).toEqual([400, ['ERR00002']]);
     expect((await extend(500)).status).toBe(200);
   });
 
@@ -66,7 +66,7 @@ describe('a hold', () => {
     ['an unknown bay', { bayId: 'bay-e1-01' }, ['ERR00012']],
     ['a bay that is not bookable', { bayId: 'bay-n1-99' }, ['BOOK00003']],
     ['a time in the past', { startDate: '2020-01-01T00:00:00Z', endDate: '2020-01-01T01:00:00Z' }, ['ERR00011']],
-  ])('is refused for %s', async (_title, fields, codes) => {
+  ])('is rejected for %s', async (_title, fields, codes) => {
     const response = await hold(holdBody(bookingBody(), fields));
     expect([response.status, errorCodes(response)]).toEqual([400, codes]);
     expect(response.body.errors[0].contextData).toEqual({});
@@ -87,8 +87,8 @@ describe('a hold', () => {
       limited.call('POST', '/api/booking-holds', { body: holdBody(bookingBody({ bayId: 'bay-n2-01' })), token });
     const responses = await Promise.all(Array.from({ length: 16 }, create));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(2);
-    const refused = responses.filter(({ status }) => status === 400);
-    expect(refused.map(errorCodes)).toEqual(Array.from({ length: 14 }, () => ['BOOK00004']));
+    const rejected = responses.filter(({ status }) => status === 400);
+    expect(rejected.map(errorCodes)).toEqual(Array.from({ length: 14 }, () => ['BOOK00004']));
     await query(system.db, "update booking_hold set expires_at = now() where client_id = 'limited'");
     expect((await create()).status).toBe(201);
   });
@@ -147,7 +147,7 @@ describe('a live hold', () => {
     expect(errorCodes(await book({ ...body, endDate, holdId: held.id }))).toEqual(['ERR00002']);
   });
 
-  test('that has ended or belongs to another client causes no refusal', async () => {
+  test('that has expired or belongs to another client does not cause an error', async () => {
     const free = bookingBody({ bayId: 'bay-n1-06' });
     expect((await book({ ...free, holdId: 'unknown' })).status).toBe(201);
     const body = bookingBody({ bayId: 'bay-n1-06' });
@@ -160,14 +160,14 @@ describe('a live hold', () => {
 });
 
 test('of 64 concurrent requests for holds and bookings of one time slot, exactly one succeeds', async () => {
-  const crowd = await createExtraSystem({ sharing: system, poolMax: 32 });
+  const instance = await createExtraSystem({ sharing: system, poolMax: 32 });
   for (let round = 0; round < 8; round += 1) {
     const body = bookingBody({ bayId: 'bay-n1-07' });
     const responses = await Promise.all(
       Array.from({ length: 64 }, (_, index) =>
         index % 2
-          ? crowd.call('POST', '/api/booking-holds', { body: holdBody(body) })
-          : crowd.call('POST', '/api/bookings', { body }),
+          ? instance.call('POST', '/api/booking-holds', { body: holdBody(body) })
+          : instance.call('POST', '/api/bookings', { body }),
       ),
     );
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -175,7 +175,7 @@ test('of 64 concurrent requests for holds and bookings of one time slot, exactly
       new Set(['BOOK00002']),
     );
   }
-  expect(crowd.databaseErrors).toEqual([]);
+  expect(instance.databaseErrors).toEqual([]);
 });
 
 test('a hundred thousand expired holds are deleted', async () => {

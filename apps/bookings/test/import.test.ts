@@ -145,8 +145,8 @@ describe('an import of ids that exist already', () => {
     await importBay({ id: 'bay-keep', name: 'Bay', description: 'D', kind: 'K', bookable: false });
     await importBay({ id: 'bay-keep', name: 'Renamed' });
     expect(await bays()).toMatchObject([{ name: 'Renamed', description: 'D', kind: 'K' }]);
-    const refused = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-keep' }) });
-    expect(errorCodes(refused)).toEqual(['BOOK00003']);
+    const rejected = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-keep' }) });
+    expect(errorCodes(rejected)).toEqual(['BOOK00003']);
   });
 
   test('moves the bookings of a bay that changes its location', async () => {

@@ -34,8 +34,8 @@ describe('64 concurrent requests', () => {
       const body = bookingBody({ bayId: 'bay-n1-01' });
       const responses = await Promise.all(repeat(64, (client) => post({ ...body, userAlias: `client ${client}` })));
       expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-      const refused = responses.filter(({ status }) => status === 400).map(errorCodes);
-      expect(refused).toEqual(repeat(63, () => ['BOOK00002']));
+      const rejected = responses.filter(({ status }) => status === 400).map(errorCodes);
+      expect(rejected).toEqual(repeat(63, () => ['BOOK00002']));
     }
   });
 
@@ -195,7 +195,7 @@ describe('a booking that moves between facilities', () => {
 describe('32 concurrent clients on a few bays', () => {
   test('create, update, move and delete bookings: no deadlock, no 5xx, no overlap', async () => {
     // Each client has its own connection, so that the requests compete in the database and not for a connection.
-    const crowd = await createExtraSystem({ sharing: system, poolMax: 32 });
+    const instance = await createExtraSystem({ sharing: system, poolMax: 32 });
     const deadlocksBefore = await countDeadlocks();
     const bays = ['bay-n2-01', 'bay-n2-01', 'bay-n2-01', 'bay-n2-02', 'bay-s1-04'];
     const statuses = new Map<number, number>();
@@ -215,10 +215,10 @@ describe('32 concurrent clients on a few bays', () => {
         let response: Response;
         if (id === undefined || random < 0.4) {
           const reference = random < 0.2 ? { externalBookingId: `mix-${number}-${step}` } : {};
-          response = await crowd.call('POST', '/api/bookings', { body: { ...randomBody(), ...reference } });
+          response = await instance.call('POST', '/api/bookings', { body: { ...randomBody(), ...reference } });
         } else if (random < 0.75) {
-          response = await crowd.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
-        } else response = await crowd.call('DELETE', `/api/bookings/${id}`);
+          response = await instance.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
+        } else response = await instance.call('DELETE', `/api/bookings/${id}`);
         statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
         if (response.status === 201) ownBookings.push(response.body.id);
         if (response.status === 204) ownBookings.pop();
@@ -229,7 +229,7 @@ describe('32 concurrent clients on a few bays', () => {
     for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
     // Citus sometimes reports a deadlock although there is none. The service then runs the transaction again.
     const expectedErrors = [exclusionViolation, ...((await isDistributed(system.db)) ? [deadlockDetected] : [])];
-    expect(crowd.databaseErrors.filter((code) => !expectedErrors.includes(code))).toEqual([]);
+    expect(instance.databaseErrors.filter((code) => !expectedErrors.includes(code))).toEqual([]);
     // A database session may update the statistics only when it ends, so the test ends all sessions of the system.
     await closeExtraSystems();
     expect(await countDeadlocks()).toBe(deadlocksBefore);

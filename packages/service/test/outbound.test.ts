@@ -42,7 +42,7 @@ describe('the form of an address', () => {
       'https://169.254.169.254/latest',
       'https://8.8.8.8/#part',
     ],
-  ])('%s is refused', (address) => {
+  ])('%s is rejected', (address) => {
     expect(guarded.urlError(address)).toMatch(/^must/);
   });
 

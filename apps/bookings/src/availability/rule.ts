@@ -21,7 +21,7 @@ export interface BayRules {
 }
 
 /** Returns the `moreInfo` of BOOK00003 if the rules do not permit the interval, or else undefined. */
-export function findRefusal({ bookable, schedule, closures }: BayRules, interval: Interval): string | undefined {
+export function findRuleViolation({ bookable, schedule, closures }: BayRules, interval: Interval): string | undefined {
   if (!bookable) return '';
   if (!schedule.isOpenThroughout(interval)) return 'closed';
   const closure = closures.find((other) => doOverlap(other, interval));

@@ -63,8 +63,8 @@ where ${where} order by bay.name collate "C", bay.id collate "C" limit ${bind(pa
  * cost than for a generic plan. It then plans the prepared statement anew at every execution, which took a third of the
  * time of these statements.
  */
-const hidden = (parameter: string, type: string): string => `(select ${parameter}::${type})`;
-const [from, to, asOf] = ['$3', '$4', '$5'].map((parameter) => hidden(parameter, 'timestamptz'));
+const hiddenParameter = (parameter: string, type: string): string => `(select ${parameter}::${type})`;
+const [from, to, asOf] = ['$3', '$4', '$5'].map((parameter) => hiddenParameter(parameter, 'timestamptz'));
 
 export const availabilityReads = {
   clock: 'select now()::timestamptz(3) as now',
@@ -88,12 +88,12 @@ from bay cross join lateral (
   select start_date, end_date from booking_hold where booking_hold.facility_id = $1 and booking_hold.bay_id = bay.id
     and expires_at > ${asOf} and booking_hold.id is distinct from $6::uuid and start_date < ${to}
 ) taken
-where bay.facility_id = $1 and bay.id = any(${hidden('$2', 'text[]')}::text[]) group by bay.id`,
+where bay.facility_id = $1 and bay.id = any(${hiddenParameter('$2', 'text[]')}::text[]) group by bay.id`,
 
   closures: `select ${milliseconds('start_date')}::float8 as start, ${milliseconds('end_date')}::float8 as end, reason,
   bay_ids as "bayIds", location_id as "locationId"
-from booking_closure where facility_id = $1 and end_date > ${hidden('$2', 'timestamptz')}
-  and start_date < ${hidden('$3', 'timestamptz')}`,
+from booking_closure where facility_id = $1 and end_date > ${hiddenParameter('$2', 'timestamptz')}
+  and start_date < ${hiddenParameter('$3', 'timestamptz')}`,
 } as const;
 
 const year2000 = Date.UTC(2000);

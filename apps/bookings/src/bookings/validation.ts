@@ -5,7 +5,7 @@
 // nothing, a query finds the reasons.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
-import { findRefusal } from '../availability/rule.ts';
+import { findRuleViolation } from '../availability/rule.ts';
 import type { RulesStore, VersionedRules } from '../availability/rules-store.ts';
 import { badRequest, type ErrorCode, problemOf, problemsOf } from '../errors.ts';
 import { isText } from '../http/text.ts';
@@ -91,7 +91,7 @@ type BayAndInterval = Pick<RequestedBooking<CreateField>, 'bay' | 'interval'>;
 export async function findRulesVersion({ bay, interval }: BayAndInterval, rules: RulesStore): Promise<number> {
   const times = interval && { start: interval.start.getTime(), end: interval.end.getTime() };
   const found = bay && times && (await rules.find(bay, times));
-  return found && times && findRefusal(found, times) === undefined ? found.version : -1;
+  return found && times && findRuleViolation(found, times) === undefined ? found.version : -1;
 }
 
 export interface ConflictSources {
@@ -116,15 +116,15 @@ export async function findConflicts(
   const conflicts: Conflict[] = [];
   if (found.isOverlapping) conflicts.push({ code: 'BOOK00002', moreInfo: '' });
   else if (found.heldUntil !== null) conflicts.push({ code: 'BOOK00002', moreInfo: `held until ${found.heldUntil}` });
-  const refusal = await findPresentRefusal();
-  if (refusal !== undefined) conflicts.push({ code: 'BOOK00003', moreInfo: refusal });
+  const violation = await findCurrentViolation();
+  if (violation !== undefined) conflicts.push({ code: 'BOOK00003', moreInfo: violation });
   return conflicts;
 
-  async function findPresentRefusal(): Promise<string | undefined> {
+  async function findCurrentViolation(): Promise<string | undefined> {
     if (!found?.bookable) return '';
     if (!bay || !interval || ignoresHoursAndClosures) return undefined;
     const times = { start: interval.start.getTime(), end: interval.end.getTime() };
     const present: VersionedRules | undefined = await rules.read(bay, times.start);
-    return present && findRefusal(present, times);
+    return present && findRuleViolation(present, times);
   }
 }

@@ -1,9 +1,10 @@
-// Writes examples of requests in curl and in TypeScript with the typed client, for each operation of the document.
+// Writes examples of requests for each operation of the OpenAPI document: in curl, and in TypeScript with the client of
+// packages/client.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { CodeSample } from '@bay-booking/common/openapi';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
-/** The functions of packages/client, by operationId. */
+/** The functions of packages/client that call each operation, by operationId. */
 const clientFunctions: Readonly<Record<string, string>> = {
   createBooking: 'bookings.create',
   searchBookings: 'bookings.search',
@@ -62,6 +63,7 @@ function curlSample({ method, path, params, queryExamples, headers, bodyExample 
   ].join(' \\\n');
 }
 
+/** Replaces the parameters of a path template by their examples. */
 function fillIn(path: string, params: Endpoint['params'] = {}): string {
   return path.replace(/\{(\w+)\}/g, (_match, name) => encodeURIComponent(params[name]?.example ?? ''));
 }
@@ -77,7 +79,7 @@ const client = createBookingsClient({
 ${callOf(endpoint)}`;
 }
 
-/** A list is read with `for await`. Every other function returns a promise. */
+/** Writes the call of the client's function. A list is read with `for await`, and other functions return a promise. */
 function callOf({ operationId, params, query, queryExamples, bodyExample, success }: Endpoint<never>): string {
   const ids = Object.values(params ?? {}).map(({ example }) => example);
   const values = [...ids, query ? queryExamples : bodyExample].filter((value) => value !== undefined);
@@ -86,7 +88,7 @@ function callOf({ operationId, params, query, queryExamples, bodyExample, succes
   return success.schema ? `const result = await ${call};\nconsole.log(result);` : `await ${call};`;
 }
 
-/** A value in TypeScript: single quotes, no quotes around names, and lists of ids in one line. */
+/** Writes a value as TypeScript: with single quotes, without quotes around names, and with lists of ids in one line. */
 function literal(value: unknown): string {
   return JSON.stringify(value, null, 2)
     .replace(/^(\s*)"(\w+)":/gm, '$1$2:')

@@ -1,4 +1,5 @@
-// The OpenAPI document of the Bookings API: its endpoints, with the texts, components and security of this service.
+// Creates the OpenAPI document of the Bookings API from its endpoints. Adds the introduction, the components and the
+// security schemes.
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';

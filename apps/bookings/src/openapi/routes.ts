@@ -1,5 +1,5 @@
-// Serves the documents about the API without a token: the OpenAPI document, the reference and the resource metadata
-// (RFC 9728).
+// Serves the documents about the API, which need no token: the OpenAPI document, the page of the API reference, and the
+// resource metadata (RFC 9728).
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express, Request, RequestHandler } from 'express';

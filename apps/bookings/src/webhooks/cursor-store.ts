@@ -10,7 +10,7 @@ import type { BookingEvent } from './webhook.ts';
  */
 const maxUnattempted = 1_000;
 
-const hasRoom = `(select count(*) from (
+const isBelowMaximum = `(select count(*) from (
     select from webhook_delivery
     where webhook_delivery.webhook_id = webhook_cursor.webhook_id and state = 'pending' and attempts = 0
       and webhook_delivery.facility_id = webhook_cursor.facility_id limit ${maxUnattempted}
@@ -20,15 +20,15 @@ const statements = {
   findActive: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number,
   replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil", events
 from webhook_cursor join webhook on webhook.id = webhook_id
-where webhook.state = 'active' and seen_at > $1::timestamptz and ${hasRoom}`,
+where webhook.state = 'active' and seen_at > $1::timestamptz and ${isBelowMaximum}`,
   /** Waits for the deletion of the webhook before the cursor is locked (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
   /** Returns no row if another instance has advanced the cursor, or if too many deliveries wait. */
   advance: `update webhook_cursor set number = $4
-where webhook_id = $1 and facility_id = $2 and number = $3 and ${hasRoom} returning number`,
+where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum} returning number`,
   advanceReplay: `update webhook_cursor set replay_number = case when $4 < replay_until then $4 end,
   replay_until = case when $4 < replay_until then replay_until end
-where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${hasRoom} returning number`,
+where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowMaximum} returning number`,
   startReplay: `update webhook_cursor set replay_number = least(replay_number, $3), replay_until = $4
 where webhook_id = $1 and facility_id = $2`,
 } as const;

@@ -56,7 +56,10 @@ left join (
 ) page on page.facility_id = head.id and page.facility_id = $1
 order by page.number`,
 
-  /** A statement of its own: joined to the page, PostgreSQL looks the bookings up one by one, which takes 5 ms more. */
+  /**
+   * Reads the bookings of a page of changes. If this were a join in the statement `page`, PostgreSQL would look up each
+   * booking separately, which takes 5 ms longer.
+   */
   bookings: `select ${selectList(publicFields)} from booking where facility_id = $1 and id = any($2::uuid[])`,
 
   facilitiesToFill: 'select id from facility where feed_filled_to is not null order by id limit $1',

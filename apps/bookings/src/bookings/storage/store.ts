@@ -76,9 +76,9 @@ export function createBookingStore(db: Database) {
 
   /** Runs `work` atomically. A single statement is atomic without a transaction. */
   async function atomically<T>(needsTransaction: boolean, work: (run: Run) => Promise<T>): Promise<T> {
-    const runOne = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
+    const runSingleStatement = (async ([sql, values, types]) => [await query(db, sql, values, types)]) as Run;
     try {
-      return await retryOnce(db, () => (needsTransaction ? inTransaction(db, work) : work(runOne)));
+      return await retryOnce(db, () => (needsTransaction ? inTransaction(db, work) : work(runSingleStatement)));
     } catch (error) {
       if (error instanceof Rollback) return error.outcome;
       throw error;
@@ -102,13 +102,13 @@ export function createBookingStore(db: Database) {
       return atomically<CreateOutcome>(needsTransaction, async (run) => {
         const stored = response ? await storeResponse(run, response, booking) : 'stored';
         if (stored !== 'stored') throw new Rollback<CreateOutcome>(stored);
-        const lockOrInsert = looksUpHolds ? lockWithHolds([booking.bayId], booking) : insertion;
+        const lockOrInsert = looksUpHolds ? lockBaysAndReadHolds([booking.bayId], booking) : insertion;
         const rows = await run(...reference, ...lockOrInsert);
         if (reference.length > 0 && rows[0]?.length === 0) throw new Rollback<CreateOutcome>('external id used');
         let inserted = rows[reference.length];
         if (looksUpHolds) {
           const holds = rows.at(-1) as readonly HoldRow[];
-          if (areInTheWay(holds, holdId)) throw new Rollback<CreateOutcome>('conflict');
+          if (hasOtherHold(holds, holdId)) throw new Rollback<CreateOutcome>('conflict');
           [inserted] = await run(...insertion, ...holds.map((hold) => useHold(facilityId, hold.id)));
         }
         if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
@@ -126,13 +126,13 @@ export function createBookingStore(db: Database) {
           if (looksUpHolds) {
             const target = { facilityId: update.key.facilityId, ...update.change };
             const [, holds, [current]] = await run<[object[], HoldRow[], { bayId: string }[]]>(
-              ...lockWithHolds([oldBayId, target.bayId], target),
+              ...lockBaysAndReadHolds([oldBayId, target.bayId], target),
               [bookingReads.bayOf, [update.key.facilityId, update.key.id]],
             );
             // Another request may have moved the booking to a third bay. Locking that bay now would violate the order
             // of the locks. The outcome is therefore a conflict, after which the caller reads the booking again.
             const hasMoved = current !== undefined && current.bayId !== oldBayId && current.bayId !== target.bayId;
-            if (hasMoved || areInTheWay(holds)) throw new Rollback<UpdateOutcome>('conflict');
+            if (hasMoved || hasOtherHold(holds)) throw new Rollback<UpdateOutcome>('conflict');
           }
           const [[updated]] = await run<[Booking[]]>(statement);
           if (!updated) return 'conflict';
@@ -164,9 +164,9 @@ export function createBookingStore(db: Database) {
         .map((bay): Statement => [bayStatements.lock, bay]);
       return atomically<UpdateOutcome>(true, async (run) => {
         const deletion = writer.delete({ facilityId: oldFacilityId, id }, etags);
-        const rows = await run(...reference, ...locks, liveHolds({ ...change, facilityId }), deletion);
-        const deleted = rowOfLast(rows);
-        if (!deleted || areInTheWay(rows.at(-2) as readonly HoldRow[])) throw new Rollback<UpdateOutcome>('conflict');
+        const rows = await run(...reference, ...locks, readLiveHolds({ ...change, facilityId }), deletion);
+        const deleted = lastBookingOf(rows);
+        if (!deleted || hasOtherHold(rows.at(-2) as readonly HoldRow[])) throw new Rollback<UpdateOutcome>('conflict');
         const now = at.toISOString();
         // The column table lists the fields of an update, so a new field cannot be forgotten here.
         const moved: Booking = {
@@ -191,7 +191,7 @@ export function createBookingStore(db: Database) {
       const reference = referenceStatement(externalBookingId, referenceStatements.delete, [id]);
       return atomically(writer.needsTransaction || reference.length > 0, async (run) => {
         const deletion = writer.delete({ facilityId, id }, etags);
-        const deleted = rowOfLast(await run(...reference, deletion));
+        const deleted = lastBookingOf(await run(...reference, deletion));
         if (!deleted) throw new Rollback(false);
         const counts = writer.countDelete(deleted);
         if (counts.length > 0) await run(...counts);
@@ -221,15 +221,15 @@ interface HoldRow {
 
 type BayAndTimes = Pick<Booking, 'facilityId' | 'bayId' | 'startDate' | 'endDate'>;
 
-function lockWithHolds(bayIds: readonly string[], target: BayAndTimes): readonly [Statement, Statement] {
-  return [[bayStatements.lock, [target.facilityId, bayIds]], liveHolds(target)];
+function lockBaysAndReadHolds(bayIds: readonly string[], target: BayAndTimes): readonly [Statement, Statement] {
+  return [[bayStatements.lock, [target.facilityId, bayIds]], readLiveHolds(target)];
 }
 
-function liveHolds({ facilityId, bayId, startDate, endDate }: BayAndTimes): Statement {
+function readLiveHolds({ facilityId, bayId, startDate, endDate }: BayAndTimes): Statement {
   return [bayStatements.liveHolds, [facilityId, bayId, startDate, endDate]];
 }
 
-function areInTheWay(holds: readonly HoldRow[], ownHoldId?: string): boolean {
+function hasOtherHold(holds: readonly HoldRow[], ownHoldId?: string): boolean {
   return holds.some(({ id }) => id !== ownHoldId);
 }
 
@@ -238,7 +238,7 @@ function useHold(facilityId: string, id: string): Statement {
 }
 
 /** Returns the booking that the last of several statements has returned. */
-function rowOfLast(rows: readonly (readonly object[])[]): Booking | undefined {
+function lastBookingOf(rows: readonly (readonly object[])[]): Booking | undefined {
   return rows.at(-1)?.[0] as Booking | undefined;
 }
 

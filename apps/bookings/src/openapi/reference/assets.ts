@@ -1,11 +1,11 @@
-// Reads the scripts and style sheets of the reference: those of Swagger UI, then ours.
+// Reads the scripts and style sheets of the API reference, which are part of Swagger UI or of this folder.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createPublicDocument, type PublicDocument } from '../../http/public-document.ts';
 
 export interface Asset extends PublicDocument {
-  /** Contains a hash of the content, so browsers may keep the file for ever. */
+  /** Contains a hash of the content, so browsers can cache the file without asking for a new version. */
   readonly path: string;
 }
 

@@ -1,4 +1,5 @@
-// Renders the page of the reference. Swagger UI replaces its content; without JavaScript, the page lists the endpoints.
+// Renders the HTML page of the API reference. The page lists the endpoints. In browsers with JavaScript, Swagger UI
+// replaces this list.
 import { Eta } from 'eta';
 import type { Asset } from './assets.ts';
 

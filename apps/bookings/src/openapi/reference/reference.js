@@ -1,7 +1,8 @@
 // Starts Swagger UI in the browser, with the OpenAPI document of this service and with plugins that complete it.
 //
-// Browsers load this file as it is, as a classic script after the script of Swagger UI, which defines SwaggerUIBundle.
-// A plugin replaces a component of Swagger UI by its name; `create` makes React elements without JSX.
+// Browsers load this file without a build step, as a classic script after the script of Swagger UI, which defines
+// SwaggerUIBundle. A plugin replaces or wraps components of Swagger UI, which are found by their names. `create`
+// creates React elements without JSX.
 (() => {
   const page = document.getElementById('reference');
   const { document: documentPath, scope } = page.dataset;
@@ -25,12 +26,15 @@
   });
   ui.initOAuth({ scopes: [scope] });
 
-  // Swagger UI closes its dialog only by a button.
+  // Swagger UI itself closes its dialog only with a button.
   document.addEventListener('keydown', ({ key }) => {
     if (key === 'Escape') page.querySelector('.modal-ux .close-modal')?.click();
   });
 
-  /** Browsers refuse to send a body with GET. The search has one, which the query can replace. */
+  /**
+   * Removes the body of GET requests, because browsers do not send it. Only the search of bookings has such a body. Its
+   * field can be sent in the query instead.
+   */
   function removeBodyOfGet(request) {
     if (request.method === 'GET') delete request.body;
     return request;
@@ -90,9 +94,9 @@
     const create = React.createElement;
     return {
       wrapComponents: {
-        // The path of an operation was a link inside a button.
+        // Swagger UI renders the path of an operation as a link inside a button. Here it is plain text.
         DeepLink: () => (props) => create('span', null, props.text),
-        // The button that closes the dialog had no name.
+        // In Swagger UI, the button that closes the dialog has no accessible name.
         CloseIcon: (CloseIcon) => (props) =>
           create(
             React.Fragment,
@@ -100,16 +104,17 @@
             create(CloseIcon, props),
             create('span', { className: 'visually-hidden' }, 'Close'),
           ),
-        // The names of buttons differed from their visible text.
+        // In Swagger UI, the accessible names of buttons differ from their visible text.
         Button: (Button) => (props) => create(Button, { ...props, 'aria-label': undefined }),
-        // A keyboard could not scroll long examples.
+        // In Swagger UI, long examples cannot be scrolled with the keyboard.
         SyntaxHighlighter: (SyntaxHighlighter) => (props) =>
           create(
             'div',
             { className: 'code-region', tabIndex: 0, role: 'group', 'aria-label': 'Code' },
             create(SyntaxHighlighter, props),
           ),
-        // The dialog moved the focus to its second form. The first form is the one for client credentials.
+        // Swagger UI moves the focus to the second form of the dialog. Here it moves to the first form, which is for
+        // client credentials.
         Input: (Input) => (props) => create(Input, { ...props, autoFocus: false }),
         InitializedInput: (InitializedInput) => (props) =>
           create(InitializedInput, { ...props, autoFocus: props.id?.startsWith('client_id') }),
@@ -122,7 +127,7 @@
     const create = React.createElement;
     return {
       wrapComponents: {
-        // A list of servers had only one entry.
+        // The list of servers would have only one entry, so only the address is shown.
         ServersContainer: () => () =>
           create(
             'p',
@@ -130,12 +135,12 @@
             'Server: ',
             create('code', null, specSelectors.servers().first().get('url')),
           ),
-        // The license linked to a page of spdx.org that does not exist.
+        // Swagger UI would link the license to a page of spdx.org that does not exist.
         License: () => () => null,
         // Swagger UI cannot create the proofs of DPoP.
         auths: (Auths) => (props) =>
           create(Auths, { ...props, definitions: props.definitions.filter((_scheme, name) => name !== 'dpop') }),
-        // The pattern of text is long, and it only excludes control characters.
+        // The pattern of text fields is long and only excludes control characters, so it is not shown.
         ParameterExt: (ParameterExt) => (props) => (isPatternOfText(props.xVal) ? null : create(ParameterExt, props)),
         JSONSchema202012KeywordConstraint: (Constraint) => (props) =>
           isPatternOfText(props.constraint.value) ? null : create(Constraint, props),
