@@ -89,8 +89,8 @@ update webhook set failing_since = case when not has_success then coalesce(faili
 from health where webhook.id = webhook_id and (failing_since is null) <> has_success`,
 
   /**
-   * Disables a webhook of $1 if its receiver returned 410, or if it has been failing since $3. $2 are the webhooks whose
-   * receiver returned 410.
+   * Disables a webhook of $1 if its receiver returned 410, or if it has been failing since $3. The receivers of the
+   * webhooks $2 returned 410.
    */
   disable: `with disabled as (
   update webhook set state = 'disabled'
