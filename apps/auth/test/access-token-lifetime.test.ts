@@ -1,4 +1,4 @@
-// Tests `access_token_ttl`: the lifetime of access tokens that a client has of its own (docs/behaviour.md, "Access
+// Tests `access_token_ttl`, with which a client has its own lifetime of access tokens (docs/behaviour.md, "Access
 // tokens").
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

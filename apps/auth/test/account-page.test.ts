@@ -1,4 +1,4 @@
-// The page "Your account": profile, sessions, applications and password of a user.
+// Tests the page "Your account", which shows the profile, sessions, applications and password of a user.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
@@ -7,7 +7,7 @@ import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
 import { password, registerUser, signInUser, userAgents } from './test-users.ts';
 
-// ACCESS_TOKEN_TTL is not the default, so that texts with a fixed duration fail.
+// ACCESS_TOKEN_TTL is not the default value, so that the tests fail if a page shows a fixed duration.
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACCESS_TOKEN_TTL: '5400' }));
 
 const newPassword = 'eight quiet harbours';

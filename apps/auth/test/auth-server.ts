@@ -1,4 +1,4 @@
-// Starts an authorization server for a test file, on a database of its own with the demo accounts and clients.
+// Starts an authorization server for a test file. The server has its own database with the demo accounts and clients.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connectDatabase, type Database } from '@bay-booking/service/database/database';
@@ -21,7 +21,7 @@ export const scopes = createScopeTable(scopeBase);
 export const audience = 'http://localhost:4001';
 export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 
-/** Calls `read` until it returns a value, for work that the server does after its response. Fails after 20 s. */
+/** Calls `read` until it returns a value. It is for work that the server does after its response. Fails after 20 s. */
 export async function eventually<T>(read: () => Promise<T | undefined | false>): Promise<T> {
   const limit = Date.now() + 20_000;
   for (;;) {
@@ -65,7 +65,7 @@ export interface AuthServer {
   readonly close: () => Promise<void>;
 }
 
-/** Servers that a failed test did not close. They would keep jest from ending. */
+/** The servers that no test has closed yet. After a failed test, jest could not end without closing them. */
 const open = new Set<() => Promise<void>>();
 afterAll(async () => {
   for (const close of open) await close();
@@ -96,7 +96,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
     const port = await listenOn(server);
     const origin = `http://127.0.0.1:${port}`;
     const config = readAuthConfig({
-      // Some tests have a public issuer, which would need a mail server otherwise.
+      // A public issuer, as some tests have it, requires a mail server or MAIL=off.
       NODE_ENV: 'test',
       DATABASE_URL: proxy.url,
       ISSUER: issuer ?? origin,

@@ -191,7 +191,7 @@ describe('the exchange', () => {
     expect(access.payload).toMatchObject({ sub: 'acc-owner-north', facilities: ['fac-north'] });
   });
 
-  test('spaces before, after and between scopes may be repeated in the requests for a code and for a refresh', async () => {
+  test('the scopes of a code request and of a refresh may have extra spaces around them', async () => {
     const repeated = ` openid   offline_access  ${scopes.play}  `;
     const tokens = await redeem({ code: await code({ scope: repeated }) });
     expect(tokens).toMatchObject({ status: 200, scope: `openid offline_access ${scopes.play}` });
@@ -336,7 +336,7 @@ describe('refresh', () => {
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('a refresh gives no scope that the client has lost, and fails if the client has lost offline_access', async () => {
+  test('a refresh gives no scope that the client has lost, and fails without offline_access', async () => {
     const client = {
       client_id: 'shrinking',
       client_secret: 'shrinking-secret',

@@ -25,7 +25,7 @@ async function openApp(browser: FormBrowser, clientId: string): Promise<void> {
   expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
 }
 
-/** Imports the applications, and returns a user who has signed in to all of them. `account` is the account page. */
+/** Imports the clients, and signs a user in to all of them. Returns the user's browser and account page. */
 async function signInTo(...clients: readonly ImportedClient[]) {
   const { server } = fixture;
   await server.load({ clients: [...clients] });
@@ -220,7 +220,7 @@ describe('addresses', () => {
   test('no request is sent to addresses inside the network, neither to IP addresses nor to host names', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();
-    // `server` imports the applications and allows loopback addresses. `strict` sends the tokens and does not.
+    // `server` allows loopback addresses and imports the clients. `strict` does not allow them and sends the tokens.
     const strict = await server.startInstance({ OUTBOUND_ALLOW_NETWORKS: '' });
     const user = await signInTo(
       logoutClient('literal', `http://127.0.0.1:${receiver.port}/`),

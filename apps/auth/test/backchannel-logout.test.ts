@@ -33,7 +33,7 @@ const fixture = useFixture(async () => {
   return { server, receiver, close };
 });
 
-/** Opens the application in a browser that is signed in, and returns the claims of its id_token. */
+/** Signs in to an application in a browser that already has a session, and returns the claims of its id_token. */
 async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
   const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope };
   const page = await browser.open(authorizeUrl(fixture.server, { ...request, ...pkce.challenge }));
@@ -52,7 +52,7 @@ async function signedInUser() {
   return { ...user, sub, sid: String(sid), hint: String(hint) };
 }
 
-/** The logout tokens that a user's applications have got, as `client sid`. */
+/** The logout tokens that the applications of a user have received. Each is written as `CLIENT SID`. */
 async function tokensFor(sub: string): Promise<readonly string[]> {
   await fixture.server.auth.waitUntilIdle();
   return fixture.receiver.sessionsOf(sub);
@@ -212,12 +212,12 @@ describe('each application of the session gets one logout token', () => {
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
     await browser.send(await openAccount(browser), { password, newPassword: 'eight quiet harbours' });
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
-    // The application has left the session of this browser, which goes on.
+    // The session of this browser continues, but the application is no longer part of it.
     await browser.send(await openAccount(browser), {}, 'Sign out');
     expect(await tokensFor(sub)).toHaveLength(2);
   });
 
-  test('when a user changes the password, except the applications of this browser if the user keeps their access', async () => {
+  test('when a user changes the password, unless the user keeps the access of this browser', async () => {
     const { browser, username, sub } = await signedInUser();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
@@ -251,7 +251,7 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
-  test('when a user ends all other sessions, and only one token if the client does not require the session', async () => {
+  test('when a user ends all other sessions, with one token if the session is not required', async () => {
     const { browser, username, sub } = await signedInUser();
     const others = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
     const sids: unknown[] = [];
@@ -270,7 +270,7 @@ describe('each application of the session gets one logout token', () => {
     await useApp(browser, 'app-user');
     await browser.send(await openAccount(browser), { client: 'app-session' }, 'Remove access');
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
-    // The user stays signed in, without the application.
+    // The user stays signed in, but the application is no longer part of the session.
     await browser.send(await openAccount(browser), {}, 'Sign out');
     expect((await tokensFor(sub)).slice(2)).toEqual(['app-user -']);
   });
@@ -285,7 +285,7 @@ describe('each application of the session gets one logout token', () => {
     expect(Date.now() - imported).toBeLessThan(2_500);
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
     expect((await openAccount(browser)).title).toMatch(/^Sign in/);
-    // A second import of the same file changes nothing; `disabled: false` enables the account again.
+    // A second import of the same file changes nothing. An import with `disabled: false` enables the account again.
     await server.load({ accounts: [{ ...account, disabled: true }] });
     const attempt = { username, password };
     expect((await browser.send(await openAccount(browser), attempt)).title).toMatch(/^Error: Sign in/);

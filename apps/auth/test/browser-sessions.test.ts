@@ -1,4 +1,4 @@
-// The session of a browser: sign-in without a client, its cookies, and when it ends.
+// Tests the session of a browser: sign-in without a client, the cookies of the session, and its end.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
 import { eventually, scopes, startAuthServer } from './auth-server.ts';
@@ -58,7 +58,7 @@ test('a session that ends during a request is not stored again', async () => {
   expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
 });
 
-test('the database never contains the value of a session cookie, not even during an authorization request', async () => {
+test('the database never contains the value of a session cookie', async () => {
   const { browser } = await registerUser(server);
   const client = { client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
   await browser.open(authorizeUrl(server, { response_type: 'code', ...client, scope: scopes.play }));
@@ -69,7 +69,7 @@ test('the database never contains the value of a session cookie, not even during
   expect(rows[0].stored).not.toContain(value);
 });
 
-/** A sibling domain cannot set cookies with this prefix. */
+/** Browsers accept a cookie with this prefix only from the host itself, and not from another host of its domain. */
 const hostCookies = ['__Host-_form', '__Host-_session', '__Host-_session.sig', '__Host-_device'];
 
 test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () => {

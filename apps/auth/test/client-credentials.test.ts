@@ -1,4 +1,4 @@
-// Tests the grant client_credentials (specification, "Client credentials flow" and "Bookings API access").
+// Tests the grant type client_credentials (specification, "Client credentials flow" and "Bookings API access").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
@@ -48,7 +48,7 @@ const requestToken = (form: Record<string, string | readonly string[]>, headers?
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
-  test('gives a Bearer token for {scope_base}/golf/bookings, which is an RFC 9068 JWT of its service account', async () => {
+  test('gives a Bearer token for {scope_base}/golf/bookings, a JWT of its service account', async () => {
     const response = await requestToken({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -110,7 +110,7 @@ describe('a personal access token', () => {
     });
   });
 
-  test('that also requests offline_access gets a token without that scope, because it cannot have a refresh token', async () => {
+  test('that also requests offline_access gets a token without that scope', async () => {
     const body = await statusAndBody(await requestToken({ ...pat, scope: `${scopes.bookings} offline_access` }));
     expect(body).toMatchObject({ status: 200, scope: scopes.bookings });
     expect(body).not.toHaveProperty('refresh_token');
@@ -141,7 +141,7 @@ describe('a personal access token', () => {
     }
   });
 
-  test('with more than 200 facilities gets invalid_request, unless the parameter facility selects some of them', async () => {
+  test('with more than 200 facilities gets invalid_request, unless facility selects some', async () => {
     const chain = {
       grant_type: 'client_credentials',
       client_id: 'pat-chain',
@@ -250,7 +250,7 @@ describe('the lifecycle of a personal access token', () => {
     expect((await use(await create(new Date(Date.now() - 1)))).status).toBe(401);
   });
 
-  test('a token is rejected if its account is disabled, and gets invalid_scope if its account has no role', async () => {
+  test('is rejected if its account is disabled, or if its account has no role', async () => {
     const token = await create();
     await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: new Date() });
     expect((await use(token)).status).toBe(401);

@@ -1,4 +1,5 @@
-// Specification, "Authorization code flow", step 2, and "Scopes", rule 3: the user logs in or registers, then consents.
+// Tests the pages on which a user logs in or registers, and then consents (specification, "Authorization code flow",
+// step 2, and "Scopes", rule 3).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
@@ -83,7 +84,7 @@ describe('the user logs in, then consents', () => {
     await other.send(consent, { scope: ['profile'] }, allow);
     const back = await other.open(authorize({ scope: `openid profile email ${scopes.play}` }));
     expect(grantedScope(back)).toBe(`openid profile ${scopes.play}`);
-    // A decision about another scope changes neither what was allowed nor what was declined.
+    // A decision about another scope does not change the earlier decisions.
     const more = await other.open(authorize({ scope: 'openid roles' }));
     await other.send(more, {}, allow);
     const all = await other.open(authorize({ scope: `openid profile email roles ${scopes.play}` }));
@@ -131,10 +132,10 @@ describe('a client may be granted fewer scopes than requested', () => {
     const tokens = await exchange(back);
     expect(tokens.scope).toBe(`openid profile ${scopes.play}`);
     expect(tokens.refresh_token).toBeUndefined();
-    // The same session does not ask for declined scopes again …
+    // In the same session, the server does not ask for declined scopes again.
     const again = await browser.open(authorize({ scope: requested }));
     expect(grantedScope(again)).toBe(`openid profile ${scopes.play}`);
-    // … unless the client sends `prompt=consent`. Then the new decision counts.
+    // With `prompt=consent` the server asks again, and the new decision replaces the earlier one.
     const asking = await browser.open(authorize({ scope: requested, prompt: 'consent' }));
     expect(checkboxes(asking)).toContain('email');
     const more = await browser.send(asking, { scope: ['email', scopes.bookings] }, allow);
@@ -199,7 +200,7 @@ describe('the user logs in or registers', () => {
     password: 'seven unusual lamps',
   });
 
-  test('registering signs the user in, and the address is confirmed by a button on the page of the mailed link', async () => {
+  test('registering signs the user in, and a button behind the mailed link confirms the address', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorize({ scope: `openid email ${scopes.play}` }));
     const register = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');

@@ -1,5 +1,6 @@
-// Tests that two concurrent requests of one browser do not undo each other's changes of the session. Two tabs, or a
-// page that renews its tokens silently (prompt=none, OpenID Connect Core section 3.1.2.1), send such requests.
+// Tests that two concurrent requests of one browser do not undo each other's changes of the session. Such requests are
+// sent by two tabs, or by a page that renews its tokens silently with `prompt=none` (OpenID Connect Core section
+// 3.1.2.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { beforeEach, describe, expect, test } from '@jest/globals';
@@ -62,7 +63,7 @@ const blockedRequests = (count: number) =>
     return rows.length === count;
   });
 
-/** Every request reads the session before the first one writes it. They write it in this order. */
+/** Sends requests that all read the session before one of them writes it. They write the session in the given order. */
 async function runConcurrently<T>(...requests: readonly (() => Promise<T>)[]): Promise<T[]> {
   const lock = await lockSessions();
   const running: Promise<T>[] = [];

@@ -1,5 +1,5 @@
 // Tests the rotation of COOKIE_KEYS in the steps of docs/operations/configure.md, "Rotation of secrets".
-// At each step, instances with the old and with the new value of COOKIE_KEYS serve the same browser.
+// In each step, one browser uses two instances: one with the old value of COOKIE_KEYS, and one with the new value.
 
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Loads the sign-in form from the first instance, sends it to the second, and opens a page of the first. */
+/** Loads the sign-in form from the first instance, submits it to the second, and then opens a page of the first. */
 async function signInAcross(first: Step, second: Step) {
   const browser = openFormBrowser(Object.values(origins));
   const page = await browser.open(`${origins[first]}/sign-in`);

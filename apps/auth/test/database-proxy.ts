@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export interface DatabaseProxy {
   /** The database URL of the proxy. */
   readonly url: string;
-  /** Closes every connection and refuses new ones. */
+  /** Closes all connections and refuses new connections. */
   readonly disconnect: () => Promise<void>;
   /** Accepts connections again, at the same address. */
   readonly reconnect: () => Promise<void>;

@@ -1,4 +1,4 @@
-// The import document of the demo accounts and clients (docs/behaviour.md, "The demo").
+// Defines the import document with the demo accounts and clients (docs/behaviour.md, "The demo").
 import type { ImportDocument } from '../src/import/document.ts';
 import type { ScopeTable } from '../src/oidc/scopes.ts';
 

@@ -55,7 +55,7 @@ test('the events of a connected device are its request, its consent, its decisio
   );
 });
 
-test('polls before the decision are counted in the metrics by their error, and are not in the audit trail', async () => {
+test('polls before the decision are in the metrics, and not in the audit trail', async () => {
   const events = await eventsOf(async () => {
     const codes = await device.start();
     for (let n = 0; n < 3; n++) await device.poll(codes);

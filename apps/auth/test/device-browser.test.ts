@@ -1,5 +1,5 @@
-// Plays a screen and a phone side by side in Chromium (docs/behaviour.md, "Device sign-in"). The screen is a web page
-// that polls; the phone shows our pages, without JavaScript.
+// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). One page is the device: a web
+// application that polls for tokens. The other page is the phone of the user: it shows our pages, without JavaScript.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -26,7 +26,7 @@ let screenAddress: string;
 beforeAll(async () => {
   if (!hasChromium) return;
   [server, browser] = await Promise.all([startAuthServer(), launchChromium()]);
-  // A real server, because Chromium does not let an intercepted page send requests to loopback addresses.
+  // The page needs a real server. Chromium does not let a page of an intercepted request call loopback addresses.
   application = createServer((_request, response) => {
     response.setHeader('Content-Type', 'text/html');
     response.end(screenHtml(server.origin));
@@ -53,7 +53,7 @@ afterAll(async () => {
   await server?.close();
 });
 
-/** The application of the screen. Its button stands for the timer with which a real screen polls. */
+/** The web application of the device. A real device polls with a timer. This one polls when its button is pressed. */
 const screenHtml = (auth: string) => `<!doctype html><html lang="en"><title>Bay 7</title>
 <h1>Sign in</h1><p>Open <b id="address"></b> and enter</p><p id="code"></p><button>Poll</button><p role="status"></p>
 <script>

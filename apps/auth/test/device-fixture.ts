@@ -1,4 +1,4 @@
-// Plays a device (RFC 8628) and the user who enters its code.
+// Simulates a device (RFC 8628) and the user who enters its code.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { type AuthServer, scopes, statusAndBody } from './auth-server.ts';
 import { openBrowser, player, signInAndConsent } from './flows.ts';
@@ -36,12 +36,12 @@ export function createDevice(server: AuthServer) {
       return statusAndBody(await fetch(`${at}/connect/token`, { method: 'POST', headers, body }));
     },
 
-    /** Opens the page and enters the code. Returns the page that asks for the decision, or an error. */
+    /** Opens the page and enters the code. Returns the page that asks for the decision, or the page with an error. */
     async enter(userCode: string, browser: FormBrowser = openBrowser(server)): Promise<Page> {
       return browser.send(await browser.open(`${server.origin}/device`), { user_code: userCode });
     },
 
-    /** Allows the sign-in of the device: code, decision, sign-in and consent. Returns the last page. */
+    /** Enters the code, allows the sign-in for the device, signs in and consents. Returns the last page. */
     async connect(
       { user_code }: Pick<DeviceAuthorization, 'user_code'>,
       { browser = openBrowser(server), who = player } = {},
@@ -50,7 +50,7 @@ export function createDevice(server: AuthServer) {
       return signInAndConsent(browser, await browser.send(entered, {}, allow), who);
     },
 
-    /** Moves all codes into the past, as if so many seconds had passed. */
+    /** Changes all codes in the database as if this many seconds had passed. */
     async passTime(seconds: number): Promise<void> {
       await server.db.raw(
         `update oidc_artifact set next_poll_at = next_poll_at - make_interval(secs => ?),

@@ -75,7 +75,7 @@ describe('until the user has decided', () => {
     expect(polls.every(({ error }) => error === 'authorization_pending')).toBe(true);
   });
 
-  test('of 32 simultaneous polls on two instances, one gets authorization_pending and the others slow_down', async () => {
+  test('of 32 simultaneous polls, one gets authorization_pending and the others slow_down', async () => {
     const { origin: at } = await server.startInstance();
     const codes = await device.start();
     const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at } : {})));

@@ -88,7 +88,7 @@ describe('discovery', () => {
     }
   });
 
-  test('addresses in the document begin with ISSUER, whatever the Host and forwarding headers of a request contain', async () => {
+  test('addresses begin with ISSUER, whatever the Host and forwarding headers contain', async () => {
     const response = await get('/.well-known/openid-configuration', {
       'X-Forwarded-Host': 'evil.example',
       'X-Forwarded-Proto': 'https',
@@ -315,7 +315,7 @@ test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-Af
 });
 
 describe('while the database is unavailable', () => {
-  test('requests return 503 without internal details, except requests for the public keys and the discovery document', async () => {
+  test('requests return 503 without details, except for the keys and the discovery document', async () => {
     const offline = await startAuthServer();
     const { access_token: before } = await authorize(offline, {
       response_type: 'id_token token',

@@ -1,5 +1,5 @@
-// Tests DPoP proofs and tokens that are bound to a key (RFC 9449; docs/behaviour.md, "High-security clients"), and the
-// attacks that they prevent.
+// Tests DPoP proofs, tokens that are bound to a key, and the attacks that these prevent (RFC 9449; docs/behaviour.md,
+// "High-security clients").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
@@ -235,7 +235,7 @@ describe.each([
     }
   });
 
-  test('is rejected by userinfo with the scheme Bearer, with another key, and with a proof for another request', async () => {
+  test('is rejected by userinfo as Bearer, with another key, and with a proof for another request', async () => {
     const [key, otherKey] = [await createKey(), await createKey()];
     const accessToken = await obtainToken(key, scope);
     const method = 'GET';
@@ -269,7 +269,7 @@ describe.each([
   });
 });
 
-test('userinfo rejects an unbound token with the scheme DPoP, and names both schemes if there is no token', async () => {
+test('userinfo rejects an unbound token with the scheme DPoP, and names both schemes without a token', async () => {
   const key = await createKey();
   const unbound = await server.post('/connect/token', {
     grant_type: 'password',

@@ -1,5 +1,4 @@
-// Tests that clients get an OAuth error without internal details when the server fails, and that the log has the
-// reason.
+// Tests that clients get an OAuth error without internal details when the server fails, and that the reason is logged.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize } from './flows.ts';

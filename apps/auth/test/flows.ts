@@ -1,4 +1,4 @@
-// Runs the flows that need a user, with a test browser in the role of the user and the client.
+// Runs the flows that need a user. A test browser plays the user and the client.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import type { AuthServer } from './auth-server.ts';
 
@@ -7,13 +7,13 @@ export const owner = { username: 'owner@north.example', password: 'demo-owner-pa
 export const webCallback = 'http://localhost:4010/callback';
 const allow = { name: 'decision', value: 'allow' };
 
-/** RFC 7636, appendix B. */
+/** The example of RFC 7636, appendix B. */
 export const pkce = {
   challenge: { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' },
   verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
 };
 
-/** An authorization request of the client demo-web. `scope` is missing. */
+/** The parameters of an authorization request of the client demo-web, without `scope`. */
 export const webRequest = {
   response_type: 'code',
   client_id: 'demo-web',
@@ -26,7 +26,7 @@ export const openBrowser = (server: AuthServer): FormBrowser => openFormBrowser(
 export const authorizeUrl = (server: AuthServer, params: Record<string, string>): string =>
   `${server.origin}/connect/authorize?${new URLSearchParams(params)}`;
 
-/** Signs in and allows all scopes, if the pages ask for it. Returns the last page. */
+/** Signs in and allows all scopes, if the pages request it. Returns the last page. */
 export async function signInAndConsent(browser: FormBrowser, page: Page, who = player): Promise<Page> {
   let current = page;
   if (current.title.startsWith('Sign in')) current = await browser.send(current, who);
@@ -39,6 +39,7 @@ export function redirectParameters({ url }: Page): Record<string, string> {
   return Object.fromEntries(url.hash ? new URLSearchParams(url.hash.slice(1)) : url.searchParams);
 }
 
+/** Sends an authorization request, signs in and consents. Returns the parameters that the client gets. */
 export async function authorize(
   server: AuthServer,
   params: Record<string, string>,

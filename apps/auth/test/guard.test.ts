@@ -46,14 +46,14 @@ async function signInByPage(name: string, secret: string, address: string) {
   });
 }
 
-/** Fails to sign in to one account, each time from another address. */
+/** Sends failing sign-ins for one account, each from another IP address. */
 const fail = async (times: number, name: string, network: string) => {
   for (let n = 1; n <= times; n++) await signInByGrant(name, 'wrong', `${network}.${n}`);
 };
 const resetCounts = () => server.db.raw('delete from guard_count');
 
 describe('repeated failed sign-ins lock an account', () => {
-  test('for the grant type password, at every instance, with Retry-After, and even with the right password', async () => {
+  test('for the grant type password, at every instance, and even with the right password', async () => {
     await resetCounts();
     await fail(5, username, '198.51.100');
     for (const at of [server.origin, otherInstance.origin]) {
@@ -143,7 +143,7 @@ describe('the response never reveals whether the account exists', () => {
     expect(withoutDifferences(knownPage.html)).toBe(withoutDifferences(unknownPage.html));
   });
 
-  // U+0130 and U+03A3 fold differently in JavaScript and in the database.
+  // U+0130 and U+03A3 have different lower-case letters in JavaScript and in the database.
   test.each([
     ['NUL', 'pl\0ayer@example.com', 'nob\0ody@example.com'],
     ['capitals', 'PLAYER@EXAMPLE.COM', 'NOBODY@EXAMPLE.COM'],
@@ -183,7 +183,7 @@ describe('the response never reveals whether the account exists', () => {
     for (let pair = 0; pair < 12; pair += 1) times.push([await time(username), await time('nobody@example.com')]);
     const medianOf = (which: 0 | 1) => times.map((pair) => pair[which]).toSorted((a, b) => a - b)[6] as number;
     const [ofKnown, ofUnknown] = [medianOf(0), medianOf(1)];
-    // Without the dummy hash, the response for an unknown account would take a small part of the time.
+    // Without the dummy hash (accounts/passwords.ts), the response for an unknown account would be much faster.
     expect(Math.min(ofKnown, ofUnknown) / Math.max(ofKnown, ofUnknown)).toBeGreaterThan(0.5);
   });
 

@@ -115,7 +115,7 @@ describe('response_type=token', () => {
 });
 
 describe('response_type=id_token token', () => {
-  test('both tokens are returned, and the id_token contains the claims of the granted scopes, nonce and at_hash', async () => {
+  test('both tokens are returned, and the id_token has the granted claims, nonce and at_hash', async () => {
     const all = `openid profile roles ${scopes.play}`;
     const url = await redirectOf({ response_type: 'id_token token', scope: all, nonce: 'n-1' });
     const found = redirectParameters({ url } as never);

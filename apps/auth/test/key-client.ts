@@ -1,4 +1,4 @@
-// A client with a key: signs client assertions (RFC 7523) and DPoP proofs (RFC 9449) for the tests.
+// Creates a test client with a key. The client signs client assertions (RFC 7523) and DPoP proofs (RFC 9449).
 import { createHash, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 
@@ -13,7 +13,8 @@ export type KeyClient = Awaited<ReturnType<typeof createKeyClient>>;
 
 export async function createKeyClient(clientId: string, issuer: string, alg = 'ES256') {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
-  // A copy, because the exported object has the prototype of another realm, which oidc-provider does not accept.
+  // The keys are copied. Jest runs tests in another JavaScript realm than jose, so the exported object has another
+  // `Object.prototype`, and oidc-provider does not accept it.
   const publicJwk: JWK = { ...(await exportJWK(publicKey)) };
   const privateJwk: JWK = { ...(await exportJWK(privateKey)) };
   const now = () => Math.floor(Date.now() / 1000);

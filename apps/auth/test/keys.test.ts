@@ -43,7 +43,7 @@ const token = async (origin = server.origin): Promise<string> => {
 };
 const kidOf = (jwt: string) => decodeProtectedHeader(jwt).kid;
 const keysByState = async () => Object.groupBy(await store.list(), ({ state }) => state);
-/** Lets the next keys sign from now on. */
+/** Makes the next keys sign from now on. */
 const makeDue = () =>
   server
     .db('signing_key')

@@ -1,4 +1,4 @@
-// An application that receives logout tokens, for the tests of the back-channel logout.
+// Starts an application that receives logout tokens, for the tests of the back-channel logout.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -41,7 +41,7 @@ export async function startLogoutReceiver(respond: Respond = (response) => respo
     url: `http://127.0.0.1:${port}`,
     received,
     connections: () => connections,
-    /** The logout tokens for one user, as `client sid`. */
+    /** The logout tokens for one user. Each is written as `CLIENT SID`. */
     sessionsOf: (sub: string): readonly string[] =>
       received
         .filter(({ claims }) => claims.sub === sub)

@@ -1,4 +1,4 @@
-// What every page has in common: CSRF protection, headers, and error pages (docs/behaviour.md, "Pages").
+// Tests the CSRF protection, the headers and the error pages, which all pages share (docs/behaviour.md, "Pages").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
@@ -10,7 +10,7 @@ const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 const authorize = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}`, ...params });
-/** With the `Accept` header of a browser. Some endpoints of the protocol return JSON without it. */
+/** Sends a request with the `Accept` header of a browser. Without it, some protocol endpoints would return JSON. */
 const openHtmlBrowser = () => openFormBrowser([server.origin], { Accept: 'text/html' });
 const signedInBrowser = async () => {
   const browser = openHtmlBrowser();
@@ -43,7 +43,7 @@ test('the headers of a page allow nothing from other origins, no script and no f
   expect(policy).toContain("default-src 'none'");
   expect(policy).toContain("script-src 'none'");
   expect(policy).toContain("frame-ancestors 'none'");
-  // Browsers apply form-action to the redirects of the application, too.
+  // Browsers also apply `form-action` to the redirects that the client sends after the form.
   expect(policy).not.toContain('form-action');
   const direct = await openBrowser(server).open(`${server.origin}/sign-in`);
   expect(direct.headers.get('content-security-policy')).toContain("form-action 'self'");
@@ -82,7 +82,7 @@ describe('an error that cannot be sent to the client is a page', () => {
     expect(detail(page, 'Error')).toContain('redirect_uri');
     expect(detail(page, 'Application')).toBe('Demo web');
     expect(detail(page, 'Return address')).toBe('https://evil.example/<b>');
-    // The address may belong to an attacker, so it is no link.
+    // The address may belong to an attacker, so the page does not show it as a link.
     expect(page.html).not.toContain('href="https://evil.example');
   });
 

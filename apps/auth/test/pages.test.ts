@@ -1,5 +1,6 @@
-// The pages in a real Chromium: they work without JavaScript, with a keyboard, with a screen reader and on a phone
-// (docs/behaviour.md, "Pages"). Only a browser shows how it applies `form-action` and cookie rules to redirects.
+// Tests that the pages work without JavaScript, with a keyboard, with a screen reader and on a phone
+// (docs/behaviour.md, "Pages"). The tests run in Chromium, because only a real browser applies `form-action` and the
+// rules for cookies to redirects.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -53,7 +54,7 @@ const authorize = (params: Record<string, string> = {}): string =>
     ...params,
   });
 
-/** A page in a new browser. The redirect URIs of the demo clients return a page, too. */
+/** Opens a page in a new browser. In this browser, the redirect URIs of the demo clients also return a page. */
 async function newPage(
   viewport: Viewport,
   { javaScriptEnabled = false, ...options }: { javaScriptEnabled?: boolean; timezoneId?: string } = {},

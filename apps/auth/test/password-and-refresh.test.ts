@@ -1,4 +1,4 @@
-// Tests the grants password and refresh_token (specification, "Resource owner password flow" and "Refresh").
+// Tests the grant types password and refresh_token (specification, "Resource owner password flow" and "Refresh").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
@@ -178,7 +178,7 @@ describe('refresh', () => {
   });
 
   test('of 32 concurrent uses of one refresh token exactly one succeeds, in 20 rounds', async () => {
-    // Opens the connections, so that all 32 requests are sent before the first response arrives.
+    // These requests open the connections, so that all 32 requests are sent before the first response arrives.
     await Promise.all(Array.from({ length: 32 }, () => refresh('made-up')));
     for (let round = 0; round < 20; round += 1) {
       const { refresh_token: token } = await signIn();

@@ -1,4 +1,4 @@
-// Tests that registrations with expensive passwords do not stop an instance.
+// Tests that an instance still handles other requests while it estimates the strength of many expensive passwords.
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, basic, scopes, startAuthServer } from './auth-server.ts';
@@ -9,10 +9,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** 72 characters that the library estimates as a repeated word with many substitutions, and refuses. */
+/**
+ * A password of 72 characters that is expensive to estimate: a repeated word with many substitutions. It is rejected.
+ */
 const expensive = 'p4$$w0rd'.repeat(9);
 
-/** Opens the form of a registration, and returns a function that sends it without reading another page. */
+/** Opens the registration form, and returns a function that submits the form without loading another page. */
 async function openRegistration() {
   const browser = openFormBrowser([server.origin]);
   const page = await browser.open(`${server.origin}/register`);

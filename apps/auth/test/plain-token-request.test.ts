@@ -12,7 +12,7 @@ const server = useFixture(() => startAuthServer());
 const id = 'demo-pat-north';
 const secret = 'demo-pat-north-secret';
 const form = { grant_type: 'client_credentials', client_id: id, client_secret: secret, scope: scopes.bookings };
-/** An unknown parameter, which the library ignores. It makes the request not plain. */
+/** An unknown parameter. The library ignores it, but a request with this parameter is not plain. */
 const withUnknownParameter = { ...form, anything: 'else' };
 const requestToken = (fields: Record<string, string>, headers?: Record<string, string>) =>
   server.post('/connect/token', fields, headers);
@@ -90,7 +90,7 @@ test.each(Object.entries(form))('%s that is sent twice returns invalid_request',
   expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
 });
 
-test('after a token is revoked, an account is disabled or a role is removed, the next request is rejected', async () => {
+test('the next request is rejected after a revocation, or if the account is disabled or has no role', async () => {
   const statusDuring = async (table: string, where: object, change: object, back: object) => {
     await server.db(table).where(where).update(change);
     const { status } = await requestToken(form);
@@ -135,7 +135,7 @@ describe('on one connection', () => {
     const socket = open();
     socket.setNoDelay(true);
     socket.write(head(body.length) + body.slice(0, 20));
-    // When this request is answered, the server has read the first part.
+    // When the response to this request has arrived, the server has read the first part of the body.
     await fetch(`${server.origin}/health/ready`);
     socket.write(body.slice(20));
     expect(await statuses(socket, 1)).toEqual(['200']);

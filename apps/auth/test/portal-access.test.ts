@@ -1,5 +1,5 @@
-// Who cannot use the portal, and which response they get: sign-in, 403 if the user may know the reason, and 404 if the
-// user must not learn that something exists.
+// Tests that the portal rejects users without the right role. The response is the sign-in page, a 403 if the user may
+// know the reason, or a 404 if the user must not find out that something exists.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { accountOf, csrfTokenOf, fieldOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
@@ -113,7 +113,7 @@ test.each(['nobody', 'southerner', 'bot', 'south-bot'])(
     for (const path of pagesOfNorth) {
       const answer = await browser.open(portal.at(path));
       expect(answer.status).toBe(404);
-      // The same page as for a facility that does not exist.
+      // The page is the same as for a facility that does not exist.
       expect(answer.title).toBe(nowhere.title);
     }
     const csrf = fieldOf(page, 'csrf') as string;
@@ -131,7 +131,7 @@ test('an owner of one facility cannot change another one', async () => {
   const revokeAt = (facility: string) =>
     browser.send(forged(page, `${facility}/people/acc-south-bot/revoke`, { csrf }), {});
   expect((await revokeAt('/portal/facilities/fac-south')).status).toBe(404);
-  // The facility is the owner's, but the member belongs to another one.
+  // The path names the facility of the owner, and a member of another facility.
   expect((await revokeAt(north)).status).toBe(404);
 });
 

@@ -1,5 +1,5 @@
-// The portal as its users see it, for the portal tests: an authorization server with the members of two facilities, an
-// SMTP server that stores e-mails, and a browser without scripts for each visitor.
+// Starts what the portal tests need: an authorization server with the members of two facilities, and an SMTP server
+// that stores e-mails. Each user has a test browser, which runs no scripts.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
@@ -7,7 +7,7 @@ import type { ImportDocument } from '../src/import/document.ts';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 export const password = 'demo-person-pass';
-/** Path of the facility where most tests work. */
+/** The path of the facility that most tests use. */
 export const north = '/portal/facilities/fac-north';
 
 type Role = 'owner' | 'staff' | 'bookings-manager';
@@ -58,7 +58,7 @@ export interface PortalFixture {
   readonly invitationLink: (email: string, previous?: string) => Promise<string>;
   /** Requests an access token with the credentials of a personal access token. */
   readonly requestToken: (clientId: string, clientSecret: string) => Promise<Record<string, unknown>>;
-  /** Moves the account's sign-in time, and the last use of its session, into the past. */
+  /** Changes the database as if the account had signed in, and used its session last, `minutes` ago. */
   readonly ageSession: (name: string, minutes: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -122,8 +122,8 @@ export const facilitiesOf = (tokenResponse: Record<string, unknown>): unknown =>
   decodeJwt(String(tokenResponse.access_token)).facilities;
 
 /**
- * The page with only the form whose action ends with `action`, filled in with `values`. Fields that the form does not
- * have are added, as an attacker could do.
+ * Returns the page with only one form: the form whose action ends with `action`, filled in with `values`. Values for
+ * fields that the form does not have are added, as an attacker could do.
  */
 export function filled(page: Page, action: string, values: Record<string, string> = {}): Page {
   const form = page.forms.find((entry) => new URL(entry.action).pathname.endsWith(action));
@@ -132,7 +132,7 @@ export function filled(page: Page, action: string, values: Record<string, string
   return { ...page, forms: [{ ...form, fields: [...unchanged, ...inputs(values)] }] };
 }
 
-/** The page with a form that none of our pages has. */
+/** Returns the page with a form that none of our pages has, as an attacker could create it. */
 export const forged = (page: Page, action: string, values: Record<string, string>): Page => ({
   ...page,
   forms: [{ action: new URL(action, page.url).href, method: 'post', buttons: [], fields: inputs(values) }],

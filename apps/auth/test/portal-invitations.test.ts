@@ -1,4 +1,5 @@
-// Specification, "Bookings API access", step 1: a facility owner or authorized staff invites a service account.
+// Tests how owners and staff of a facility invite service accounts and people (specification, "Bookings API access",
+// step 1).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
@@ -135,7 +136,7 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(await rolesOf('third-bot@range.example')).toEqual([]);
   });
 
-  test('an invitation replaces an unconfirmed account, because the invited user proves to own the address', async () => {
+  test('an invitation replaces an unconfirmed account with the same address', async () => {
     const email = 'squatted@range.example';
     const squatter = portal.openBrowser();
     const form = await squatter.open(`${portal.server.origin}/register`);
@@ -307,7 +308,7 @@ describe('a link that no longer works says why, and what to do next', () => {
   });
 });
 
-test('if an invitation is accepted several times in parallel, one request creates the account and the others get 410', async () => {
+test('of several parallel acceptances, one creates the account and the others get 410', async () => {
   await invite('raced@range.example');
   const link = await portal.invitationLink('raced@range.example');
   const visitors = await Promise.all(

@@ -1,4 +1,5 @@
-// Who may change whose role at a facility, what a revoked role stops, and the history of every change (docs/portal.md).
+// Tests which members may change the roles of which others, the effect of revoking a role, and the history of a
+// facility (docs/portal.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';

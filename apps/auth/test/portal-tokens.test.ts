@@ -1,5 +1,5 @@
-// Specification, "Bookings API access", steps 2 and 3: a service account creates a personal access token, which yields
-// a client_id and a client_secret for client_credentials.
+// Tests how a service account creates, rotates and revokes personal access tokens. Such a token is a client_id and a
+// client_secret for client_credentials (specification, "Bookings API access", steps 2 and 3).
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -114,7 +114,7 @@ describe('a service account creates a personal access token', () => {
     expect(fieldOf(rejected, 'name')).toBe(typed.name);
     expect(fieldOf(rejected, 'expiresInDays')).toBe(typed.expiresInDays);
     expect(await activeTokens()).toEqual([]);
-    // The same form can be corrected and sent.
+    // The user can correct the same form and submit it again.
     expect((await create(browser, rejected)).status).toBe(200);
   });
 
@@ -145,7 +145,7 @@ describe('a service account creates a personal access token', () => {
 });
 
 describe('a sign-in less than 10 minutes old counts as fresh', () => {
-  test('a user with an older sign-in must sign in again before the secret is shown, and the input is kept', async () => {
+  test('a user with an older sign-in must sign in again to create a token, and the input is kept', async () => {
     const { browser, page } = await portal.signIn(name);
     await portal.ageSession(name, 9);
     expect((await create(browser, page, { name: 'First' })).status).toBe(200);

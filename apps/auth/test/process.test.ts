@@ -1,4 +1,4 @@
-// Tests the service and its commands as processes, from an empty database to SIGTERM.
+// Tests the service and its commands as separate processes, from the start with an empty database to SIGTERM.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -95,7 +95,7 @@ describe('from an empty database', () => {
 });
 
 describe('errors of a command or of the start', () => {
-  test('import: names the path of each error and exits with code 1', async () => {
+  test('the import names the path of each error and exits with code 1', async () => {
     const { child, ended } = start('commands/import.ts', ['-']);
     child.stdin?.end('{"facilities":[{"id":7}]}');
     const { code, err } = await ended;
@@ -104,7 +104,7 @@ describe('errors of a command or of the start', () => {
     expect(err).toContain('/facilities/0/name: is missing');
   });
 
-  test('import: accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
+  test('the import accepts a byte order mark, and rejects bytes that are not UTF-8', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'import-'));
     const file = join(folder, 'marked.json');
     writeFileSync(file, '\ufeff{"facilities":[]}');
@@ -120,13 +120,13 @@ describe('errors of a command or of the start', () => {
     ['keys.ts', []],
     ['keys.ts', ['turn']],
     ['import.ts', []],
-  ] as const)('%s %j: prints its usage and exits with code 1', async (file, args) => {
+  ] as const)('%s with the arguments %j prints its usage and exits with code 1', async (file, args) => {
     const { code, err } = await run(`commands/${file}`, args);
     expect(code).toBe(1);
     expect(err).toMatch(/^usage: npm run /);
   });
 
-  test('the service: lists all configuration errors at once and exits with code 1', async () => {
+  test('the service lists all configuration errors together and exits with code 1', async () => {
     const { code, err } = await run('main.ts', [], { PATH: environment.PATH as string, PORT: 'x' });
     expect(code).toBe(1);
     for (const variable of ['DATABASE_URL', 'ISSUER', 'COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'PORT']) {
@@ -134,7 +134,7 @@ describe('errors of a command or of the start', () => {
     }
   });
 
-  test('the service: names KEY_ENCRYPTION_KEY if it cannot decrypt the keys of the database, and exits with code 1', async () => {
+  test('the service names KEY_ENCRYPTION_KEY if it cannot decrypt the stored keys, and exits with code 1', async () => {
     const { code, err } = await run('main.ts', [], {
       ...environment,
       KEY_ENCRYPTION_KEY: Buffer.alloc(32, 9).toString('base64'),

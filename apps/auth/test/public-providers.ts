@@ -1,20 +1,21 @@
-// Stand-ins for Microsoft, Apple and GitHub at their public addresses, for tests of the presets.
+// Simulates Microsoft, Apple and GitHub at their public addresses, for the tests of the presets.
 //
-// They imitate what distinguishes these providers from others. Instead of a network they use a replacement for `fetch`.
+// The simulation covers the behaviour in which these providers differ from others. It replaces the function `fetch`, so
+// no request goes to the network.
 import { createSocialGrants, type IssuedCode } from '@bay-booking/testkit/social-grants';
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 
 export interface PublicProviders {
-  /** Responds to requests to the providers, and passes all others on. */
+  /** A replacement for `fetch`. It responds to requests to the providers, and passes all other requests on. */
   readonly fetch: typeof fetch;
-  /** What the provider does when the user signs in at an authorization URL, or cancels (`userId` undefined). */
+  /** Simulates the user who signs in at an authorization URL of the provider, or who cancels (`userId` undefined). */
   readonly signIn: (authorizationUrl: URL, userId: string | undefined) => URL;
 }
 
 export interface PublicProvidersOptions {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Apple verifies the client secret with it. */
+  /** The key with which the simulated Apple verifies the client secret. */
   readonly applePublicKey: Awaited<ReturnType<typeof generateKeyPair>>['publicKey'];
 }
 

@@ -66,7 +66,7 @@ describe('a registration', () => {
     expect((await visitor.open(`${server.origin}/account`)).html).not.toContain('not confirmed');
   });
 
-  test('sends a link that only opens a page: only the button confirms the address, and only once', async () => {
+  test('sends a link to a page, and a button on the page confirms the address once', async () => {
     const { visitor, username } = await register('scanned');
     const link = linkIn((await smtp.mailTo(username)).text);
     await fetch(link, { method: 'HEAD' });
@@ -80,7 +80,7 @@ describe('a registration', () => {
     expect((await reader.open(link)).status).toBe(410);
   });
 
-  test('that was not by the owner of the address is ended with “This was not me”', async () => {
+  test('by somebody else can be ended by the owner of the address with “This was not me”', async () => {
     const { visitor, username } = await register('stranger');
     const before = await requestTokens(username, password);
     await server.db.raw(
@@ -124,7 +124,7 @@ describe('a registration', () => {
     },
   );
 
-  test('allows the user to request another link, which ends the first', async () => {
+  test('allows the user to request another link, and the first link then no longer works', async () => {
     const { visitor, username } = await register('another');
     const first = linkIn((await smtp.mailTo(username)).text);
     await visitor.send(await visitor.open(`${server.origin}/account`), {}, 'Send me a new link');
@@ -207,7 +207,7 @@ describe('a password reset', () => {
     expect((await browser().open(link)).status).toBe(410);
   });
 
-  test('refuses a trivial password, and the link still works', async () => {
+  test('rejects a password that is easy to guess, and the link still works', async () => {
     const { username } = await register('trivial');
     const visitor = browser();
     const form = await visitor.open(await requestReset(username));
@@ -216,7 +216,7 @@ describe('a password reset', () => {
     expect((await visitor.send(refused, { password: 'eight quiet harbours' })).status).toBe(200);
   });
 
-  test('refuses an expired link', async () => {
+  test('rejects an expired link', async () => {
     const { username } = await register('expired');
     const link = await requestReset(username);
     await server.db.raw("update one_time_link set expires_at = now() - interval '1 second'");
@@ -232,18 +232,18 @@ describe('a password reset', () => {
     expect(server.log.join('\n')).not.toContain(token);
   });
 
-  test('limits the e-mails to one recipient', async () => {
+  test('sends a limited number of e-mails to one recipient', async () => {
     const { username } = await register('flood');
     for (let n = 0; n < 12; n++) {
       const visitor = browser();
       await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
     }
     await server.auth.waitUntilIdle();
-    // Five, and one that repeats the live link.
+    // Five e-mails with new links, and one that repeats the link that still works.
     expect(smtp.mails().filter(({ to }) => to.includes(username)).length).toBeLessThanOrEqual(6);
   });
 
-  test('mails the live link again if the e-mails to the recipient are used up', async () => {
+  test('mails the link that still works again if the limit of the recipient is reached', async () => {
     const { username } = await register('used-up');
     const request = async () => {
       const visitor = browser();
@@ -262,7 +262,7 @@ describe('a password reset', () => {
     expect((await browser().open(String(live))).status).toBe(200);
   });
 
-  test('of a service account shows its personal access tokens, and offers to revoke them', async () => {
+  test('of a service account lists its personal access tokens, and offers to revoke them', async () => {
     const visitor = browser();
     const form = await visitor.open(await requestReset('bot@north.example'));
     const done = await visitor.send(form, { password: 'eight quiet harbours' });
@@ -309,7 +309,7 @@ describe('a password reset removes', () => {
     await visitor.send(await visitor.open(await requestReset(username)), { password: 'eight quiet harbours' });
   };
 
-  test('every social link made before the address was proven, and keeps later ones', async () => {
+  test('every social identity that was linked before the address was confirmed, and no later one', async () => {
     const { username } = await register('hijacked');
     await linkedAt(username, 'attacker', 'now()');
     const reader = browser();
@@ -319,7 +319,7 @@ describe('a password reset removes', () => {
     expect(await subjects(username)).toEqual(['owner']);
   });
 
-  test('every social link if nobody has proven the address', async () => {
+  test('every linked social identity if nobody has confirmed the address', async () => {
     const { username } = await register('unproven');
     await linkedAt(username, 'unproven', 'now()');
     await reset(username);
@@ -331,7 +331,7 @@ describe('the outbox', () => {
   const countQueued = async (): Promise<number> =>
     Number((await server.db.raw('select count(*) as n from mail')).rows[0].n);
 
-  test('keeps an e-mail that the mail server refuses for now, and sends it later', async () => {
+  test('keeps an e-mail that the mail server rejects temporarily, and sends it later', async () => {
     smtp.refuseWith(451);
     const { username } = await register('later');
     await eventually(async () => server.log.some((line) => line.includes('e-mail could not be sent')));
@@ -344,7 +344,7 @@ describe('the outbox', () => {
     await eventually(async () => (await countQueued()) === 0);
   });
 
-  test('drops an e-mail that the mail server refuses permanently', async () => {
+  test('deletes an e-mail that the mail server rejects permanently', async () => {
     smtp.refuseWith(550);
     await register('never');
     await eventually(async () => server.log.some((line) => line.includes('"givenUp":true')));
@@ -359,7 +359,7 @@ describe('the outbox', () => {
   });
 });
 
-test('expired links, social sign-ins, counts and browsers are deleted', async () => {
+test('expired links, social sign-ins, counts and sessions of browsers are deleted', async () => {
   await register('old');
   await server.db.raw(`
     update one_time_link set expires_at = now() - interval '2 hours';

@@ -1,5 +1,5 @@
-// Tests the difference between a concurrent use of a refresh token, which is refused, and a replay, which revokes the
-// grant (RFC 9700 section 4.14.2; docs/behaviour.md, "Codes, refresh tokens and replay").
+// Tests the difference between a concurrent use and a replay of a refresh token. A concurrent use is rejected. A replay
+// also revokes the grant (RFC 9700 section 4.14.2; docs/behaviour.md, "Codes, refresh tokens and replay").
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -45,7 +45,7 @@ const issuedTokens = async (): Promise<number> => {
   return (await server.db('audit_event').where({ kind: 'token.issued' })).length;
 };
 
-test('a use after the response to the first use is a replay, on another instance too', async () => {
+test('a use after the response to the first use is a replay, even at another instance', async () => {
   const other = await server.startInstance();
   for (const origin of [server.origin, other.origin]) {
     const token = await newRefreshToken();
@@ -57,7 +57,7 @@ test('a use after the response to the first use is a replay, on another instance
 
 test('a use whose connection was opened before the response to the first use revokes nothing', async () => {
   const token = await newRefreshToken();
-  // The server notes when a connection is opened from its first request on.
+  // The server records when connections are opened, but only after it has handled its first request.
   await refresh('made-up');
   const early = await openConnection();
   const { refresh_token: successor } = await refresh(token);
@@ -67,7 +67,7 @@ test('a use whose connection was opened before the response to the first use rev
   expect(await refresh(String(successor))).toMatchObject({ status: 200 });
 });
 
-test('a later request of such a connection is a replay', async () => {
+test('a later request on such a connection is a replay', async () => {
   const token = await newRefreshToken();
   await refresh('made-up');
   const early = await openConnection();
@@ -80,7 +80,7 @@ test('a later request of such a connection is a replay', async () => {
   expect(await refresh(String(successor))).toMatchObject({ status: 400, error: 'invalid_grant' });
 });
 
-test('a use is a replay although the client has not received the response to the first use', async () => {
+test('a use is a replay even if the client has not received the response to the first use', async () => {
   const [blocked, token] = [await newRefreshToken(), await newRefreshToken()];
   const rowOf = (value: string) => server.db('oidc_artifact').where({ model: 'RefreshToken', id: hashSecret(value) });
   const [{ grant_id: grantId }] = await rowOf(token).select('grant_id');

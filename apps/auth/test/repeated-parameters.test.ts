@@ -13,7 +13,7 @@ const requests: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   token: { ...request, response_type: 'token', scope: scopes.play },
   'id_token token': { ...request, response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n-1' },
 };
-/** A valid value for each parameter that is not in every request above. */
+/** Valid values for the parameters that some of the requests above do not contain. */
 const values: Readonly<Record<string, string>> = {
   acr_values: 'idp:google',
   claims: '{}',
@@ -59,7 +59,7 @@ async function post(body: URLSearchParams, query = '') {
 }
 
 describe.each(Object.keys(requests))('with response_type=%s', (responseType) => {
-  test.each(redirectable)('%s', async (name) => {
+  test.each(redirectable)('a repeated %s gives invalid_request at the redirect URI', async (name) => {
     const parameters = repeat(responseType, name);
     for (const page of [await get(parameters), await post(parameters)]) {
       expect(page.url.href.startsWith(callback)).toBe(true);
@@ -71,7 +71,7 @@ describe.each(Object.keys(requests))('with response_type=%s', (responseType) => 
     }
   });
 
-  test.each(['client_id', 'redirect_uri'])('%s, on a page because the client is not certain', async (name) => {
+  test.each(['client_id', 'redirect_uri'])('a repeated %s gives an error page, and no redirect', async (name) => {
     const parameters = repeat(responseType, name);
     for (const page of [await get(parameters), await post(parameters)]) {
       expect(page.status).toBe(400);
@@ -80,12 +80,12 @@ describe.each(Object.keys(requests))('with response_type=%s', (responseType) => 
   });
 });
 
-test('with two different values', async () => {
+test('a parameter with two different values is rejected', async () => {
   const page = await get(repeat('token', 'nonce', 'n-2'));
   expect(redirectParameters(page)).toMatchObject({ error: 'invalid_request' });
 });
 
-test('once in the body and once in the query', async () => {
+test('a parameter in the body and in the query is rejected', async () => {
   const page = await post(new URLSearchParams({ ...requests.token, nonce: 'n-1' }), '?nonce=n-1');
   expect(redirectParameters(page)).toMatchObject({ error: 'invalid_request' });
 });

@@ -27,7 +27,7 @@ const request = async (client_id: string, more: Record<string, string>) => {
   return signInAndConsent(browser, await browser.open(authorizeUrl(server, params)), player);
 };
 
-test('a client may use its response modes, also as the default of a response type', async () => {
+test('a client may use its response modes, including the default of its response type', async () => {
   expect(redirectParameters(await request('only-query', {})).code).toBeDefined();
   const page = await request('only-form-post', { response_mode: 'form_post' });
   expect(page.forms[0]).toMatchObject({ action: redirectUri, method: 'post' });

@@ -1,4 +1,4 @@
-// Runs the code blocks of docs/sign-in.md. Only the addresses differ.
+// Runs the code blocks of docs/sign-in.md, in which only the addresses are replaced.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Runs the website of the guide. Its client has short access tokens, so that it refreshes them. */
+/** Runs the website of the guide. Its access tokens expire after a short time, so that the website refreshes them. */
 async function startWebsite() {
   const port = await freePort();
   const site = `http://localhost:${port}`;
@@ -87,7 +87,7 @@ test('the website signs a user in with code and PKCE, refreshes the token, and s
   }
 });
 
-test('the website says when the user cancels', async () => {
+test('the website reports that the user has cancelled', async () => {
   const { site, stop } = await startWebsite();
   try {
     const browser = openFormBrowser([server.origin, site]);

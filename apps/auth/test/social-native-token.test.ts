@@ -1,6 +1,7 @@
 // Tests which native tokens are accepted, depending on the provider's response (docs/behaviour.md, "Social providers").
 //
-// The stand-in provider reads its response from the token itself, which is the response in base64.
+// The simulated provider decodes each token as base64, and returns the result as its response. A test therefore chooses
+// the response with the token.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +13,7 @@ import { decodeJwt } from 'jose';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createKeyClient } from './key-client.ts';
 
-/** Each is the status of an error, or the body of a response with status 200. */
+/** Each response is either the status of an error, or the body of a response with status 200. */
 interface Responses {
   /** The response of the endpoint that checks tokens. */
   readonly token: unknown;
@@ -49,7 +50,7 @@ beforeAll(async () => {
         userinfoEndpoint: `${origin}/userinfo`,
         tokenInfoEndpoint: `${origin}/debug`,
       },
-      // No endpoint that can check a token, in the settings or in the discovery document.
+      // Neither the settings nor the discovery document contain an endpoint that can check a token.
       uncheckable: oidc,
     }),
   );
@@ -101,7 +102,7 @@ const live = { active: true, client_id: app, sub: 'u-1' };
 const valid = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
 const past = Math.floor(Date.now() / 1000) - 60;
 
-describe('a native token is accepted if the provider says that it is valid and issued to one of nativeAudiences', () => {
+describe('a native token is accepted if it is valid and was issued to one of nativeAudiences', () => {
   test.each<[string, string, Responses]>([
     ['tokenInfo', 'aud', { token: { aud: app, sub: 'u-1' } }],
     ['tokenInfo', 'one of several values of aud', { token: { aud: ['another-app', app], sub: 'u-1' } }],
@@ -124,7 +125,7 @@ describe('a native token is accepted if the provider says that it is valid and i
   });
 });
 
-describe('a native token is invalid_grant if the provider says that it', () => {
+describe('a native token gets invalid_grant if the provider says that it', () => {
   test.each<[string, string, Responses]>([
     ['tokenInfo', 'was issued to another application', { token: { aud: 'another-app', sub: 'u-1' } }],
     [
@@ -177,7 +178,7 @@ describe('a native token gets 503 temporarily_unavailable if the provider cannot
   });
 });
 
-test('tokens that no provider confirms count as failed sign-ins from the address', async () => {
+test('a token that no provider confirms counts as a failed sign-in from the IP address', async () => {
   const guarded = await server.startInstance({ LOCKOUT_ADDRESS_FAILURES: '5' });
   await server.db.raw('delete from guard_count');
   const exchange = (token: string) =>

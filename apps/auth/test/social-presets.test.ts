@@ -74,14 +74,14 @@ describe.each(names)('the preset %s', (name) => {
     );
   });
 
-  test('returns a user who cancels to the sign-in page', async () => {
+  test('redirects a user who cancels to the sign-in page', async () => {
     const { visitor, authorizationUrl } = await beginSignIn(name);
     const page = await visitor.open(providers.signIn(authorizationUrl, undefined));
     expect(page.url.pathname).toBe('/sign-in');
     expect(page.html).toContain('You cancelled signing in with');
   });
 
-  test('reports a code that the provider does not accept on a page', async () => {
+  test('shows an error page if the provider does not accept the code', async () => {
     const { visitor, authorizationUrl } = await beginSignIn(name);
     const callback = providers.signIn(authorizationUrl, ada);
     callback.searchParams.set('code', 'made-up');

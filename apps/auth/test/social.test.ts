@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const ada = '100001';
 const ben = '100002';
-/** Has the e-mail address of the demo account `player@example.com`. */
+/** A user of the provider who has the e-mail address of the demo account `player@example.com`. */
 const sameAddressAsPlayer = '100003';
 const allow = { name: 'decision', value: 'allow' };
 const browser = (): FormBrowser => openFormBrowser([server.origin, social.origin]);
@@ -56,14 +56,14 @@ const choose = (visitor: FormBrowser, page: Page, name: 'google' | 'facebook'): 
 const signInAs = (visitor: FormBrowser, page: Page, user: string) =>
   visitor.send(page, {}, { name: 'user', value: user });
 
-/** The callback to which the provider redirects the browser, before the browser opens it. */
+/** Signs in at the provider. Returns the callback address to which the provider redirects, without opening it. */
 const callbackFor = async (login: Page, user: string): Promise<URL> => {
   const response = await fetch(login.url, { method: 'POST', body: new URLSearchParams({ user }), redirect: 'manual' });
   return new URL(response.headers.get('location') ?? '');
 };
 
 describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
-  test('the user logs in, an account is created, and the code yields access_token and refresh_token', async () => {
+  test('the user signs in, an account is created, and the code gives access_token and refresh_token', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
     expectSignInPageOf(name, login);
@@ -129,7 +129,7 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     expect((await redeem(await visitor.send(consent, {}, allow))).status).toBe(200);
   });
 
-  test('an error of the provider shows a page with links to try again and to sign in otherwise', async () => {
+  test('after an error of the provider, a page has links to try again and to sign in another way', async () => {
     const visitor = browser();
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
     const callback = await callbackFor(login, '');
@@ -174,7 +174,7 @@ describe('the callback', () => {
     expect(stolen.title).toMatch(/has expired/);
   });
 
-  test('works once', async () => {
+  test('works only once', async () => {
     const visitor = browser();
     const login = await openLogin(visitor);
     const callback = await callbackFor(login, ada);
@@ -245,7 +245,7 @@ test('a user who cancels while linking a provider returns to the account page wi
 });
 
 describe('linking a provider to an account', () => {
-  test('is refused before the e-mail address is confirmed', async () => {
+  test('is rejected before the e-mail address is confirmed', async () => {
     const visitor = browser();
     const form = await visitor.open(`${server.origin}/register`);
     const newUser = { name: 'Una Unconfirmed', username: 'una@example.org', password: 'seven unusual lamps' };
@@ -262,7 +262,7 @@ describe('linking a provider to an account', () => {
     expect(response.status).toBe(409);
   });
 
-  test('informs the owner of the account by mail', async () => {
+  test('informs the owner of the account by e-mail', async () => {
     await server.db.raw('delete from social_identity where subject = ?', [ben]);
     const visitor = browser();
     const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
@@ -358,7 +358,7 @@ describe('social_access_token', () => {
     }
   });
 
-  test('a provider that does not respond gets 503 after a timeout', async () => {
+  test('a request for a provider that does not respond gets 503 after a timeout', async () => {
     social.outages.facebook = 'no-response';
     try {
       const response = await exchange({ token: social.nativeToken('facebook', ada), provider: 'facebook' });
@@ -374,7 +374,7 @@ describe('social_access_token', () => {
     }
   });
 
-  test('parallel first sign-ins create one account', async () => {
+  test('if the first sign-in happens several times in parallel, one account is created', async () => {
     const token = social.nativeToken('facebook', sameAddressAsPlayer);
     const responses = await Promise.all(Array.from({ length: 16 }, () => exchange({ token, provider: 'facebook' })));
     expect(responses.map(({ status }) => status)).toEqual(Array(16).fill(200));

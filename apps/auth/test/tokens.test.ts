@@ -82,7 +82,7 @@ describe('userinfo', () => {
     }
   });
 
-  test('refuses an invalid or altered token and an id_token with 401 invalid_token and WWW-Authenticate', async () => {
+  test('rejects an invalid or altered token and an id_token with 401 invalid_token', async () => {
     const { access_token: token, id_token: idToken } = await tokensFor(`openid ${scopes.play}`);
     const [header, payload, signature] = token.split('.');
     const altered = Buffer.from(JSON.stringify({ ...decodeJwt(token), sub: 'acc-owner-north' })).toString('base64url');
@@ -94,14 +94,14 @@ describe('userinfo', () => {
     }
   });
 
-  test('refuses a token without openid with 403 insufficient_scope', async () => {
+  test('rejects a token without openid with 403 insufficient_scope', async () => {
     const { access_token: token } = await tokensFor(scopes.play);
     const response = await userinfo(bearer(token));
     expect(response.status).toBe(403);
     expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
   });
 
-  test('refuses a token that is sent twice, in the query or with another scheme', async () => {
+  test('rejects a token that is sent twice, in the query or with another scheme', async () => {
     const { access_token: token } = await tokensFor(`openid ${scopes.play}`);
     const twice = await userinfo(bearer(token), {
       method: 'POST',
@@ -113,7 +113,7 @@ describe('userinfo', () => {
     expect((await userinfo({ Authorization: `Basic ${token}` })).status).toBe(401);
   });
 
-  test('immediately refuses a JWT of a revoked grant or a disabled account', async () => {
+  test('immediately rejects a JWT of a revoked grant or a disabled account', async () => {
     const first = await tokensFor(`openid offline_access ${scopes.play}`);
     await server.post('/connect/revocation', { token: first.refresh_token }, web);
     expect((await userinfo(bearer(first.access_token))).status).toBe(401);
@@ -146,7 +146,7 @@ describe('introspection', () => {
     expect(await introspect(opaque)).toMatchObject({ active: true, sub: 'acc-player', scope: 'openid' });
   });
 
-  test('of a token whose personal access token is revoked or whose account is disabled returns inactive', async () => {
+  test('of a token returns inactive after its client is revoked or its account is disabled', async () => {
     const { access_token: jwt } = await tokensFor(`openid ${scopes.play}`);
     const machine = await statusAndBody(
       await server.post(
@@ -256,7 +256,7 @@ describe('sign-out that a client requests', () => {
   const signedOut = 'http://localhost:4010/signed-out';
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
 
-  test('asks the user, ends the session and redirects to the registered URI with the state', async () => {
+  test('asks the user, ends the session, and redirects to the registered URI with the state', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const page = await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut, state: 'bye' }));

@@ -196,7 +196,7 @@ describe('the same request sent many times at once succeeds or is rejected, with
     return new URL(success?.headers.get('location') ?? '', server.origin);
   };
 
-  test('when consenting and when returning to the authorization endpoint', async () => {
+  test('on the consent page and at the authorization endpoint', async () => {
     const browser = openBrowser(server);
     const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
     const { pathname } = consent.url;
@@ -209,7 +209,7 @@ describe('the same request sent many times at once succeeds or is rejected, with
     expect((await server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers)).status).toBe(400);
   });
 
-  test('when signing in again', async () => {
+  test('on the sign-in page', async () => {
     const browser = await openSignedInBrowser();
     const page = await browser.open(`${server.origin}/sign-in?again=1`);
     const csrf = page.forms.find(({ action }) => action.includes('/sign-in'))?.fields[0]?.value ?? '';
@@ -219,7 +219,7 @@ describe('the same request sent many times at once succeeds or is rejected, with
 });
 
 describe('another site cannot act for the user (CSRF)', () => {
-  test('signing out', async () => {
+  test('a forged form does not sign the user out', async () => {
     const browser = await openSignedInBrowser();
     await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams({ logout: 'yes', state: 'x' })}`);
     const cookie = cookiesOf(browser).join('; ');
@@ -235,7 +235,7 @@ describe('another site cannot act for the user (CSRF)', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test('signing in and consenting', async () => {
+  test('a forged form neither signs in nor consents', async () => {
     const browser = openBrowser(server);
     const page = await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' }));
     const cookie = cookiesOf(browser).join('; ');
@@ -280,7 +280,7 @@ describe('after signing in at our own pages, the user stays on this server (open
     '/\r\nLocation: https://evil.example',
     '@evil.example',
     '.evil.example',
-  ])('return=%j', async (address) => {
+  ])('the parameter return=%j leads to a page of this server', async (address) => {
     const browser = openBrowser(server);
     const page = await browser.open(`${server.origin}/sign-in?${new URLSearchParams({ return: address })}`);
     const back = await browser.send(page, player);
@@ -293,7 +293,7 @@ describe('a response does not reveal whether an account exists', () => {
   const plain = ({ html }: Page, ...typed: string[]): string =>
     typed.reduce((text, value) => text.replaceAll(value, '…'), html.replace(/name="csrf" value="[^"]*"/g, ''));
 
-  test('when signing in', async () => {
+  test('on the sign-in page', async () => {
     const submit = async (username: string) => {
       const browser = openBrowser(server);
       const page = await browser.send(await browser.open(`${server.origin}/sign-in`), { username, password: 'wrong' });
@@ -308,7 +308,7 @@ describe('a response does not reveal whether an account exists', () => {
     await server.db('account').where({ id: 'acc-owner-north' }).update({ disabled_at: null });
   });
 
-  test('when requesting a password reset', async () => {
+  test('on the page for a password reset', async () => {
     const submit = async (username: string) => {
       const browser = openBrowser(server);
       const page = await browser.send(await browser.open(`${server.origin}/reset-password`), { username });

@@ -9,7 +9,7 @@ type Module = (client: Fapi2Client) => Promise<void>;
 const now = () => Math.floor(Date.now() / 1000);
 const invalidClient = { status: 401, error: 'invalid_client' };
 
-/** A request with these parameters gives a code, and the code gives tokens. */
+/** Checks that a request with these parameters gives a code, and that the code gives tokens. */
 const succeeds =
   (params: Record<string, string | undefined>): Module =>
   async (client) => {
@@ -31,7 +31,7 @@ const refusesAudience =
     expect(await client.push({}, { assertion: { aud: aud(client) } })).toMatchObject(invalidClient);
   };
 
-/** Parameters next to the `request_uri` have no effect. */
+/** Checks that parameters that are sent with the `request_uri` have no effect. */
 const ignoresOutside =
   (name: 'state' | 'nonce'): Module =>
   async (client) => {

@@ -18,7 +18,7 @@ export interface Fapi2System {
   readonly server: AuthServer;
   readonly first: KeyClient;
   readonly second: KeyClient;
-  /** Its assertions are signed with RS256, although its key is registered. */
+  /** A client that signs its assertions with RS256, which is not allowed, although its key is registered. */
   readonly withRs256: KeyClient;
   readonly close: () => Promise<void>;
 }
@@ -180,12 +180,12 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
 }
 
 export interface TokenRequest {
-  /** Signs the DPoP proof. */
+  /** The client that signs the DPoP proof. */
   readonly key?: KeyClient;
-  /** Authenticates. */
+  /** The client that authenticates. */
   readonly from?: KeyClient;
-  /** Claims of the client assertion. */
+  /** Claims that replace those of the client assertion. */
   readonly assertion?: Body;
-  /** Null sends no proof. */
+  /** The DPoP proof. If it is null, no proof is sent. */
   readonly proof?: string | null;
 }

@@ -12,7 +12,7 @@ const now = () => Math.floor(Date.now() / 1000);
 const invalidClient = { status: 401, error: 'invalid_client' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 
-/** The code is refused, and still valid afterwards. */
+/** Checks that a client assertion is rejected, and that the code of the request is still valid afterwards. */
 const refusesAssertion =
   (assertion: () => Record<string, unknown>): Module =>
   async (client) => {
@@ -28,7 +28,7 @@ const refusesCode =
     expect(await client.token({ ...client.codeForm(code), ...form(client, code) })).toMatchObject(invalidGrant);
   };
 
-/** Proofs with these claims are accepted by all endpoints. */
+/** Checks that all endpoints accept a proof with these claims. */
 const acceptsProofs =
   (claims: () => Record<string, unknown>): Module =>
   async (client) => {
@@ -130,7 +130,7 @@ const ignoresCaseOfScheme: Module = async (client) => {
 const withHeader = (proof: string, header: object): string =>
   [Buffer.from(JSON.stringify(header)).toString('base64url'), ...proof.split('.').slice(1)].join('.');
 
-/** RFC 9449 section 4.3, check by check. */
+/** Checks that proofs are rejected that break one of the rules in RFC 9449 section 4.3. */
 const refusesWrongProofs: Module = async (client) => {
   const { own, second, userinfoUrl, tokenUrl } = client;
   const { accessToken } = await client.obtainTokens();
@@ -178,7 +178,7 @@ const refusesWrongProofs: Module = async (client) => {
   expect(await client.userinfo(accessToken)).toBe(200);
 };
 
-/** These need a protected resource, so they run in the variant `openid_connect` only. */
+/** The modules that need a protected resource, which only the variant `openid_connect` has. */
 export const resourceModules = {
   'access-token-type-header-case-sensitivity': ignoresCaseOfScheme,
   'dpop-negative-tests': refusesWrongProofs,

@@ -9,7 +9,7 @@ import { resourceModules, tokenModules } from './fapi2-token-modules.ts';
 const system = useFixture(startFapi2System);
 
 const forBoth = Object.entries({ ...authorizationModules, ...tokenModules });
-/** The suite runs these with OpenID Connect only. */
+/** The modules that the suite runs with OpenID Connect only. */
 const openidOnly: ReadonlySet<string> = new Set([
   'ensure-authorization-request-without-nonce-success',
   'ensure-authorization-request-with-64-char-nonce-success',

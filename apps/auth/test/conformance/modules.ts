@@ -15,7 +15,7 @@ import {
 
 type Module = (rp: RelyingParty) => Promise<void>;
 
-/** An authorization request with these parameters must succeed. */
+/** Checks that an authorization request with these parameters succeeds. */
 const succeeds =
   (params: Record<string, string>, options: { post?: boolean } = {}): Module =>
   async (rp) => {
@@ -38,7 +38,7 @@ const returnsClaims =
 const profile = { name: 'Pat Player', preferred_username: 'player@example.com' };
 const email = { email: 'player@example.com', email_verified: true };
 
-/** Makes every record in the database older, instead of waiting. */
+/** Changes the times of all records in the database as if time had passed, so that the test need not wait. */
 async function age(server: AuthServer, seconds: number): Promise<void> {
   await server.db.raw(
     `update oidc_artifact set expires_at = expires_at - make_interval(secs => :seconds),
