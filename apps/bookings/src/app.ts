@@ -55,8 +55,8 @@ export interface AppOptions {
     Partial<Pick<Config, 'holdsPerClient' | 'maxBookingHours' | 'maxDaysAhead'>>;
   readonly db: Database;
   /**
-   * The replica that lists are read from. A list waits at most `wait` milliseconds until the replica has replayed the
-   * latest changes, and is then read from the primary.
+   * The replica that lists are read from. A list waits up to `wait` milliseconds for the replica to replay the latest
+   * changes. If the replica does not replay them in this time, the list is read from the primary.
    */
   readonly replica?: { readonly db: Database; readonly wait: number } | undefined;
   readonly jwksCache: JwksCache;

@@ -1,15 +1,15 @@
 // Writes instants in the format of responses, such as 2026-12-01T08:00:00.000Z.
 //
-// A page of availability has thousands of instants, most of them whole minutes that other bays and requests have too.
-// Their texts are cached. Together with the garbage collection that this saves, toISOString took a quarter of the CPU
-// time of such a page.
+// A page of availability has thousands of instants. Most of them are whole minutes, which also occur for other bays and
+// in other requests, so the texts of whole minutes are cached. Without the cache, toISOString and the garbage
+// collection that it causes took a quarter of the CPU time of such a page.
 const minute = 60_000;
-/** A month has 45 000 minutes. */
+/** The maximum number of cached texts, which is enough for the 45 000 minutes of a month. */
 const maxTexts = 50_000;
 
 const textOf = new Map<number, string>();
 
-/** `instant` is in milliseconds since 1970. */
+/** Converts an instant in milliseconds since 1970 to text. */
 export function isoText(instant: number): string {
   const cached = textOf.get(instant);
   if (cached !== undefined) return cached;

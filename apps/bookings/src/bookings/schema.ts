@@ -1,5 +1,5 @@
-// JSON Schemas of bookings and of the requests for them. They validate requests, and the OpenAPI document is generated
-// from them (specification, "Booking").
+// Defines the JSON Schemas of bookings and of the requests for bookings. The schemas validate requests, and the OpenAPI
+// document is generated from them (specification, "Booking").
 import { linksSchema } from '@bay-booking/common/links';
 import { listEnvelopeSchema } from '@bay-booking/common/page';
 import { editLinksSchema } from '../http/edit-links.ts';

@@ -107,8 +107,9 @@ export function createHoldStore(db: Database) {
       (await query<{ holds: number }>(db, holdReads.count, [clientId, subject]))[0]?.holds ?? 0,
 
     /**
-     * Creates a hold. Rows are locked in the same order as by the transactions that write bookings: first the
-     * idempotency key, and last the bay. The row of the client, which only holds lock, comes in between.
+     * Creates a hold. The transaction locks the idempotency key, then the row of the client, and then the bay. The
+     * transactions that write bookings lock the key and the bay in the same order, and do not lock the row of the
+     * client.
      */
     create: (hold: Hold, { caller, rulesVersion, maxHolds, response }: HoldCreation): Promise<CreateHoldOutcome> =>
       retryOnce(db, () =>

@@ -116,7 +116,7 @@ export class Connection implements PooledConnection {
     return this.#client.end();
   }
 
-  /** SQL without values is not prepared, because it may be composed for a single use. */
+  /** SQL without values is not prepared, because its text may be used only once. */
   #nameOf(sql: string, values: readonly unknown[]): string | undefined {
     return this.#options.prepared && values.length > 0 ? statementName(sql) : undefined;
   }

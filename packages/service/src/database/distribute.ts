@@ -31,8 +31,8 @@ export interface DistributeOptions {
 
 /**
  * Returns the names of the tables that this call has distributed, or undefined if Citus is not installed.
- * @throws {Error} if the schema is not that of this release, if no node accepts rows, or if a table has another
- * distribution column
+ * @throws {Error} if the database has another schema than this release, if no node accepts rows, or if a table has
+ * another distribution column
  */
 export async function distribute(options: DistributeOptions): Promise<readonly string[] | undefined> {
   const { url, directory, distribution, log = () => {} } = options;

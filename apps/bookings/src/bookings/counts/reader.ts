@@ -73,7 +73,7 @@ interface BinRange {
 
 export type CountReader = ReturnType<typeof createCountReader>;
 
-/** Whether every booking has been counted. The counts are not used before that (docs/operations/upgrade.md). */
+/** Whether every booking has been counted. The counts are used only if this is true (docs/operations/upgrade.md). */
 export function createCompleteFlag(db: Queryable): CachedFlag {
   return createCachedFlag(db, isCountComplete);
 }

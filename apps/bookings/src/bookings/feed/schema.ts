@@ -1,4 +1,4 @@
-// JSON Schemas of the change feed.
+// Defines the JSON Schemas of the change feed.
 import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '../../http/text.ts';
 import { bookingItemSchema } from '../schema.ts';
