@@ -106,7 +106,7 @@ describe('modules of an app', () => {
     const pure = /^apps\/(bookings\/src\/bookings\/(date-times|search\/filter|resource)|auth\/src\/oidc\/scopes)\.ts$/;
     const io = /^(node:fs|node:http|pg|knex|express)|store\.ts$/;
     expect(modules.filter((file) => pure.test(file))).toHaveLength(4);
-    expect(violations(({ from, to, typesOnly }) => pure.test(from) && io.test(to) && !typesOnly)).toEqual([]);
+    expect(violations(({ from, to, isTypeOnly }) => pure.test(from) && io.test(to) && !isTypeOnly)).toEqual([]);
   });
 });
 

@@ -67,7 +67,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
    */
   const startReadsAndUpdates = () => {
     const statuses: Record<number, number> = {};
-    let stopping = false;
+    let isStopping = false;
     const request = async (path: string, method = 'GET', body?: object) => {
       const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
       const init = {
@@ -82,7 +82,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       return (await response?.json().catch(() => undefined)) as { items?: { id: string }[] } | undefined;
     };
     const work = async () => {
-      while (!stopping) {
+      while (!isStopping) {
         const found = await request('/api/bookings?userAlias=load&pageSize=3');
         await request('/api/bays/bay-n1-01/upcoming-bookings');
         const { externalBookingId: _, ...change } = nextBooking();
@@ -91,7 +91,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     };
     const done = work();
     return async () => {
-      stopping = true;
+      isStopping = true;
       await done;
       expect(Object.keys(statuses).filter((status) => !['200', '503'].includes(status))).toEqual([]);
       return statuses;

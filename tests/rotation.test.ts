@@ -44,9 +44,9 @@ const runKeysCommand = (...words: readonly string[]) =>
 test('no request fails while keys rotate and 4 clients fetch tokens and create bookings', async () => {
   const signers: string[] = [];
   const outcomes: Record<string, number> = {};
-  let running = true;
+  let isRunning = true;
   const client = async (index: number): Promise<void> => {
-    for (let turn = index; running; turn += 1) {
+    for (let turn = index; isRunning; turn += 1) {
       const token = await getToken((auths[turn % auths.length] as Instance).base);
       const { kid } = decodeProtectedHeader(token) as { kid: string };
       if (!signers.includes(kid)) signers.push(kid);
@@ -63,7 +63,7 @@ test('no request fails while keys rotate and 4 clients fetch tokens and create b
       await eventually(async () => signers.length === rotations + 1);
     }
   } finally {
-    running = false;
+    isRunning = false;
   }
   await clients;
   expect(Object.keys(outcomes)).toEqual(['201']);

@@ -1,5 +1,6 @@
-// Measures webhooks: how many deliveries an instance makes per second on one core, and which share of the events
-// arrives within two seconds while 100 bookings per second are created and a fifth of the receivers never respond.
+// Measures webhooks in two situations. If all receivers respond, it measures how many events one instance delivers per
+// second on one core. If a fifth of the receivers never respond, and 100 bookings are created per second, it measures
+// the share of the events that arrive within two seconds at the other receivers.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@bay-booking/postgres/ports';
@@ -56,7 +57,7 @@ export async function compareWebhooks(options: CompareWebhooksOptions): Promise<
         const rest = { memory: memoryOf(service.pid), foreign: Number.NaN, failed: 0 };
         samples.push({ operation: 'webhooks', target, round, rate, ...unknown, ...rest, ...costs });
       };
-      // An interrupted run leaves its webhooks.
+      // Deletes the webhooks that an interrupted run has not deleted.
       await database.query('delete from webhook');
       for (let round = 0; round < rounds; round += 1) {
         const webhooks = await register(

@@ -6,7 +6,7 @@ export interface Verdict {
   readonly goal: string;
   readonly bound: string;
   readonly measured: number;
-  readonly met: boolean;
+  readonly isMet: boolean;
 }
 
 interface Goal {
@@ -192,17 +192,22 @@ export function judge(results: Results): Verdict[] {
     const measured = measure(results);
     if (!Number.isFinite(measured)) return [];
     return [
-      { goal, bound: `${operator} ${bound}`, measured, met: operator === '≥' ? measured >= bound : measured <= bound },
+      {
+        goal,
+        bound: `${operator} ${bound}`,
+        measured,
+        isMet: operator === '≥' ? measured >= bound : measured <= bound,
+      },
     ];
   });
 }
 
 export function goalTable(verdicts: readonly Verdict[]): string {
-  const rows = verdicts.map(({ goal, bound, measured, met }) => [
+  const rows = verdicts.map(({ goal, bound, measured, isMet }) => [
     goal,
     bound,
     digits(measured),
-    met ? 'met' : '**missed**',
+    isMet ? 'met' : '**missed**',
   ]);
   return `### Goals\n\n${markdown(['goal', 'bound', 'measured', ''], rows)}`;
 }

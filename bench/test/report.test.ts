@@ -52,8 +52,8 @@ describe('a comparison', () => {
 
   test('only the goals of measured operations are checked', () => {
     const verdicts = judge(results);
-    expect(verdicts.find(({ goal }) => goal === 'get: rate to bare')).toMatchObject({ measured: 0.6, met: true });
-    expect(verdicts.find(({ goal }) => goal === 'failed responses')).toMatchObject({ measured: 3, met: false });
+    expect(verdicts.find(({ goal }) => goal === 'get: rate to bare')).toMatchObject({ measured: 0.6, isMet: true });
+    expect(verdicts.find(({ goal }) => goal === 'failed responses')).toMatchObject({ measured: 3, isMet: false });
     expect(verdicts.some(({ goal }) => goal.startsWith('search'))).toBe(false);
   });
 });

@@ -92,11 +92,11 @@ export function startLoad(
 ): Load {
   const acknowledged = new Set<string>();
   const responses: BookingResponse[] = [];
-  let stopping = false;
+  let isStopping = false;
   const worker = async (index: number): Promise<void> => {
-    for (let turn = index; !stopping; turn += 1) {
+    for (let turn = index; !isStopping; turn += 1) {
       const booking = nextBooking();
-      for (let attempt = 0; !stopping || attempt === 0; attempt += 1) {
+      for (let attempt = 0; !isStopping || attempt === 0; attempt += 1) {
         const response = await book(bases[(turn + attempt) % bases.length] as string, token, booking);
         responses.push(response);
         // BOOK00001 means that the external id exists. An earlier attempt without a response has then created the
@@ -121,7 +121,7 @@ export function startLoad(
     },
     longest: () => Math.max(0, ...responses.map(({ milliseconds }) => milliseconds)),
     stop: async () => {
-      stopping = true;
+      isStopping = true;
       await done;
     },
   };

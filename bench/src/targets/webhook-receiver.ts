@@ -1,10 +1,10 @@
-// Receives webhooks for the benchmark: responds at once on /hook, never on /hang, and reports at /stats how many events
-// arrived, and how many of them more than two seconds after their booking was created.
+// Receives webhooks for the benchmark. `/hook` responds immediately, and `/hang` never responds. `/stats` returns the
+// number of events that arrived at `/hook`, and how many of them arrived more than two seconds after the change.
 import { createServer } from 'node:http';
 import { endWithParent, peerOptions } from './start.ts';
 
 const { port } = peerOptions<{ readonly port: number }>();
-const limit = 2_000;
+const maxDelayMs = 2_000;
 let stats = { received: 0, late: 0 };
 
 createServer(async (request, response) => {
@@ -19,7 +19,7 @@ createServer(async (request, response) => {
   for await (const chunk of request) body += chunk;
   const { timestamp } = JSON.parse(body) as { timestamp: string };
   stats.received += 1;
-  if (Date.now() - Date.parse(timestamp) > limit) stats.late += 1;
+  if (Date.now() - Date.parse(timestamp) > maxDelayMs) stats.late += 1;
   response.writeHead(204).end();
 }).listen(port);
 endWithParent();

@@ -1,4 +1,4 @@
-// The errors that the client throws.
+// Defines the errors that the client throws.
 
 /** The error codes of the Bookings API. */
 export const errorCodes = [

@@ -1,4 +1,4 @@
-// The options of a client.
+// Defines the options of `createBookingsClient`.
 import type { CryptoKey, CryptoKeyPair } from 'oauth4webapi';
 
 export interface BookingsClientOptions {

@@ -12,7 +12,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 const stops: Stops = { steps: [], services: [] };
 const stopping = watchForStop({
-  underNpm: process.env.npm_lifecycle_event !== undefined,
+  isUnderNpm: process.env.npm_lifecycle_event !== undefined,
   onStop: (reason) => print(`stopping (${reason})`),
   onSecondSignal: () => {
     for (const service of stops.services) service.kill();

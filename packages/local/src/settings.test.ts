@@ -88,15 +88,15 @@ describe('invalid settings', () => {
 });
 
 test('the demo is loaded only if the issuer is a loopback address', () => {
-  expect(read({ ISSUER: 'http://127.0.0.1:4000' }).demo).toBe(true);
+  expect(read({ ISSUER: 'http://127.0.0.1:4000' }).hasDemo).toBe(true);
   const exposed = read({ ISSUER: 'https://id.example.com' });
-  expect(exposed.demo).toBe(false);
+  expect(exposed.hasDemo).toBe(false);
   expect(reasonForNoDemo(exposed)).toMatch(/^ISSUER is https:\/\/id.example.com/);
 });
 
 test('the demo is not loaded when NODE_ENV=production', () => {
-  expect(read({}).demo).toBe(true);
-  expect(read({ NODE_ENV: 'production' }).demo).toBe(false);
+  expect(read({}).hasDemo).toBe(true);
+  expect(read({ NODE_ENV: 'production' }).hasDemo).toBe(false);
 });
 
 test('SCOPE_BASE may end with a slash', () => {

@@ -21,7 +21,7 @@ export interface Settings {
   /** The public address of bookings. */
   baseUrl: string;
   /** Whether the demo is loaded. Its passwords are public, so it is loaded only if the issuer is on this machine. */
-  demo: boolean;
+  hasDemo: boolean;
   /** Whether the services restart when a source file changes. */
   watch: boolean;
 }
@@ -55,7 +55,7 @@ export function readSettings(env: Environment, args: readonly string[]): Setting
     host: env.HOST || '127.0.0.1',
     issuer,
     baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
-    demo: env.NODE_ENV !== 'production' && isLoopback(issuer),
+    hasDemo: env.NODE_ENV !== 'production' && isLoopback(issuer),
     watch: args.includes('--watch'),
   };
   if (settings.databaseServerUrl && !/^postgres(ql)?:\/\/[^/]/.test(settings.databaseServerUrl)) {

@@ -14,8 +14,8 @@ export interface SocialProviders {
 const FILE = 'social-providers.json';
 
 export async function socialProviders(settings: Settings): Promise<SocialProviders> {
-  const { socialProvidersFile, demo, dataDir } = settings;
-  if (socialProvidersFile || !demo) return { file: socialProvidersFile, stop: async () => {} };
+  const { socialProvidersFile, hasDemo, dataDir } = settings;
+  if (socialProvidersFile || !hasDemo) return { file: socialProvidersFile, stop: async () => {} };
   const standIns = await startSocialProviders();
   writePrivately(dataDir, FILE, JSON.stringify(standIns.settings));
   return { file: join(dataDir, FILE), stop: standIns.stop };

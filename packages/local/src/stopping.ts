@@ -13,7 +13,7 @@ const PARENT_CHECK_MS = 500;
 const SAME_KEYPRESS_MS = 1_000;
 
 export function watchForStop(options: {
-  underNpm: boolean;
+  isUnderNpm: boolean;
   onStop: (reason: string) => void;
   onSecondSignal: () => void;
 }): Stopping {
@@ -27,7 +27,7 @@ export function watchForStop(options: {
     } else if (Date.now() - stoppedAt > SAME_KEYPRESS_MS) options.onSecondSignal();
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop(name));
-  if (options.underNpm) {
+  if (options.isUnderNpm) {
     const parent = process.ppid;
     const timer = setInterval(() => {
       if (process.ppid === parent) return;

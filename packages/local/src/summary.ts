@@ -3,7 +3,7 @@
 import type { Settings } from './settings.ts';
 
 export function summary(settings: Settings, databases: string, seconds: number): string {
-  const { issuer, baseUrl, scopeBase, demo } = settings;
+  const { issuer, baseUrl, scopeBase, hasDemo } = settings;
   const lines = [
     '',
     `Bay Booking is ready after ${seconds.toFixed(1)} s. Ctrl-C stops everything.`,
@@ -14,7 +14,7 @@ export function summary(settings: Settings, databases: string, seconds: number):
     `  its documentation     ${baseUrl}/docs`,
     `  databases             ${databases}`,
   ];
-  if (demo) lines.push(...demoLines, '', ...pasteLines(issuer, baseUrl, scopeBase));
+  if (hasDemo) lines.push(...demoLines, '', ...pasteLines(issuer, baseUrl, scopeBase));
   return `${lines.join('\n')}\n\n`;
 }
 
@@ -31,8 +31,8 @@ const demoLines = [
   '  demo-display                             public: device code and refresh, for examples/screen',
   '  demo-fapi                                FAPI 2.0: its key is packages/local/demo/demo-fapi.jwk.json',
   'Demo accounts (password)',
-  '  owner@north.example, owner@south.example (demo-owner-pass)   player@example.com (demo-player-pass)',
-  '  bot@north.example, bot@south.example (demo-bot-pass)',
+  '  owner@north.example, owner@south.example (hasDemo-owner-pass)   player@example.com (demo-player-pass)',
+  '  bot@north.example, bot@south.example (hasDemo-bot-pass)',
   '',
   'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',
 ];

@@ -37,8 +37,8 @@ export interface Stops {
 export async function startSystem({ settings, env, print, signal }: SystemOptions, stops: Stops): Promise<System> {
   const lock = lockDataFolder(settings.dataDir);
   stops.steps.push(async () => lock.release());
-  if (lock.afterCrash) await stopOrphanedServices(join(settings.dataDir, SERVICES_FILE));
-  await requireFreePorts(settings, lock.afterCrash ? PORT_WAIT_AFTER_CRASH_MS : 0);
+  if (lock.isAfterCrash) await stopOrphanedServices(join(settings.dataDir, SERVICES_FILE));
+  await requireFreePorts(settings, lock.isAfterCrash ? PORT_WAIT_AFTER_CRASH_MS : 0);
   const ownSecrets = readSecrets(settings.dataDir, roles);
 
   const server = await databaseServer(settings, print, stops);
@@ -48,7 +48,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
   stops.steps.push(social.stop);
   const withProviders = { ...settings, socialProvidersFile: social.file };
 
-  if (!settings.demo) print(`the demo is not loaded: ${reasonForNoDemo(settings)}`);
+  if (!settings.hasDemo) print(`the demo is not loaded: ${reasonForNoDemo(settings)}`);
   print('migrating the databases and starting the services');
   const abort = new AbortController();
   const authReady = Promise.withResolvers<void>();
@@ -61,7 +61,7 @@ export async function startSystem({ settings, env, print, signal }: SystemOption
     const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal: commandSignal };
     await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
     // The demo is loaded before the service starts, so that its data exist as soon as /health/ready returns 200.
-    if (settings.demo)
+    if (settings.hasDemo)
       await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
     // Bookings fetches the keys of auth when it starts. If auth were not ready, bookings would log an error and wait
     // before the next attempt.

@@ -21,7 +21,7 @@ export interface DataLocation {
   /** The folder for a copy of PostgreSQL's programs, if a copy is needed. */
   cache: string;
   /** Whether the data are in another folder than the requested one. */
-  moved: boolean;
+  isMoved: boolean;
 }
 
 const pointer = (requested: string) => `${requested}.location`;
@@ -38,11 +38,11 @@ export function chooseDataLocation(requested: string, account: Account | undefin
           'Change its owner (chown -R), or choose another DATA_DIR.',
       );
     }
-    return { data: requested, cache: parent, moved: false };
+    return { data: requested, cache: parent, isMoved: false };
   }
   const known = existsSync(pointer(requested)) ? readFileSync(pointer(requested), 'utf8').trim() : undefined;
   if (!known && makeFolder(requested, account) && canWriteTo(requested, account)) {
-    return { data: requested, cache: systemFolder(), moved: false };
+    return { data: requested, cache: systemFolder(), isMoved: false };
   }
   if (!known && existsSync(join(requested, 'PG_VERSION'))) {
     throw new Error(
@@ -63,7 +63,7 @@ export function chooseDataLocation(requested: string, account: Account | undefin
     writeFileSync(pointer(requested), `${data}\n`);
     if (existsSync(requested)) rmdirSync(requested);
   }
-  return { data, cache: dirname(folder), moved: true };
+  return { data, cache: dirname(folder), isMoved: true };
 }
 
 const fingerprint = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 12);

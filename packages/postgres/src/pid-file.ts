@@ -16,7 +16,7 @@ export class HeldByAnotherProcess extends Error {
 
 export interface PidFile {
   /** True if the last owner ended without releasing the lock. Processes that it started may still be ending. */
-  afterCrash: boolean;
+  isAfterCrash: boolean;
   release(): void;
 }
 
@@ -24,18 +24,18 @@ export interface PidFile {
 export function claimPidFile(path: string): PidFile {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, `${process.pid}\n${processIdentity(process.pid) ?? ''}\n`, { mode: 0o644 });
-  let afterCrash = false;
+  let isAfterCrash = false;
   try {
     for (let attempt = 0; attempt < 20; attempt++) {
       try {
         linkSync(draft, path);
-        return { afterCrash, release: () => rmSync(path, { force: true }) };
+        return { isAfterCrash, release: () => rmSync(path, { force: true }) };
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
       const owner = readPidFile(path);
       if (owner?.alive) throw new HeldByAnotherProcess(path, owner.pid);
-      afterCrash = true;
+      isAfterCrash = true;
       removeStale(path);
     }
   } finally {

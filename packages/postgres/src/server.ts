@@ -69,12 +69,12 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const requested = resolve(options.dataDir ?? join(temporary as string, 'postgres'));
   const account = serverAccount(requested);
   const location = chooseDataLocation(requested, account);
-  if (location.moved)
+  if (location.isMoved)
     onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${location.data}`);
   const binaries = options.programs
     ? binariesIn(options.programs, account)
     : await findBinaries(account, location.cache);
-  const remove = temporary ? [temporary, ...(location.moved ? [dirname(location.data)] : [])] : [];
+  const remove = temporary ? [temporary, ...(location.isMoved ? [dirname(location.data)] : [])] : [];
   const owner = claimData(location.data);
   try {
     const recovered = await clearOrphan(location.data);

@@ -20,18 +20,18 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 test('the lock of an ended process is free, even if another process now has the same process id', () => {
   writeFileSync(path, '999999999\nlong ago\n');
   const first = claimPidFile(path);
-  expect(first.afterCrash).toBe(true);
+  expect(first.isAfterCrash).toBe(true);
   first.release();
   writeFileSync(path, `${process.pid}\nan earlier process of this id\n`);
-  expect(claimPidFile(path).afterCrash).toBe(true);
+  expect(claimPidFile(path).isAfterCrash).toBe(true);
 });
 
 test('the lock is free after a release', () => {
   const first = claimPidFile(path);
-  expect(first.afterCrash).toBe(false);
+  expect(first.isAfterCrash).toBe(false);
   expect(() => claimPidFile(path)).toThrow(HeldByAnotherProcess);
   first.release();
-  expect(claimPidFile(path).afterCrash).toBe(false);
+  expect(claimPidFile(path).isAfterCrash).toBe(false);
 });
 
 test('of several processes that claim the lock at the same time, exactly one gets it', async () => {

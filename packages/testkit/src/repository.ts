@@ -20,7 +20,7 @@ export interface Import {
   /** The path of a file, relative to the root of the repository, or the name of a package. */
   readonly to: string;
   /** Whether this is an `import type`, which does not exist at run time. */
-  readonly typesOnly: boolean;
+  readonly isTypeOnly: boolean;
 }
 
 /** Returns every static and dynamic import of a module. The pattern also matches `export … from`. */
@@ -31,7 +31,7 @@ export function importsOf(file: string): readonly Import[] {
     return {
       from: file,
       to: target.startsWith('.') ? normalize(join(dirname(file), target)) : target,
-      typesOnly: /^\s*import type\b/.test(statement),
+      isTypeOnly: /^\s*import type\b/.test(statement),
     };
   });
 }

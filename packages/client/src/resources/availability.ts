@@ -1,4 +1,4 @@
-// The free times of bays, holds that keep a time free, and closures.
+// Searches the free times of bays, and manages holds, which keep a time free, and closures.
 import type { RequestOptions, Send } from '../operations.ts';
 import { type PagedList, pagedList } from '../paged-list.ts';
 import type {
