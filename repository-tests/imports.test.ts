@@ -102,7 +102,7 @@ describe('modules of an app', () => {
     expect(violations(({ from, to }) => store.test(from) && http.test(to))).toEqual([]);
   });
 
-  test('pure rules do no I/O', () => {
+  test('modules with pure rules do no I/O', () => {
     const pure = /^apps\/(bookings\/src\/bookings\/(date-times|search\/filter|resource)|auth\/src\/oidc\/scopes)\.ts$/;
     const io = /^(node:fs|node:http|pg|knex|express)|store\.ts$/;
     expect(modules.filter((file) => pure.test(file))).toHaveLength(4);

@@ -71,7 +71,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   const canBook = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
   describe('failures of the database', () => {
-    test('stopped and started again under load: responses are 503 with Retry-After until it is back', async () => {
+    test('the server is stopped and started under load: responses are 503 with Retry-After until it runs again', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       await waitForBookings(load, 50);
       const errors = await one.metric(/^database_errors_total/);
@@ -89,7 +89,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await eventually(() => getToken(auth.base));
     }, 60_000);
 
-    test('killed under load: no acknowledged booking is lost', async () => {
+    test('the server is killed under load: no acknowledged booking is lost', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       await waitForBookings(load, 100);
       await database.kill();
@@ -100,7 +100,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       recordMeasurement(`${engine}: database killed`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
-    test('out of connections: responses are 503, and database_errors_total counts 53300', async () => {
+    test('the server has no free connections: responses are 503, and database_errors_total counts 53300', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       await waitForBookings(load, 20);
       await database.query('postgres', 'alter role bookings_service connection limit 0');
@@ -116,7 +116,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       recordMeasurement(`${engine}: out of connections`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
-    test('delayed by 100 ms in each direction: all responses are 201', async () => {
+    test('the network delays packets by 100 ms in each direction: all responses are 201', async () => {
       const load = startBookingLoad([one.base, two.base], token);
       proxy.delay(100);
       await waitForBookings(load, 10);
@@ -126,7 +126,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       recordMeasurement(`${engine}: database slow`, { ...load.statuses(), longest: load.longest() });
     }, 60_000);
 
-    test('silent: responses are 503 within 10 s, and bookings recovers with the database', async () => {
+    test('the network loses all packets: responses are 503 within 10 s, and bookings recovers with the network', async () => {
       const load = startBookingLoad([one.base], token, { workers: 4 });
       await waitForBookings(load, 20);
       proxy.freeze();
@@ -141,7 +141,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   });
 
   describe('failures of an instance of bookings', () => {
-    test('killed under load: the other instance takes over', async () => {
+    test('the instance is killed under load: the other instance serves its requests', async () => {
       const killed = await system.startBookings();
       const load = startBookingLoad([killed.base, one.base], token);
       await waitForBookings(load, 50);
@@ -185,7 +185,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       recordMeasurement(`${engine}: bookings told to stop`, { ...load.statuses(), drained });
     }, 60_000);
 
-    test('no space for the log: the instance continues to serve requests', async () => {
+    test('the disk of the log is full: the instance continues to serve requests', async () => {
       const full = openSync('/dev/full', 'w');
       const instance = await system.startBookings({}, { logTo: full });
       closeSync(full);
@@ -195,7 +195,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
 
     test.each([60_000, -60_000])(
-      'clock wrong by %s ms: the instance accepts the same tokens',
+      'the clock of the instance differs by %s ms: the instance accepts the same tokens',
       async (skew) => {
         const preload = join(import.meta.dirname, 'support/skewed-clock.js');
         const instance = await system.startBookings({ NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });

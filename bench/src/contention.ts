@@ -36,8 +36,8 @@ export async function compareContention(options: ContentionOptions): Promise<Sam
     return await onDatabase(databaseUrl, async (client) => {
       const before = await deadlocks(client);
       const samples: Sample[] = [];
-      // The number of the next slot. No slot is used twice. The service may process a request that wrk abandoned at its
-      // end after the clean-up, and its slot would then be taken.
+      // The number of the next slot. No slot is used twice: when wrk ends, it abandons its last requests. The service
+      // may process these requests after the clean-up, and their slots are then taken.
       let next = 0;
       const throughService = async (round: number): Promise<void> => {
         const cpu = cpuOf(service.pid);

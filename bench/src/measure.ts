@@ -71,7 +71,8 @@ async function loadOnce(options: MeasureOptions, target: Target, round: number, 
   const before = {
     cpu: cpuOf(target.pid),
     database: cpuOfFamily(postmaster),
-    // The CPU time of this process and of wrk. wrk is a child process that has ended when the time is read again.
+    // The CPU time of this process and of its ended child processes. It is read again when wrk, a child process, has
+    // ended, so the difference includes wrk.
     own: cpuOf(process.pid) + cpuOfEnded(process.pid),
     machine: busyOfMachine(),
   };

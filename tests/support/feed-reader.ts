@@ -39,7 +39,7 @@ export function startFeedReader(bases: readonly string[], token: string, facilit
       if (response.status === 200) return body;
       if (response.status !== 503) unexpectedStatuses.push(response.status);
     } catch {
-      // The instance or its database is down.
+      // There was no response, because the test has stopped the instance or its database.
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
     return undefined;

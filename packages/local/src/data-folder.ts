@@ -55,7 +55,7 @@ function makeFolder(folder: string): void {
   try {
     mkdirSync(folder);
   } catch (error) {
-    // Another launcher may have created the folder meanwhile.
+    // Another launcher may have created the folder since the check. Its existence is then no error.
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }

@@ -34,6 +34,7 @@ const decodeEntities = (text: string): string =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
+/** Returns the attributes of a tag, such as `name="value"` or `checked` without a value. */
 function attributes(tag: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [, name, value] of tag.matchAll(/\s([a-zA-Z-]+)(?:="([^"]*)")?/g))
@@ -41,6 +42,7 @@ function attributes(tag: string): Record<string, string> {
   return found;
 }
 
+/** Returns the text of a piece of HTML, without tags and with single spaces. */
 export const textOf = (html: string): string =>
   decodeEntities(html.replace(/<[^>]*>/g, ' '))
     .replace(/\s+/g, ' ')
@@ -76,6 +78,7 @@ export function parseForms(html: string, url: URL): readonly Form[] {
   });
 }
 
+/** Returns the links (`<a href>`) of a page. */
 export const parseLinks = (html: string, url: URL): readonly Link[] =>
   [...html.matchAll(/<a\b([^>]*)>([\s\S]*?)<\/a>/g)].map(([, tag, text]) => ({
     href: new URL(attributes(` ${tag}`).href ?? '', url).href,

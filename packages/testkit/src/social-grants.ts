@@ -13,7 +13,7 @@ export interface IssuedCode {
 export interface IssuedToken {
   readonly user: SocialUser;
   readonly clientId: string;
-  /** Milliseconds since 1970. */
+  /** The time at which the token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
 }
 

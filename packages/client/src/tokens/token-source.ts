@@ -1,7 +1,7 @@
 // Stores an access token. Requests a new token before the stored one expires, or when the service has refused it.
 export interface AccessToken {
   readonly value: string;
-  /** Milliseconds since 1970. */
+  /** The time at which the token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
   readonly lifetimeMs: number;
 }
