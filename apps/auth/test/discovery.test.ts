@@ -180,7 +180,7 @@ describe('errors of the token endpoint follow RFC 6749', () => {
     ['no client', { grant_type: 'client_credentials' }, 401, 'invalid_client'],
     ['no code', { grant_type: 'authorization_code', client_id: 'demo-spa' }, 400, 'invalid_request'],
     [
-      'a bad code',
+      'an unknown code',
       {
         grant_type: 'authorization_code',
         client_id: 'demo-spa',
@@ -191,7 +191,7 @@ describe('errors of the token endpoint follow RFC 6749', () => {
       'invalid_grant',
     ],
     [
-      'a bad refresh token',
+      'an unknown refresh token',
       { grant_type: 'refresh_token', client_id: 'demo-spa', refresh_token: 'bad' },
       400,
       'invalid_grant',

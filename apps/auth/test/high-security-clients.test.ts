@@ -217,7 +217,7 @@ describe('private_key_jwt', () => {
     });
   });
 
-  test('the keys of jwks_uri are fetched from an allowed network only', async () => {
+  test('the keys of a client are requested from its jwks_uri only if that is in an allowed network', async () => {
     const keys = createServer((_request, response) => {
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ keys: [client.publicJwk] }));
     });

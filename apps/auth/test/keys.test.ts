@@ -121,8 +121,8 @@ describe('rotation', () => {
     await expect(jwtVerify(live, jwks, { audience })).resolves.toBeDefined();
 
     const retired = (await keysByState()).retired?.find(({ kid }) => kid === before);
-    const kept = Number(retired?.deleteAfter) - Number(retired?.retiredAt);
-    expect(kept).toBeGreaterThanOrEqual(3600_000);
+    const publishedFor = Number(retired?.deleteAfter) - Number(retired?.retiredAt);
+    expect(publishedFor).toBeGreaterThanOrEqual(3600_000);
     await server
       .db('signing_key')
       .where({ kid: before })

@@ -1,4 +1,4 @@
-// Tests that long authorization and sign-out requests are refused before they are stored.
+// Tests that long authorization requests and sign-out requests are rejected before they are stored.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
 import { scopes, startAuthServer } from './auth-server.ts';

@@ -235,7 +235,7 @@ describe('the form of an invitation', () => {
     expect(page.html).toContain('already has an open invitation');
   });
 
-  test('is limited, so that nobody can flood a mailbox', async () => {
+  test('rejects invitations above the limit, so that nobody can flood a mailbox', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     let last = await browser.send(filled(page, '/invitations', { email: 'flooded@range.example' }), {});
     for (let tries = 0; tries < 12 && last.status !== 429; tries++) {

@@ -3,7 +3,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
 /** In seconds. The limit exists because the database must store each assertion until it expires, to detect replays. */
 const maxLifetime = 24 * 3600;
-/** Seconds. FAPI 2.0 Security Profile section 5.3.2.1: assertions of a clock that is faster must be refused. */
+/** In seconds. FAPI 2.0 Security Profile section 5.3.2.1: an assertion must be rejected if its `iat` is later. */
 const maxClockSkew = 60;
 
 /**
@@ -12,7 +12,9 @@ const maxClockSkew = 60;
  * The audience must be the issuer, as a string. The library also accepts the address of the endpoint, or a list of
  * audiences. Another server that the client uses could then send the assertion to us (RFC 9700 section 4.7; FAPI 2.0
  * Security Profile section 5.3.2.1).
- * @throws {errors.InvalidClientAuth} if the audience is another one, or the assertion lives longer than a day
+ * @throws {errors.InvalidClientAuth} if the audience is not the issuer, `iat` is in the future, or the assertion
+ * expires
+ *   in more than a day
  */
 export async function checkClientAssertion(
   ctx: KoaContextWithOIDC,

@@ -1,5 +1,5 @@
-// Decides by time and nonce whether a DPoP proof is recent (RFC 9449 section 8), and for how long a used proof must be
-// remembered.
+// Decides whether a DPoP proof is recent, by its time and its nonce (RFC 9449 section 8). Also decides for how long a
+// used proof must be remembered.
 //
 // The library has no public functions for nonces, so this file uses two internal modules of the library. Read these
 // modules again at every upgrade of the library. test/dpop.test.ts covers both.
@@ -29,8 +29,8 @@ export const nonceSecretsOf = (keys: readonly JWK[]): readonly Buffer[] =>
     .map(({ d = '' }) => Buffer.from(hkdfSync('sha256', Buffer.from(d, 'base64url'), '', 'DPoP nonces', 32)));
 
 /**
- * Issues and checks nonces. The nonces of all published keys are accepted: while the keys rotate, one instance may
- * already use the next key, and another one may not.
+ * Issues and checks nonces. The nonces of all published keys are accepted, because during a rotation some instances
+ * already use the new key while others still use the old key.
  */
 export function createNonces(keys: readonly JWK[]) {
   const challenges = nonceSecretsOf(keys).map((secret) => new ServerChallenge(secret, 'DPoP'));

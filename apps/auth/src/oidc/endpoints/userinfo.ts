@@ -1,5 +1,5 @@
 // Serves userinfo for JWT access tokens with the scope openid (OpenID Connect Core section 5.3). oidc-provider serves
-// opaque tokens only. A JWT is refused as soon as its grant is revoked (docs/behaviour.md, "Codes, refresh tokens and
+// opaque tokens only. A JWT is rejected as soon as its grant is revoked (docs/behaviour.md, "Codes, refresh tokens and
 // replay").
 import express, { type Request, type RequestHandler, Router } from 'express';
 import type { JWK, Provider } from 'oidc-provider';

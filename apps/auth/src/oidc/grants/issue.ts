@@ -27,14 +27,15 @@ export async function issueTokens(
   { accountId, granted, gty }: TokenRequest,
 ): Promise<void> {
   const { client, provider } = ctx.oidc as { client: typeof ctx.oidc.client; provider: Provider };
-  const withRefreshToken = granted.includes(offlineAccess);
+  const issuesRefreshToken = granted.includes(offlineAccess);
   const custom = granted.filter(resource.isCustom);
   const scope = granted.join(' ');
-  // Before the grant is stored: a client that gets `use_dpop_nonce` sends its request again.
+  // The proof is verified before the grant is stored. A client that gets `use_dpop_nonce` sends its request again, and
+  // the first request must leave no grant behind.
   const jkt = await verifyProofOfRequest(provider, ctx);
 
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
-  if (withRefreshToken) grant.addOIDCScope(offlineAccess);
+  if (issuesRefreshToken) grant.addOIDCScope(offlineAccess);
   // Without a refresh token, the grant is not needed after the access token has expired. A client may get a new access
   // token every hour, so grants that are stored for a year would become very many.
   else Object.assign(grant, { expiresIn: lifetimes.accessToken(client) });
@@ -53,7 +54,7 @@ export async function issueTokens(
     scope,
   };
 
-  if (withRefreshToken) {
+  if (issuesRefreshToken) {
     const refreshToken = new provider.RefreshToken({
       accountId,
       client,
