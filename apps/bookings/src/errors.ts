@@ -12,7 +12,7 @@ const retryAfter: Headers = { 'Retry-After': { description: 'Seconds to wait bef
 const challenge: Headers = {
   'WWW-Authenticate': { description: 'A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449).', schema: text },
 };
-const allow: Headers = { Allow: { description: 'The methods that are.', schema: text } };
+const allow: Headers = { Allow: { description: 'The methods that the resource supports.', schema: text } };
 
 /**
  * Every error code. `appliesTo` says which endpoints can return it; without `appliesTo`, only the endpoints that list

@@ -23,7 +23,7 @@ export const baySchema = {
     id: { ...textSchema, description: 'Bay ID.' },
     name: { type: 'string', description: 'Bay name.' },
     description: { type: 'string', description: 'Bay description.' },
-    kind: { type: 'string', description: 'A bay kind; RangeBay occurs.' },
+    kind: { type: 'string', description: 'The kind of the bays, for example RangeBay.' },
     location: {
       type: 'object',
       required: ['id', 'name'],

@@ -637,7 +637,7 @@ export interface components {
             name: string;
             /** @description Bay description. */
             description: string;
-            /** @description A bay kind; RangeBay occurs. */
+            /** @description The kind of the bays, for example RangeBay. */
             kind: string;
             /** @description The owning location. */
             location: {
@@ -1333,7 +1333,7 @@ export interface components {
         /** @description ERR00405: The method is not allowed here. */
         Error405: {
             headers: {
-                /** @description The methods that are. */
+                /** @description The methods that the resource supports. */
                 Allow?: string;
                 [name: string]: unknown;
             };
@@ -1951,7 +1951,7 @@ export interface operations {
                 facilityId?: string;
                 /** @description Returns the changes after this number; 0 if left out. */
                 afterChangeNumber?: number;
-                /** @description As given by next. Decides whether the feed can continue after a retention. */
+                /** @description The value from the link next. It shows whether changes were removed that the client has not read. */
                 removed?: number;
                 /** @description Maximum number of items; 500 if left out. */
                 limit?: number;

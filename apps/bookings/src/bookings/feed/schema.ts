@@ -13,7 +13,10 @@ export const feedQuerySchema = {
   properties: {
     facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
     afterChangeNumber: { ...number, description: 'Returns the changes after this number; 0 if left out.' },
-    removed: { ...number, description: 'As given by next. Decides whether the feed can continue after a retention.' },
+    removed: {
+      ...number,
+      description: 'The value from the link next. It shows whether changes were removed that the client has not read.',
+    },
     limit: {
       type: 'integer',
       minimum: 1,
