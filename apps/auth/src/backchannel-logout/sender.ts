@@ -53,7 +53,7 @@ export interface LogoutSender {
   readonly close: () => Promise<void>;
 }
 
-/** Milliseconds between two checks of the queue. */
+/** The milliseconds between two checks of the queue. */
 const checkInterval = 1_000;
 /** The maximum number of tokens that this instance sends at the same time. */
 const maxParallel = 200;

@@ -15,7 +15,7 @@ export class InteractionExpired extends Error {
 
 export interface SignInResult {
   readonly accountId: string;
-  /** Seconds since 1970. */
+  /** The time of the sign-in, in seconds since 1970. */
   readonly signedInAt: number;
   readonly acr?: string | undefined;
   readonly amr: readonly string[];

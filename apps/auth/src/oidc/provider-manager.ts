@@ -11,7 +11,7 @@ import type { SigningKey } from '../signing-keys/signing-key.ts';
 import type { KeyStore } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
 
-/** Milliseconds between two checks of the key table. */
+/** The milliseconds between two checks of the key table. */
 const pollInterval = 2_000;
 
 export interface ProviderManagerOptions {

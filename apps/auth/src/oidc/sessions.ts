@@ -21,7 +21,7 @@ export interface ProviderSession {
    */
   readonly uid: string;
   readonly accountId: string;
-  /** Seconds since 1970. */
+  /** The time of the last sign-in, in seconds since 1970. */
   readonly signedInAt: number;
 }
 

@@ -23,8 +23,8 @@ const succeeds =
   };
 
 /**
- * Scope claims are in the id_token and, where there is an access token, at userinfo (OpenID Connect Core section
- * 5.4).
+ * Checks that the claims of the requested scopes are in the id_token. If there is an access token, also checks that
+ * they are at userinfo (OpenID Connect Core section 5.4).
  */
 const returnsClaims =
   (params: Record<string, string>, claims: Record<string, unknown>): Module =>

@@ -45,9 +45,9 @@ export async function startForRelyingParty(environment: Record<string, string> =
   return server;
 }
 
-/** The parameters at the redirect URI, the pages that the end user saw before, and the last page. */
+/** The result of an authorization request, as the relying party and the end user see it. */
 export interface AuthorizationResponse {
-  /** Undefined if the end user did not return to the redirect URI. */
+  /** The parameters at the redirect URI. Undefined if the end user did not return to the redirect URI. */
   readonly via?: 'query' | 'fragment' | 'form_post';
   readonly params: URLSearchParams;
   readonly seen: readonly ('sign-in' | 'consent')[];
