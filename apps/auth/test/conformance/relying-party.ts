@@ -47,10 +47,12 @@ export async function startForRelyingParty(environment: Record<string, string> =
 
 /** The result of an authorization request, as the relying party and the end user see it. */
 export interface AuthorizationResponse {
-  /** The parameters at the redirect URI. Undefined if the end user did not return to the redirect URI. */
+  /** How the parameters reached the redirect URI. Undefined if the end user did not return to the redirect URI. */
   readonly via?: 'query' | 'fragment' | 'form_post';
   readonly params: URLSearchParams;
+  /** The pages that the end user saw before returning. */
   readonly seen: readonly ('sign-in' | 'consent')[];
+  /** The last page. */
   readonly page: Page;
   readonly sent: Readonly<Record<string, string>>;
 }
