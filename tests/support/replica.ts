@@ -15,7 +15,8 @@ import { eventually } from './wait.ts';
 
 const run = promisify(execFile);
 /**
- * Files that belong to the running server process, and files that the copy receives by streaming or from the archive.
+ * Files and folders that are not copied. The new server gets `pg_wal`, the write-ahead log, by streaming or from the
+ * archive. The others belong to the running server.
  */
 const excludedFiles = new Set([
   'postmaster.pid',

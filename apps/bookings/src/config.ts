@@ -9,6 +9,7 @@ import {
   list,
   logLevel,
   mandatory,
+  networks,
   optional,
   port,
   postgresUrl,
@@ -18,7 +19,6 @@ import {
   trustProxy,
 } from '@bay-booking/service/config';
 import { defaultMaxConnections } from '@bay-booking/service/http/server';
-import { createNetworkCheck } from '@bay-booking/service/outbound/addresses';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
 /** Parses a list of keys with 32 bytes each, in base64. */
@@ -27,18 +27,9 @@ const encryptionKeys = (value: string): readonly Buffer[] => {
   const keys = texts.map((key) => Buffer.from(key, 'base64'));
   const isValid = (key: Buffer, index: number): boolean =>
     key.length === 32 && key.toString('base64').replace(/=+$/, '') === texts[index]?.replace(/=+$/, '');
-  if (keys.length === 0 || !keys.every(isValid)) throw new Error('must be 32 bytes in base64');
+  if (keys.length === 0 || !keys.every(isValid))
+    throw new Error('must be 32 bytes in base64, or a comma-separated list of such keys');
   return keys;
-};
-
-const networks = (value: string): readonly string[] => {
-  const entries = list(value);
-  try {
-    createNetworkCheck(entries);
-  } catch {
-    throw new Error('must be a list of networks in CIDR notation');
-  }
-  return entries;
 };
 
 const fields = {

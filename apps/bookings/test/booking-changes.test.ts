@@ -211,8 +211,8 @@ test('after an upgrade from a release without the feed, the feed contains every 
   for (let index = 0; index < 5; index += 1) {
     await upgraded.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-01' }) });
   }
-  // These statements create the state after the migration. The older release compacted the log without numbering the
-  // changes.
+  // An upgraded database has bookings, but its feed is empty. The log is empty too, because the older release has
+  // already compacted it. The migration sets feed_filled_to to this value.
   await query(upgraded.db, 'delete from booking_change');
   await query(upgraded.db, 'delete from booking_feed');
   await query(upgraded.db, "update facility set feed_filled_to = '00000000-0000-0000-0000-000000000000'");

@@ -1,5 +1,5 @@
 // Serves oidc-provider with the defaults of the library, rotation of refresh tokens, and ES256 access tokens for one
-// resource. Each target passes its adapter. Without an adapter, the library stores everything in memory.
+// resource. A target may pass a storage adapter. Without one, the library stores everything in memory.
 import { createServer } from 'node:http';
 import Provider, { type AdapterFactory, type Configuration } from 'oidc-provider';
 import { endWithParent } from './start.ts';

@@ -137,7 +137,11 @@ export const list = (value: string): readonly string[] =>
 /** Parses a list of networks in CIDR notation, which are separated by commas. */
 export const networks = (value: string): readonly string[] => {
   const found = list(value);
-  createNetworkCheck(found);
+  try {
+    createNetworkCheck(found);
+  } catch {
+    throw new Error('must be a list of networks in CIDR notation, such as 10.0.0.0/8');
+  }
   return found;
 };
 

@@ -9,8 +9,8 @@ import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 
 /**
- * The types of providers by their name in the file. The parameter `never` is safe: before `createProvider` of a type is
- * called, the schema of the same type has validated the settings.
+ * The types of providers by their name in the file. Each type has its own settings, hence the type argument `never`.
+ * That is safe, because the schema of a type validates the settings before `createProvider` of the type gets them.
  */
 const providerTypes: Readonly<Record<string, ProviderType<never>>> = { oidc, oauth2 };
 

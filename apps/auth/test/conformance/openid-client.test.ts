@@ -1,6 +1,6 @@
-// Tests flows with openid-client, a certified library for relying parties: a public client with PKCE, form_post, an
-// id_token alone, both social flows, device sign-in, and sign-out. docs/conformance.md lists the other tests that use
-// the library.
+// Tests flows with openid-client, a certified library for relying parties: a public client with PKCE, form_post, the
+// response type id_token, social login (acr_values=idp:NAME), the grant social_access_token, device sign-in, and
+// sign-out. docs/conformance.md lists the other tests that use the library.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,10 +1,11 @@
-// Decides whether an interval of a bay can be booked. Availability, holds, and creating and updating bookings all use
-// this rule (docs/decisions/0012-one-rule-for-free-bays.md).
+// Defines when an interval of a bay can be booked. Availability, holds and bookings all use these conditions
+// (docs/decisions/0012-one-rule-for-free-bays.md).
 //
-// An interval can be booked under two conditions. First, the bay is bookable, its location is open during the whole
-// interval, and no closure overlaps the interval. Second, no booking and no live hold overlaps the interval. This file
-// checks the first condition. The statements that add a booking or a hold check the second condition after they have
-// locked the bay (bookings/storage/statements.ts).
+// Both conditions must be true. First, the bay is bookable, its location is open during the whole interval, and no
+// closure overlaps the interval. Second, no booking and no live hold overlaps the interval.
+//
+// `findGaps` applies both. `findRuleViolation` checks only the first. The statements that add a booking or a hold check
+// the second after they have locked the bay (bookings/storage/statements.ts, holds/store.ts).
 import type { Schedule } from '../opening-hours/schedule.ts';
 import { doOverlap, type Interval, subtract } from './interval.ts';
 
@@ -20,7 +21,10 @@ export interface BayRules {
   readonly closures: readonly Closure[];
 }
 
-/** Returns the `moreInfo` of BOOK00003 if the rules do not permit the interval, or else undefined. */
+/**
+ * Returns undefined if the rules permit the interval. Otherwise returns `moreInfo` of the error BOOK00003, which is
+ * empty if the bay is not bookable.
+ */
 export function findRuleViolation({ bookable, schedule, closures }: BayRules, interval: Interval): string | undefined {
   if (!bookable) return '';
   if (!schedule.isOpenThroughout(interval)) return 'closed';

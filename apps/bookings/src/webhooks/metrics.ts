@@ -3,7 +3,10 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Outcome } from './worker.ts';
 
-/** Returns the function that counts an attempt. `oldestDue` is called when Prometheus collects the metrics. */
+/**
+ * Returns the function that counts an attempt to deliver. `oldestDue` returns the time at which the oldest waiting
+ * delivery was due, or undefined if none waits. It is called each time Prometheus collects the metrics.
+ */
 export function observeDeliveries(
   { registry }: Metrics,
   oldestDue: () => Promise<Date | undefined>,

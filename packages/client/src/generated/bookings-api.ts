@@ -1951,7 +1951,7 @@ export interface operations {
                 facilityId?: string;
                 /** @description Returns the changes after this number; 0 if left out. */
                 afterChangeNumber?: number;
-                /** @description The value from the link next. It shows whether changes were removed that the client has not read. */
+                /** @description Copy it from the link "next". If changes that you have not read were removed, the response is ERR00410. */
                 removed?: number;
                 /** @description Maximum number of items; 500 if left out. */
                 limit?: number;

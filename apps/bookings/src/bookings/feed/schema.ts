@@ -15,7 +15,8 @@ export const feedQuerySchema = {
     afterChangeNumber: { ...number, description: 'Returns the changes after this number; 0 if left out.' },
     removed: {
       ...number,
-      description: 'The value from the link next. It shows whether changes were removed that the client has not read.',
+      description:
+        'Copy it from the link "next". If changes that you have not read were removed, the response is ERR00410.',
     },
     limit: {
       type: 'integer',

@@ -1,8 +1,8 @@
-// Writes bookings on a distributed database. One statement writes the booking. Further statements in the same
-// transaction write its counts.
+// Writes bookings on a distributed database (Citus). One statement writes the booking. Other statements in the same
+// transaction append to the log booking_change, from which the counts and the change feed are derived.
 //
-// A single statement for both tables would be slower: Citus splits such a statement, and sends the rows of the first
-// part through the coordinator to the second part (docs/operations/scale.md).
+// One statement for both tables would be slower. Citus would split it, and send the rows between its two parts through
+// the coordinator (docs/operations/scale.md).
 import type { Statement } from '@bay-booking/service/database/transaction';
 import type { Booking } from '../booking.ts';
 import { deleteValues, insertValues, separateWrites, updateValues } from './statements.ts';
@@ -47,6 +47,7 @@ export const distributedWriter: BookingWriter = {
   ],
 };
 
+/** `n`: 1 adds the booking to the count of the bin, -1 subtracts it, 0 changes no count. */
 function appendChange(
   { facilityId, id }: Booking,
   version: number,
