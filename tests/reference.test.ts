@@ -138,7 +138,9 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
     await page.keyboard.press('Escape');
     expect(await page.getByText('Available authorizations').count()).toBe(0);
     await press('List the bays of a location');
+    await operation.getByText('Try it out').waitFor();
     await press('Try it out');
+    await operation.getByText('Execute').waitFor();
     await press('Execute');
     await operation.locator('.live-responses-table').waitFor();
   }, 60_000);
