@@ -41,13 +41,14 @@ export function availabilityOperations({ client, token, facilities, folder }: Sa
       locations.map((id) => `/api/booking-availability?locationIds=${id}&${day}`),
     ),
     get(
+      // The whole day in one page: without availability, a client would need all bookings to know what is free.
       'list',
-      locations.map((id) => `/api/bookings?locationIds=${id}&${day}&pageSize=50`),
+      locations.map((id) => `/api/bookings?locationIds=${id}&${day}&pageSize=1000`),
     ),
     get(
       'availability-week',
       groups.map((ids) => `/api/booking-availability?bayIds=${ids}&${new URLSearchParams(week)}`),
-      4,
+      1,
     ),
   ];
 }
