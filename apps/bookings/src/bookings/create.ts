@@ -14,7 +14,7 @@ import { repeatUntilSettled } from './attempts.ts';
 import type { Booking } from './booking.ts';
 import { newBookingId } from './booking-id.ts';
 import { parseDateTime } from './date-times.ts';
-import { findKeyErrors, findStoredResponse, keyedRequest, newResponse } from './idempotency.ts';
+import { findKeyErrors, findStoredResponse, keyedRequest, newResponse, readWithAccess } from './idempotency.ts';
 import type { BookingLimits } from './limits.ts';
 import { bookingPath, bookingResponse } from './resource.ts';
 import { type CreateField, createFields } from './storage/columns.ts';
@@ -70,7 +70,8 @@ export function createBookingCreator({
       idempotencyKey === undefined || keyErrors.length > 0
         ? undefined
         : keyedRequest(idempotencyKey, caller, validBody);
-    const findStored = async () => keyed && findStoredResponse(keyed, idempotency, { caller, context, now });
+    const readStored = readWithAccess(caller, context);
+    const findStored = async () => keyed && findStoredResponse(keyed, idempotency, { now, context, readStored });
 
     // A stored response is looked up before the validation, because the dates of a repeated request can be in the past
     // by now.

@@ -4,7 +4,13 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemOf, unavailable } from '../errors.ts';
-import type { IdempotencyStore, KeyedRequest, NewResponse, StoreResponseOutcome } from './storage/idempotency-store.ts';
+import type {
+  IdempotencyStore,
+  KeyedRequest,
+  NewResponse,
+  StoredResponse,
+  StoreResponseOutcome,
+} from './storage/idempotency-store.ts';
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
@@ -24,34 +30,46 @@ export function keyedRequest(key: string, caller: Caller, body: object | undefin
   };
 }
 
+type ContextData = Readonly<Record<string, unknown>>;
+
+/** Reads a stored response. `keyId` identifies the key. @throws {ApiError} 400 if the caller has no access to it */
+export type ReadStored = (stored: StoredResponse, keyId: string) => EndpointResponse;
+
+interface FindStoredOptions {
+  readonly now: Date;
+  /** The context of the errors. */
+  readonly context?: ContextData;
+  readonly readStored: ReadStored;
+}
+
 /**
  * Returns the stored response to an earlier request with the same key, or undefined if there is none. The response is
  * repeated unchanged, even if the booking was changed or deleted since then.
  *
- * @throws {ApiError} 422 if the earlier request had another body; 400 if the caller no longer has access to the
- * facility
+ * @throws {ApiError} 422 if the earlier request had another body; 400 from `readStored` if the caller no longer has
+ * access
  */
 export async function findStoredResponse(
   { id, requestHash }: KeyedRequest,
   store: Pick<IdempotencyStore, 'find'>,
-  {
-    caller,
-    context,
-    now,
-  }: { readonly caller: Caller; readonly context: Readonly<Record<string, unknown>>; readonly now: Date },
+  { now, context = {}, readStored }: FindStoredOptions,
 ): Promise<EndpointResponse | undefined> {
   const stored = await store.find(id, now);
   if (!stored) return undefined;
   if (stored.requestHash !== requestHash) throw apiError('ERR00422', { context });
-  // The client may have lost access to the facility since the earlier request. The response must not reveal the
-  // booking.
-  if (!caller.facilities.includes(stored.facilityId)) throw badRequest([problemOf('ERR00012', context)]);
-  return markReplayed(JSON.parse(stored.response) as EndpointResponse);
+  const response = readStored(stored, id);
+  return { ...response, headers: { ...response.headers, 'Idempotency-Replayed': 'true' } };
 }
 
-/** Adds a header that distinguishes a repeated response from the first one. */
-export function markReplayed(response: EndpointResponse): EndpointResponse {
-  return { ...response, headers: { ...response.headers, 'Idempotency-Replayed': 'true' } };
+/**
+ * Returns a function that reads a stored response, if the caller still has access to its facility. The caller may have
+ * lost access since the earlier request, and the response must not reveal the booking.
+ */
+export function readWithAccess({ facilities }: Caller, context: ContextData = {}): ReadStored {
+  return ({ facilityId, response }) => {
+    if (!facilities.includes(facilityId)) throw badRequest([problemOf('ERR00012', context)]);
+    return JSON.parse(response) as EndpointResponse;
+  };
 }
 
 export function newResponse(request: KeyedRequest, response: EndpointResponse): NewResponse {
@@ -69,17 +87,19 @@ export interface KeyedCreation {
   readonly body: object;
   readonly validationErrors: readonly ValidationError[];
   readonly now: Date;
+  /** How to read the stored response. Default: `readWithAccess`. */
+  readonly readStored?: ReadStored;
 }
 
 /**
- * Creates a closure or a hold, or returns the stored response to an earlier request with the same key. `create` gets
- * the validation errors of the request and of the key. It returns the response, or why the key does not allow the
- * creation.
+ * Creates a closure, a hold or a webhook, or returns the stored response to an earlier request with the same key.
+ * `create` gets the validation errors of the request and of the key. It returns the response, or why the key does not
+ * allow the creation.
  *
  * @throws {ApiError} 409 if an earlier request with the same key is in progress, and the errors of `findStoredResponse`
  */
 export async function createOnce(
-  { idempotencyKey, caller, body, validationErrors, now }: KeyedCreation,
+  { idempotencyKey, caller, body, validationErrors, now, readStored = readWithAccess(caller) }: KeyedCreation,
   store: Pick<IdempotencyStore, 'find'>,
   create: (
     keyed: KeyedRequest | undefined,
@@ -92,7 +112,7 @@ export async function createOnce(
     idempotencyKey === undefined || keyErrors.length > 0
       ? undefined
       : keyedRequest(idempotencyKey, caller, errors.length === 0 ? body : undefined);
-  const findStored = async () => keyed && findStoredResponse(keyed, store, { caller, context: {}, now });
+  const findStored = async () => keyed && findStoredResponse(keyed, store, { now, readStored });
   const stored = await findStored();
   if (stored) return stored;
   const result = await create(keyed, errors);
