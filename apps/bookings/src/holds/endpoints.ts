@@ -2,7 +2,7 @@
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, bookingRuleCodes, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
-import { idempotencyKeyHeader, locationHeader } from '../http/header-descriptions.ts';
+import { idempotencyKeyHeader, locationHeader } from '../http/endpoint-parts.ts';
 import { type CreateHoldServices, createHoldCreator } from './create.ts';
 import { type Hold, holdSeconds } from './hold.ts';
 import { holdResource } from './resource.ts';

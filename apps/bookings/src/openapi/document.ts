@@ -12,7 +12,7 @@ import { bookingComponents } from '../bookings/schema.ts';
 import { closureComponents } from '../closures/schema.ts';
 import { errorCatalogue } from '../errors.ts';
 import { holdComponents } from '../holds/schema.ts';
-import { editLinksSchema } from '../http/edit-links.ts';
+import { editLinksSchema } from '../http/schemas.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
 import { webhookComponents } from '../webhooks/schema.ts';
