@@ -43,8 +43,8 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       account,
       uid,
       signedInAt,
-      fresh: now() - signedInAt < freshLimit,
-      idle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimit,
+      isFresh: now() - signedInAt < freshLimit,
+      isIdle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimit,
     };
   };
 
