@@ -15,7 +15,6 @@ type JsonOf<Content> = Content extends { content: { 'application/json': infer Js
 type SuccessOf<Responses> = JsonOf<Responses[keyof Responses & (200 | 201 | 202 | 204 | 304)]>;
 
 export type QueryOf<Id extends OperationId> = NonNullable<Parameters<Id>['query']>;
-export type BodyOf<Id extends OperationId> = JsonOf<NonNullable<operations[Id]['requestBody']>>;
 
 /** The type of the JSON in a successful response. `undefined` stands for a response without a body (202, 204, 304). */
 export type ResultOf<Id extends OperationId> = SuccessOf<operations[Id]['responses']>;

@@ -59,6 +59,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
   return [
     defineEndpoint({
       operationId: 'getAvailability',
+      clientFunction: 'availability.search',
       method: 'GET',
       path,
       tag: 'Availability',

@@ -58,6 +58,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
   return [
     defineEndpoint({
       operationId: 'createBooking',
+      clientFunction: 'bookings.create',
       method: 'POST',
       path: '/api/bookings',
       tag,
@@ -88,6 +89,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'searchBookings',
+      clientFunction: 'bookings.search',
       method: 'GET',
       path: '/api/bookings',
       tag,
@@ -109,6 +111,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'getBooking',
+      clientFunction: 'bookings.get',
       method: 'GET',
       path: '/api/bookings/{id}',
       tag,
@@ -125,6 +128,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'updateBooking',
+      clientFunction: 'bookings.update',
       method: 'PUT',
       path: '/api/bookings/{id}',
       tag,
@@ -143,6 +147,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'deleteBooking',
+      clientFunction: 'bookings.delete',
       method: 'DELETE',
       path: '/api/bookings/{id}',
       tag,
@@ -155,6 +160,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'listUpcomingBookings',
+      clientFunction: 'bays.upcomingBookings',
       method: 'GET',
       path: '/api/bays/{id}/upcoming-bookings',
       tag,

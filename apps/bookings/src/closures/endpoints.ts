@@ -57,6 +57,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
   return [
     defineEndpoint({
       operationId: 'createClosure',
+      clientFunction: 'closures.create',
       method: 'POST',
       path: '/api/booking-closures',
       tag,
@@ -87,6 +88,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     }),
     defineEndpoint({
       operationId: 'listClosures',
+      clientFunction: 'closures.list',
       method: 'GET',
       path: '/api/booking-closures',
       tag,
@@ -109,6 +111,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     }),
     defineEndpoint({
       operationId: 'getClosure',
+      clientFunction: 'closures.get',
       method: 'GET',
       path: '/api/booking-closures/{id}',
       tag,
@@ -123,6 +126,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     }),
     defineEndpoint({
       operationId: 'updateClosure',
+      clientFunction: 'closures.update',
       method: 'PUT',
       path: '/api/booking-closures/{id}',
       tag,
@@ -151,6 +155,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     }),
     defineEndpoint({
       operationId: 'deleteClosure',
+      clientFunction: 'closures.delete',
       method: 'DELETE',
       path: '/api/booking-closures/{id}',
       tag,

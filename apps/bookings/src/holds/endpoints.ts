@@ -38,6 +38,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
   return [
     defineEndpoint({
       operationId: 'createHold',
+      clientFunction: 'holds.create',
       method: 'POST',
       path: '/api/booking-holds',
       tag,
@@ -56,6 +57,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
     }),
     defineEndpoint({
       operationId: 'getHold',
+      clientFunction: 'holds.get',
       method: 'GET',
       path: '/api/booking-holds/{id}',
       tag,
@@ -71,6 +73,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
     }),
     defineEndpoint({
       operationId: 'extendHold',
+      clientFunction: 'holds.extend',
       method: 'PUT',
       path: '/api/booking-holds/{id}',
       tag,
@@ -97,6 +100,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
     }),
     defineEndpoint({
       operationId: 'deleteHold',
+      clientFunction: 'holds.delete',
       method: 'DELETE',
       path: '/api/booking-holds/{id}',
       tag,

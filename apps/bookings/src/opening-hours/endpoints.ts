@@ -59,6 +59,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
   return [
     defineEndpoint({
       operationId: 'getOpeningHours',
+      clientFunction: 'locations.getOpeningHours',
       method: 'GET',
       path,
       tag,
@@ -73,6 +74,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
     }),
     defineEndpoint({
       operationId: 'setOpeningHours',
+      clientFunction: 'locations.setOpeningHours',
       method: 'PUT',
       path,
       tag,
@@ -97,6 +99,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
     }),
     defineEndpoint({
       operationId: 'deleteOpeningHours',
+      clientFunction: 'locations.deleteOpeningHours',
       method: 'DELETE',
       path,
       tag,

@@ -28,6 +28,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
   return [
     defineEndpoint({
       operationId: 'listBookingLocations',
+      clientFunction: 'locations.list',
       method: 'GET',
       path: '/api/booking-locations',
       tag: 'Places',
@@ -46,6 +47,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
     }),
     defineEndpoint({
       operationId: 'getBookingLocation',
+      clientFunction: 'locations.get',
       method: 'GET',
       path: '/api/booking-locations/{id}',
       tag: 'Places',
@@ -62,6 +64,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
     }),
     defineEndpoint({
       operationId: 'listBookingBays',
+      clientFunction: 'bays.list',
       method: 'GET',
       path: '/api/booking-bays',
       tag: 'Places',

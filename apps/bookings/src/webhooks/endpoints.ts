@@ -57,6 +57,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
   return [
     defineEndpoint({
       operationId: 'createWebhook',
+      clientFunction: 'webhooks.create',
       method: 'POST',
       path: '/api/webhooks',
       tag,
@@ -81,6 +82,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'listWebhooks',
+      clientFunction: 'webhooks.list',
       method: 'GET',
       path: '/api/webhooks',
       tag,
@@ -93,6 +95,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'getWebhook',
+      clientFunction: 'webhooks.get',
       method: 'GET',
       path: '/api/webhooks/{id}',
       tag,
@@ -107,6 +110,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'updateWebhook',
+      clientFunction: 'webhooks.update',
       method: 'PUT',
       path: '/api/webhooks/{id}',
       tag,
@@ -124,6 +128,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'deleteWebhook',
+      clientFunction: 'webhooks.delete',
       method: 'DELETE',
       path: '/api/webhooks/{id}',
       tag,
@@ -135,6 +140,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'rotateWebhookSecret',
+      clientFunction: 'webhooks.rotateSecret',
       method: 'POST',
       path: '/api/webhooks/{id}/rotate',
       tag,
@@ -153,6 +159,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'pingWebhook',
+      clientFunction: 'webhooks.ping',
       method: 'POST',
       path: '/api/webhooks/{id}/ping',
       tag,
@@ -165,6 +172,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'replayWebhook',
+      clientFunction: 'webhooks.replay',
       method: 'POST',
       path: '/api/webhooks/{id}/replay',
       tag,
@@ -181,6 +189,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'listWebhookDeliveries',
+      clientFunction: 'webhooks.deliveries',
       method: 'GET',
       path: '/api/webhooks/{id}/deliveries',
       tag,
