@@ -63,6 +63,18 @@ test('a new booking is inserted and counted, with or without external booking id
   expect(await expectConsistentCount()).toBe(before + 3);
 });
 
+test('a booking that uses a hold is inserted and counted, and the hold is deleted', async () => {
+  const before = await expectConsistentCount();
+  const { bayId, startDate, endDate, ...others } = bodyAt(4);
+  const hold = await system.call('POST', '/api/booking-holds', { body: { bayId, startDate, endDate } });
+  const booking = { bayId, startDate, endDate, ...others };
+  expect(errorCodes(await create(booking))).toEqual(['BOOK00002']);
+  expect((await create({ ...booking, holdId: hold.body.id })).status).toBe(201);
+  expect((await system.call('GET', `/api/booking-holds/${hold.body.id}`)).status).toBe(404);
+  await expectStatements([separateWrites.deleteHold], singleStatementWrites.insertWithHold);
+  expect(await expectConsistentCount()).toBe(before + 1);
+});
+
 test('a rejected booking is not inserted and not counted, and its external booking id stays free', async () => {
   await create(bodyAt(10, { externalBookingId: 'ext-3' }));
   const before = await expectConsistentCount();

@@ -1,6 +1,8 @@
 // Tests holds: their endpoints, the requests that they block, and bookings that use them up.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { fields, pick } from '../src/bookings/storage/columns.ts';
+import { createBookingStore } from '../src/bookings/storage/store.ts';
 import { createHoldStore } from '../src/holds/store.ts';
 import { type BookingBody, bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -26,6 +28,8 @@ const book = (body: object, options: { token?: string; headers?: Headers } = {})
 const otherClient = () => system.token(['fac-north', 'fac-south'], { client_id: 'other' });
 const expire = (id: string) =>
   query(system.db, "update booking_hold set expires_at = now() - interval '1 s' where id = $1::uuid", [id]);
+const now = new Date().toISOString();
+const timestamps = { createdAt: now, lastUpdatedAt: now };
 const seconds = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
 
 describe('a hold', () => {
@@ -137,6 +141,21 @@ describe('a live hold', () => {
     expect(booked.body).not.toHaveProperty('holdId');
     expect((await system.call('GET', `/api/booking-holds/${held.id}`)).status).toBe(404);
     expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
+  });
+
+  test('is not enough for a booking if another client has got a hold of its time slot in the meantime', async () => {
+    const body = bookingBody();
+    const { body: created } = await hold(holdBody(body));
+    const caller = { clientId: 'client-test', subject: 'acc-test', facilities: ['fac-north'] };
+    const found = await createHoldStore(system.db).find(created.id, caller);
+    await system.call('DELETE', `/api/booking-holds/${created.id}`);
+    const other = await hold(holdBody(body, { holdSeconds: 30 }), { token: await otherClient() });
+    expect(other.status).toBe(201);
+    const booking = pick(fields, { ...body, id: created.id, facilityId: 'fac-north', version: 1, ...timestamps });
+    const creation = { rulesVersion: 0, looksUpHolds: false, hold: found };
+    expect(await createBookingStore(system.db).create(booking, creation)).toBe('conflict');
+    await system.call('DELETE', `/api/booking-holds/${other.body.id}`, { token: await otherClient() });
+    expect((await book(body)).status).toBe(201);
   });
 
   test('cannot be used for another bay or for times outside the hold: ERR00002', async () => {

@@ -34,7 +34,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
   const mailer = createOutboxMailer({
     store: createMailStore({ db }),
     smtpUrl: config.smtpUrl,
-    isOn: config.mail === 'on',
+    on: config.mail === 'on',
     from: config.mailFrom,
     logger,
   });

@@ -1,5 +1,6 @@
-// Implements `npm run migrate -w apps/auth`: applies the migrations that the database does not have yet. The command
-// can run several times, and on several hosts at the same time.
+// Implements `npm run migrate -w apps/auth`: applies the migrations that the database does not have yet.
+//
+// Running it twice, or on several hosts at the same time, is safe.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { runCommand } from '@bay-booking/service/lifecycle';

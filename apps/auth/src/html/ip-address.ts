@@ -1,5 +1,5 @@
-// Formats IP addresses for pages.
+// Formats an IP address for display.
 
-/** Converts an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291) to the IPv4 address (`192.0.2.1`). */
+/** Shows an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291) as the IPv4 address. */
 export const displayAddress = (address: string | null): string | undefined =>
   address?.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');

@@ -4,14 +4,14 @@ import type { Account } from '../accounts/store.ts';
 
 export interface SignedIn {
   readonly account: Account;
-  /** The id of the session. */
+  /** Identifies the session. */
   readonly uid: string;
-  /** The time of the last sign-in, in seconds since 1970. */
+  /** In seconds since 1970. */
   readonly signedInAt: number;
   /** Whether the sign-in is recent enough to show or change a secret. */
-  readonly isFresh: boolean;
+  readonly fresh: boolean;
   /** Whether the session was unused for so long that every page asks for the password again. */
-  readonly isIdle: boolean;
+  readonly idle: boolean;
 }
 
 /** Returns undefined if nobody is signed in. */

@@ -3,8 +3,7 @@
 // oidc/machine-endpoints.ts.
 import type { RequestHandler } from 'express';
 
-/** `paths` are the paths of the public documents. */
-export const allowCrossOriginReading =
+export const allowEveryOrigin =
   (paths: ReadonlySet<string>): RequestHandler =>
   (request, response, next) => {
     if (!paths.has(request.path)) return next();

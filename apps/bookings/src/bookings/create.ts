@@ -102,8 +102,7 @@ export function createBookingCreator({
     const newlyStored = keyed && newResponse(keyed, response);
     return repeatUntilSettled(async (isFirstAttempt) => {
       const rulesVersion = await findRulesVersion(requested, rules);
-      const looksUpHolds = hold !== undefined || !isFirstAttempt;
-      const creation = { rulesVersion, looksUpHolds, holdId: hold?.id, response: newlyStored };
+      const creation = { rulesVersion, looksUpHolds: !isFirstAttempt, hold, response: newlyStored };
       const outcome = rulesVersion < 0 ? 'conflict' : await store.create(booking, creation);
       switch (outcome) {
         case 'created':

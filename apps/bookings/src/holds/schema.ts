@@ -1,9 +1,9 @@
 // Defines the JSON Schemas of holds and of the requests for holds.
 import { linksSchema } from '@bay-booking/common/links';
-import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
 import { textSchema } from '../http/text.ts';
 import { holdSeconds } from './hold.ts';
 
+const dateTime = { type: 'string', format: 'date-time' } as const;
 const seconds = { type: 'integer', minimum: holdSeconds.min, maximum: holdSeconds.max } as const;
 
 export const createHoldSchema = {
@@ -26,8 +26,11 @@ export const extendHoldSchema = {
   },
 } as const;
 
-export const holdSchema = responseSchema(
-  {
+export const holdSchema = {
+  type: 'object',
+  required: ['id', 'bayId', 'startDate', 'endDate', 'expiresAt', 'createdAt', '_links'],
+  additionalProperties: false,
+  properties: {
     id: { type: 'string', format: 'uuid', description: 'Hold ID.' },
     bayId: { type: 'string', description: 'ID of the bay.' },
     startDate: { ...dateTime, description: 'Start, UTC.' },
@@ -37,8 +40,7 @@ export const holdSchema = responseSchema(
     correlationId: { ...textSchema, description: 'Left out where the client gave none.' },
     _links: linksSchema('self', 'edit', 'delete', 'book'),
   },
-  ['correlationId'],
-);
+} as const;
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const holdComponents = {

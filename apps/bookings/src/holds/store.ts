@@ -7,22 +7,23 @@ import { createHash } from 'node:crypto';
 import { type Database, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { Caller } from '../auth/caller.ts';
-import { isBookingId } from '../bookings/booking-id.ts';
+import { createFacilityLookup, isBookingId } from '../bookings/booking-id.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
 import { bayStatements, bookingReads } from '../bookings/storage/statements.ts';
 import type { BayConflicts } from '../bookings/storage/store.ts';
 import { isoTimestamps } from '../bookings/storage/timestamps.ts';
-import type { Hold } from './hold.ts';
-
-const columns = `facility_id as "facilityId", id, bay_id as "bayId", start_date as "startDate", end_date as "endDate",
-  expires_at as "expiresAt", created_at as "createdAt", correlation_id as "correlationId"`;
-const ofClient = 'client_id = $3 and subject = $4';
+import type { FoundHold, Hold } from './hold.ts';
 
 export const holdReads = {
   clock: 'select clock_timestamp()::timestamptz(3) as now',
 
-  find: `select ${columns} from booking_hold
-where facility_id = any($1) and id = $2::uuid and ${ofClient} and expires_at > clock_timestamp()`,
+  /** With `any($1)` instead of `= $1`, PostgreSQL plans the statement again each time: 250 instead of 60 µs. */
+  find: `select hold.facility_id as "facilityId", hold.id, bay_id as "bayId", start_date as "startDate",
+  end_date as "endDate", expires_at as "expiresAt", created_at as "createdAt", correlation_id as "correlationId",
+  bay.held_until as "bayHeldUntil"
+from booking_hold hold join bay on bay.facility_id = hold.facility_id and bay.id = bay_id
+where hold.facility_id = $1 and hold.id = $2::uuid and client_id = $3 and subject = $4
+  and expires_at > clock_timestamp()`,
 
   /** Counts the live holds of a client and subject over all facilities. */
   count: `select count(*)::int as holds from booking_hold
@@ -42,7 +43,13 @@ values ($1, $2::uuid, $3, $4::timestamptz, $5::timestamptz, $6::timestamptz, $7:
 
   extend: 'update booking_hold set expires_at = $3::timestamptz where facility_id = $1 and id = $2::uuid',
 
-  markBay: `update bay set held_until = greatest(held_until, $3::timestamptz) where facility_id = $1 and id = $2`,
+  /**
+   * Sets `held_until` of bay $2 to at least $3, and always increases it. Statements that write bookings can therefore
+   * see that the bay has a new hold, even one that expires early. The conversion to UTC is for Citus, which allows only
+   * immutable functions in updates.
+   */
+  markBay: `update bay set held_until = greatest($3::timestamptz,
+  (held_until at time zone 'UTC' + interval '1 millisecond') at time zone 'UTC') where facility_id = $1 and id = $2`,
 
   delete: 'delete from booking_hold where facility_id = $1 and id = $2::uuid returning id',
 
@@ -55,7 +62,7 @@ on conflict (id) do update set id = excluded.id returning id`;
 
 export type CreateHoldOutcome = 'created' | 'conflict' | 'too many holds' | Exclude<StoreResponseOutcome, 'stored'>;
 export type ExtendOutcome = Hold | 'gone' | 'too long';
-export type FindHold = (id: string, caller: Caller) => Promise<Hold | undefined>;
+export type FindHold = (id: string, caller: Caller) => Promise<FoundHold | undefined>;
 export type HoldStore = ReturnType<typeof createHoldStore>;
 
 const deleteBatch = 1_000;
@@ -87,10 +94,17 @@ export interface HoldCreation {
 }
 
 export function createHoldStore(db: Database) {
-  const find: FindHold = async (id, { facilities, clientId, subject }) =>
-    isBookingId(id)
-      ? (await query<Hold>(db, holdReads.find, [facilities, id, clientId, subject], isoTimestamps))[0]
-      : undefined;
+  const findLikelyFacilities = createFacilityLookup();
+  const find: FindHold = async (id, { facilities, clientId, subject }) => {
+    if (!isBookingId(id)) return undefined;
+    // The tag in the id of a hold is always correct, because a hold never moves to another facility. Usually one
+    // facility has this tag.
+    for (const facilityId of findLikelyFacilities(facilities, id)) {
+      const [hold] = await query<FoundHold>(db, holdReads.find, [facilityId, id, clientId, subject], isoTimestamps);
+      if (hold) return hold;
+    }
+    return undefined;
+  };
 
   return {
     /** Finds a live hold of the caller. */

@@ -25,10 +25,15 @@ interface UpdatedRow extends Booking, Bin {
 export const distributedWriter: BookingWriter = {
   needsTransaction: true,
 
-  insert: (booking, check) => [
-    [separateWrites.insert, insertValues(booking, check)],
-    [separateWrites.countInserted, [booking.facilityId, booking.id, booking.version]],
-  ],
+  insert: (booking, check, holdId) => {
+    const { facilityId, id, version } = booking;
+    const useHold: Statement[] = holdId === undefined ? [] : [[separateWrites.deleteHold, [facilityId, holdId]]];
+    return [
+      [separateWrites.insert, insertValues(booking, check)],
+      [separateWrites.countInserted, [facilityId, id, version]],
+      ...useHold,
+    ];
+  },
 
   update: (update) => [separateWrites.update, updateValues(update), isoTimestamps],
   countUpdate: (updated) => {

@@ -5,7 +5,12 @@ import type { BookingWriter } from './writer.ts';
 
 export const postgresWriter: BookingWriter = {
   needsTransaction: false,
-  insert: (...insertion) => [[singleStatementWrites.insert, insertValues(...insertion)]],
+  insert: (booking, check, holdId) => {
+    const values = insertValues(booking, check);
+    return holdId === undefined
+      ? [[singleStatementWrites.insert, values]]
+      : [[singleStatementWrites.insertWithHold, [...values, holdId]]];
+  },
   update: (update) => [singleStatementWrites.update, updateValues(update), isoTimestamps],
   countUpdate: () => [],
   delete: (...deletion) => [singleStatementWrites.delete, deleteValues(...deletion), isoTimestamps],

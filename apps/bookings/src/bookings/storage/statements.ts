@@ -53,23 +53,27 @@ export interface BayCheck {
    * (availability/rules-store.ts).
    */
   readonly rulesVersion: number;
-  /** Whether the transaction has locked the bay and found no live hold that prevents the booking. */
-  readonly areHoldsChecked: boolean;
+  /**
+   * The value of `bay.held_until` when the request found that no hold prevents the booking. A new hold increases this
+   * value. 'infinity': the transaction has locked the bay, so there are no new holds. Null: the request has not looked
+   * up any holds, so every live hold of the bay prevents the booking.
+   */
+  readonly checkedHeldUntil: string | null;
 }
 
 /**
- * Whether a bay has no live hold. After PostgreSQL has waited for the lock of a bay, it evaluates conditions on the
- * newest row of the bay, but reads other tables as they were before the wait. A new closure or hold therefore also
- * changes a column of the bay: `rules_version` or `held_until`.
+ * Whether a bay has no live hold except those that were checked. After PostgreSQL has waited for the lock of a bay, it
+ * evaluates conditions on the newest row of the bay, but reads other tables as they were before the wait. A new closure
+ * or hold therefore also increases a column of the bay: `rules_version` or `held_until`.
  */
-const isNotHeld = (areHoldsChecked: string): string =>
-  `(${areHoldsChecked}::boolean or held_until is null or held_until <= now())`;
+const hasNoNewHold = (checkedHeldUntil: string): string =>
+  `(held_until is null or held_until <= greatest(now(), ${checkedHeldUntil}::timestamptz))`;
 
 const insertParameter = parameters(fields, 1);
-export const insertValues = (booking: Booking, { rulesVersion, areHoldsChecked }: BayCheck): unknown[] => [
+export const insertValues = (booking: Booking, { rulesVersion, checkedHeldUntil }: BayCheck): unknown[] => [
   ...valuesOf(fields, booking),
   rulesVersion,
-  areHoldsChecked,
+  checkedHeldUntil,
 ];
 
 /** The facility and the bay come from the locked row of the bay. Citus needs this to run the insert on one node. */
@@ -84,7 +88,7 @@ const insertBooking = `insert into booking (${columnList(fields)}, location_id)
   from (
     select facility_id, location_id, id from bay
     where facility_id = ${insertParameter.facilityId} and id = ${insertParameter.bayId} and bookable
-      and rules_version = $${fields.length + 1}::integer and ${isNotHeld(`$${fields.length + 2}`)}
+      and rules_version = $${fields.length + 1}::integer and ${hasNoNewHold(`$${fields.length + 2}`)}
     for no key update
   ) bookable_bay
   on conflict on constraint booking_no_overlap do nothing
@@ -106,7 +110,7 @@ export const updateValues = ({ key, change, etags, at, check }: BookingUpdate): 
   at.toISOString(),
   etags ?? null,
   check.rulesVersion,
-  check.areHoldsChecked,
+  check.checkedHeldUntil,
   ...valuesOf(updateFields, change),
 ];
 
@@ -130,7 +134,7 @@ const updateBooking = `locked as materialized (
     last_updated_at = greatest(booking.last_updated_at, $3::timestamptz), version = booking.version + 1
   from locked, old
   where booking.facility_id = $1 and booking.id = $2::uuid and old.id = booking.id
-    and locked.id = ${updateParameter.bayId} and locked.bookable and ${isNotHeld('$6')}
+    and locked.id = ${updateParameter.bayId} and locked.bookable and ${hasNoNewHold('$6')}
     and (locked.rules_version = $5::integer or (${keepsBayAndTimes})) and ($4::text[] is null or ${etag} = any($4))
   returning ${columnList(fields, 'booking.')}, booking.location_id, ${hourOf('booking.start_date')} as hour
 )`;
@@ -148,6 +152,16 @@ const deleteBooking = `delete from booking
 export const singleStatementWrites = {
   insert: `with inserted as (
   ${insertBooking}
+)
+${countInserted('inserted')}
+returning booking_id as id`,
+
+  /** Also deletes the hold that the booking uses. */
+  insertWithHold: `with inserted as (
+  ${insertBooking}
+), used as (
+  delete from booking_hold where facility_id = ${insertParameter.facilityId} and id = $${fields.length + 3}::uuid
+    and exists (select 1 from inserted)
 )
 ${countInserted('inserted')}
 returning booking_id as id`,
@@ -176,6 +190,8 @@ select ${selectList(fields, 'updated')}, updated.location_id as "locationId", up
   old.location_id as "oldLocationId", old.hour as "oldHour"
 from updated cross join old`,
 
+  deleteHold: 'delete from booking_hold where facility_id = $1 and id = $2::uuid',
+
   delete: `${deleteBooking}
   returning ${selectList(fields)}, location_id as "locationId", ${hourOf('start_date')} as hour`,
 
@@ -192,8 +208,6 @@ order by id for no key update`,
    */
   liveHolds: `select id from booking_hold where facility_id = $1 and bay_id = $2 and expires_at > clock_timestamp()
   and ${bookedRange} && ${requestedRange}`,
-
-  useHold: 'delete from booking_hold where facility_id = $1 and id = $2::uuid',
 } as const;
 
 /** booking_reference makes external booking ids unique over all facilities. */

@@ -6,6 +6,7 @@
 // distributed table.
 import { type Database, errorCode, query, retryOnce } from '@bay-booking/service/database/database';
 import { inTransaction, type Run, type Statement } from '@bay-booking/service/database/transaction';
+import type { FoundHold } from '../../holds/hold.ts';
 import type { AllowedEtags, Booking } from '../booking.ts';
 import { pick, updateFields } from './columns.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from './idempotency-store.ts';
@@ -38,13 +39,13 @@ export interface Creation {
   /** The version of the rules that permit the interval. */
   readonly rulesVersion: number;
   /**
-   * Whether the transaction looks up the holds of the bay. Otherwise every live hold of the bay is a conflict, even if
-   * it does not overlap the booking. Few bays are held, so holds are looked up only for a booking that uses a hold, and
-   * after a first attempt failed.
+   * Whether the transaction locks the bay and looks up its holds. Otherwise a live hold of the bay is a conflict, even
+   * if it does not overlap the booking, unless it was there when `hold` was found. Few bays are held, so the holds are
+   * looked up only after a first attempt failed.
    */
   readonly looksUpHolds: boolean;
-  /** The hold that is deleted when the booking is created. */
-  readonly holdId?: string | undefined;
+  /** The hold that the booking uses, and that is deleted when the booking is created. */
+  readonly hold?: FoundHold | undefined;
   /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response?: NewResponse | undefined;
 }
@@ -91,12 +92,14 @@ export function createBookingStore(db: Database) {
 
     create: async (
       booking: Booking,
-      { rulesVersion, looksUpHolds, holdId, response }: Creation,
+      { rulesVersion, looksUpHolds, hold, response }: Creation,
     ): Promise<CreateOutcome> => {
       const writer = await selectWriter();
       const { externalBookingId, facilityId, id } = booking;
       const reference = referenceStatement(externalBookingId, referenceStatements.insert, [facilityId, id]);
-      const insertion = writer.insert(booking, { rulesVersion, areHoldsChecked: looksUpHolds });
+      // While a hold is live, no other hold overlaps its interval. The holds are therefore checked by finding `hold`.
+      const checkedHeldUntil = looksUpHolds ? 'infinity' : (hold?.bayHeldUntil ?? null);
+      const insertion = writer.insert(booking, { rulesVersion, checkedHeldUntil }, hold?.id);
       const needsTransaction =
         writer.needsTransaction || reference.length > 0 || response !== undefined || looksUpHolds;
       return atomically<CreateOutcome>(needsTransaction, async (run) => {
@@ -108,8 +111,8 @@ export function createBookingStore(db: Database) {
         let inserted = rows[reference.length];
         if (looksUpHolds) {
           const holds = rows.at(-1) as readonly HoldRow[];
-          if (hasOtherHold(holds, holdId)) throw new Rollback<CreateOutcome>('conflict');
-          [inserted] = await run(...insertion, ...holds.map((hold) => useHold(facilityId, hold.id)));
+          if (hasOtherHold(holds, hold?.id)) throw new Rollback<CreateOutcome>('conflict');
+          [inserted] = await run(...insertion);
         }
         if (inserted?.length === 0) throw new Rollback<CreateOutcome>('conflict');
         return 'created';
@@ -120,7 +123,8 @@ export function createBookingStore(db: Database) {
     update: async ({ rulesVersion, oldBayId, ...update }: Update): Promise<UpdateOutcome> => {
       const writer = await selectWriter();
       const looksUpHolds = oldBayId !== undefined;
-      const statement = writer.update({ ...update, check: { rulesVersion, areHoldsChecked: looksUpHolds } });
+      const check = { rulesVersion, checkedHeldUntil: looksUpHolds ? 'infinity' : null };
+      const statement = writer.update({ ...update, check });
       try {
         return await atomically<UpdateOutcome>(writer.needsTransaction || looksUpHolds, async (run) => {
           if (looksUpHolds) {
@@ -177,7 +181,7 @@ export function createBookingStore(db: Database) {
           version: deleted.version + 1,
         };
         const [inserted] = await run(
-          ...writer.insert(moved, { rulesVersion, areHoldsChecked: true }),
+          ...writer.insert(moved, { rulesVersion, checkedHeldUntil: 'infinity' }),
           ...writer.countDelete(deleted),
         );
         if (inserted?.length === 0) throw new Rollback<UpdateOutcome>('conflict');
@@ -231,10 +235,6 @@ function readLiveHolds({ facilityId, bayId, startDate, endDate }: BayAndTimes): 
 
 function hasOtherHold(holds: readonly HoldRow[], ownHoldId?: string): boolean {
   return holds.some(({ id }) => id !== ownHoldId);
-}
-
-function useHold(facilityId: string, id: string): Statement {
-  return [bayStatements.useHold, [facilityId, id]];
 }
 
 /** Returns the booking that the last of several statements has returned. */

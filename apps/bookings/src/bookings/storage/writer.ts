@@ -14,9 +14,10 @@ export interface BookingWriter {
 
   /**
    * The first statement inserts the booking if its bay is bookable and free, and if `check` still applies. It returns a
-   * row if it has inserted the booking.
+   * row if it has inserted the booking. If it has, the statements also delete the hold `holdId`. If it has not, the
+   * caller rolls the transaction back.
    */
-  insert(booking: Booking, check: BayCheck): readonly [Statement, ...Statement[]];
+  insert(booking: Booking, check: BayCheck, holdId?: string): readonly [Statement, ...Statement[]];
 
   /**
    * The statement returns the updated booking. It returns no row if the booking or its bay does not exist, or if the
