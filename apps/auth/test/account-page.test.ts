@@ -48,6 +48,15 @@ describe('the profile', () => {
     expect((await browser.send(page, { name: '' }, 'Save the name')).status).toBe(400);
   });
 
+  test('a name with a control character, also a bidirectional one, is rejected', async () => {
+    const { browser, account } = await registerUser(server);
+    for (const character of ['\n', '\u061c', '\u200e', '\u200f', '\u202a', '\u202e', '\u2066', '\u2069']) {
+      const page = await browser.send(account, { name: `Petra${character}Person` }, 'Save the name');
+      expect(page.status).toBe(400);
+      expect(textOf(page.html)).toContain('The name contains invisible control characters. Type it again.');
+    }
+  });
+
   test('a form with the CSRF token of another user is rejected', async () => {
     const { browser, account } = await registerUser(server);
     const other = await registerUser(server);

@@ -78,6 +78,20 @@ describe('an invalid import names the path of each error and changes nothing', (
       ['/accounts/0/username: has a character that is not allowed'],
     ],
     [
+      'names contain control characters, also bidirectional ones',
+      {
+        facilities: [{ id: 'f', name: 'North\u202eRange' }],
+        accounts: [
+          { id: 'a', username: 'a', name: 'Ann\u2066' },
+          { id: 'b', username: 'b', name: 'Bo\n' },
+        ],
+        clients: [{ client_id: 'c', client_secret: 's', accountId: 'acc-bot-north', name: '\u200fTill' }],
+      },
+      ['/facilities/0/name', '/accounts/0/name', '/accounts/1/name', '/clients/0/name'].map(
+        (path) => `${path}: has a character that is not allowed`,
+      ),
+    ],
+    [
       'a personal access token belongs to an account that does not exist',
       { clients: [{ client_id: 'c', client_secret: 's', accountId: 'acc-none' }] },
       ['/clients/0/accountId: there is no account acc-none'],

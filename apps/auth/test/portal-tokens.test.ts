@@ -99,6 +99,8 @@ describe('a service account creates a personal access token', () => {
   test.each([
     [{ name: '' }, 'name'],
     [{ name: 'x'.repeat(101) }, 'name'],
+    [{ name: 'Till\u0007' }, 'name'],
+    [{ name: 'Till \u202e1' }, 'name'],
     [{ expiresInDays: '0' }, 'expiresInDays'],
     [{ expiresInDays: '-1' }, 'expiresInDays'],
     [{ expiresInDays: '366' }, 'expiresInDays'],

@@ -1,9 +1,9 @@
 // Serves the page "Your account" and the forms with which users change their own account.
 import { Router } from 'express';
+import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { field } from '../html/form-body.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import { validateName } from '../interaction/account-fields.ts';
 import type { SocialRoutes } from '../social/routes.ts';
 import { createPasswordChange, type PasswordChangeOptions } from './change-password.ts';
 import { type AccountPageOptions, createAccountPage } from './page.ts';
@@ -26,7 +26,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
 
   post('name', async (request, response, signedIn) => {
     const name = field(request, 'name');
-    const text = validateName(name);
+    const text = validateName(name, 'Enter your name.');
     if (text) {
       return show(request, response, signedIn, { validationErrors: [{ field: 'name', text }], status: 400 });
     }

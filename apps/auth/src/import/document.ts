@@ -1,11 +1,11 @@
 // Reads and validates import files: facilities, accounts and clients as JSON (docs/behaviour.md, "Import files").
 import { createImportReader, elementsOf, findDuplicates } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
+import { textPattern } from '../accounts/field-rules.ts';
 
-/** One line of text: without control characters. */
-const line = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' } as const;
+const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPattern}$` } as const;
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
-const username = { ...line, pattern: '^(?!\\s)[^\\u0000-\\u001f\\u007f]*(?<!\\s)$' } as const;
+const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;
 /** The characters of client ids and secrets (RFC 6749 appendix A.1 and A.2), without spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
 

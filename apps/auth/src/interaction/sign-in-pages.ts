@@ -1,6 +1,7 @@
 // Serves the pages for signing in with a password and for registering, in every sign-in context. The response to a
 // failed sign-in does not reveal whether the account exists (docs/behaviour.md, "Sign-in protection").
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { isEmailAddress, validateName } from '../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
@@ -11,7 +12,6 @@ import { field, queryText, rawField } from '../html/form-body.ts';
 import type { Site } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
-import { isEmailAddress, validateName } from './account-fields.ts';
 import type { BrowserSessions, NewSession } from './browser-session.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
 
@@ -174,7 +174,7 @@ function validateRegistration({
   password,
 }: Record<'name' | 'username' | 'password', string>): ValidationError[] {
   const validationErrors: ValidationError[] = [];
-  const nameError = validateName(name);
+  const nameError = validateName(name, 'Enter your name.');
   if (nameError) validationErrors.push({ field: 'name', text: nameError });
   if (!isEmailAddress(username)) {
     validationErrors.push({ field: 'username', text: 'Enter an e-mail address, such as name@example.com.' });

@@ -1,6 +1,7 @@
 // Serves the pages of the link in an invitation e-mail. A new user chooses a name and a password. A user with an
 // account signs in and accepts. If the link no longer works, the page explains why, and what the user can do.
 import { type Request, type Response, Router } from 'express';
+import { validateName } from '../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword } from '../accounts/passwords.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
@@ -11,7 +12,6 @@ import { field, queryText, rawField } from '../html/form-body.ts';
 import { signInPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
-import { validateName } from '../interaction/account-fields.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
 import type { AcceptanceStore } from './acceptance-store.ts';
 import { welcomePath } from './home-pages.ts';
@@ -121,7 +121,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     const name = field(request, 'name');
     const password = rawField(request, 'password');
     const validationErrors: ValidationError[] = [];
-    const nameError = validateName(name, { required: accountKindFor(invitation.role) === 'user' });
+    const nameError = validateName(name, accountKindFor(invitation.role) === 'user' ? 'Enter your name.' : undefined);
     if (nameError) validationErrors.push({ field: 'name', text: nameError });
     const lengthError = validatePasswordLength(password);
     if (lengthError) validationErrors.push({ field: 'password', text: lengthError });

@@ -1,10 +1,10 @@
 // Serves the page of a facility. It lists the service accounts, the team and the open invitations, and has a form to
 // invite members (specification, "Bookings API access", step 1).
 import { type Request, type Response, Router } from 'express';
+import { isEmailAddress } from '../accounts/field-rules.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
-import { isEmailAddress } from '../interaction/account-fields.ts';
 import type { InvitationError, InvitationStore } from './invitation-store.ts';
 import type { Invitations } from './invitations.ts';
 import type { Member, MemberStore } from './member-store.ts';

@@ -2,6 +2,7 @@
 // a token (specification, "Bookings API access", step 2). The response to the form contains the secret. Reloading this
 // response does not show the secret again.
 import { type Request, type Response, Router } from 'express';
+import { validateName } from '../accounts/field-rules.ts';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { field, queryText } from '../html/form-body.ts';
@@ -118,12 +119,8 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
 
 function validateToken(name: string, days: string): ValidationError[] {
   const validationErrors: ValidationError[] = [];
-  if (name === '') {
-    const text = 'Enter a name, such as the name of the software that will use the token.';
-    validationErrors.push({ field: 'name', text });
-  } else if (name.length > 100 || /\p{Cc}/u.test(name)) {
-    validationErrors.push({ field: 'name', text: 'Use 100 characters or fewer, on one line.' });
-  }
+  const nameError = validateName(name, 'Enter a name, such as the name of the software that will use the token.');
+  if (nameError) validationErrors.push({ field: 'name', text: nameError });
   if (!/^\d{1,9}$/.test(days) || Number(days) < 1 || Number(days) > maxTokenDays) {
     validationErrors.push({ field: 'expiresInDays', text: `Enter a number of days from 1 to ${maxTokenDays}.` });
   }

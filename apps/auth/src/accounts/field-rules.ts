@@ -1,0 +1,31 @@
+// Validates names and e-mail addresses in forms and import files.
+
+/**
+ * Matches a text without control characters, as part of a regular expression with the flag `u`. Bidirectional control
+ * characters, such as U+202E, are excluded too: they change the order in which a page shows the text around them.
+ */
+export const textPattern = '[^\\p{Cc}\\p{Bidi_Control}]*';
+const entireText = new RegExp(`^${textPattern}$`, 'u');
+
+export const hasControlCharacter = (text: string): boolean => !entireText.test(text);
+
+const maxNameLength = 100;
+
+/**
+ * Validates the name of an account or of a personal access token. Returns an error text for the user, or undefined if
+ * the name is valid. `missingText` is the error text for an empty name. Without `missingText`, the name may be empty.
+ */
+export function validateName(name: string, missingText: string | undefined): string | undefined {
+  if (name === '') return missingText;
+  if (name.length > maxNameLength) return `Use ${maxNameLength} characters or fewer.`;
+  return hasControlCharacter(name) ? 'The name contains invisible control characters. Type it again.' : undefined;
+}
+
+/**
+ * Returns whether the text has the form of an e-mail address: a local part, `@` and a domain with at least one dot.
+ * Characters that could add a header or a second recipient to an e-mail are not allowed. Only the link in an e-mail
+ * proves that the address exists.
+ */
+export const isEmailAddress = (text: string): boolean =>
+  text.length <= 254 &&
+  /^[^\s@<>(),;:"[\]\\\p{C}]{1,64}@[^\s@<>(),;:"[\]\\\p{C}.]+(?:\.[^\s@<>(),;:"[\]\\\p{C}.]+)+$/u.test(text);
