@@ -1,5 +1,4 @@
 // Builds the HTTP application of the Bookings API. Middleware and routes are mounted in the order in which they run.
-import { linksBelow } from '@bay-booking/common/links';
 import { collectDatabaseMetrics, type Database } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
@@ -9,29 +8,12 @@ import type { Express } from 'express';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import type { JwksCache } from './auth/jwks-cache.ts';
 import { createProofStore } from './auth/proof-store.ts';
-import { createAvailabilityEndpoints } from './availability/endpoints.ts';
-import { createRulesStore } from './availability/rules-store.ts';
-import { createAvailabilityStore } from './availability/store.ts';
-import { createFacilityLookup } from './bookings/booking-id.ts';
-import { createCompleteFlag, createCountReader } from './bookings/counts/reader.ts';
-import { createBookingEndpoints } from './bookings/endpoints.ts';
-import { createChangeWatcher } from './bookings/feed/change-watcher.ts';
-import { createFeedEndpoints } from './bookings/feed/endpoints.ts';
-import { createFeedStore } from './bookings/feed/store.ts';
-import { type BookingLimits, noLimits } from './bookings/limits.ts';
-import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
-import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
-import { createBookingStore } from './bookings/storage/store.ts';
-import { createClosureEndpoints } from './closures/endpoints.ts';
-import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
-import type { CachedFlag } from './database/cached-flag.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
 import { createReadRouter, type ReadRouter } from './database/replica/read-router.ts';
 import { createReplicaStore } from './database/replica/store.ts';
 import { withTimeout } from './database/with-timeout.ts';
-import { createHoldEndpoints } from './holds/endpoints.ts';
-import { createHoldStore } from './holds/store.ts';
+import { createEndpoints } from './endpoints.ts';
 import { mountBasePath } from './http/base-path.ts';
 import { mountErrorHandler } from './http/error-handler.ts';
 import { formats } from './http/formats.ts';
@@ -40,11 +22,6 @@ import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
 import { mountUndecodablePaths } from './http/undecodable-path.ts';
 import { observeJwksCache, observeListReads } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
-import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
-import { createOpeningHoursStore } from './opening-hours/store.ts';
-import { createCatalogue } from './places/catalogue.ts';
-import { createPlacesEndpoints } from './places/endpoints.ts';
-import { createPlacesStore, type PlacesStore } from './places/store.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
@@ -140,81 +117,6 @@ export function createApp({
   mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scope });
   mountErrorHandler(app);
   return app;
-}
-
-export interface EndpointOptions {
-  readonly db: Database;
-  readonly readRouter?: ReadRouter | undefined;
-  readonly baseUrl: string;
-  readonly now: () => Date;
-  readonly stopping?: AbortSignal | undefined;
-  readonly limits?: BookingLimits | undefined;
-  /** How many holds a client can have at the same time. 0 switches holds off. */
-  readonly holdsPerClient?: number | undefined;
-}
-
-export function createEndpoints({
-  db,
-  readRouter,
-  baseUrl,
-  now,
-  stopping,
-  limits = noLimits,
-  holdsPerClient = 50,
-}: EndpointOptions) {
-  const link = linksBelow(baseUrl);
-  const feed = createFeedStore(db);
-  const places = createPlacesStore(db);
-  const catalogue = createCatalogue({ store: places });
-  const idempotency = createIdempotencyStore(db);
-  const rules = createRulesStore(db);
-  const bookings = createBookingStore(db);
-  const holds = createHoldStore(db);
-  const bookingRules = { idempotency, catalogue, rules, limits, link, now };
-  const holdServices = { ...bookingRules, store: holds, bookings, maxHolds: holdsPerClient };
-  const lists = readRouter
-    ? createRoutedLists(readRouter, createCompleteFlag(db))
-    : { searches: createSearchStore(db), places };
-  return [
-    ...createBookingEndpoints({
-      ...bookingRules,
-      store: bookings,
-      searches: lists.searches,
-      findLikelyFacilities: createFacilityLookup(),
-      findHold: holds.find,
-      baseUrl,
-    }),
-    ...createFeedEndpoints({ feed, changeWatcher: createChangeWatcher({ store: feed, stopping }), link, baseUrl }),
-    ...createPlacesEndpoints({ store: { findLocation: places.findLocation, ...lists.places }, link }),
-    ...createOpeningHoursEndpoints({ store: createOpeningHoursStore(db), link }),
-    ...createClosureEndpoints({ store: createClosureStore(db), idempotency, link, now }),
-    ...createAvailabilityEndpoints({ store: createAvailabilityStore(db), findHold: holds.find, link }),
-    ...(holdsPerClient === 0 ? [] : createHoldEndpoints(holdServices)),
-  ];
-}
-
-/**
- * The stores that read lists through the read router. A single booking or location is read from the primary, because
- * the client may change it next.
- */
-function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
-  return {
-    searches: {
-      search: async (...args) => {
-        // The flag is read before the position that the replica must reach. If the flag says that the counts are
-        // complete, they are therefore complete on a replica that has reached the position.
-        const complete = await isComplete();
-        return readRouter.run((db) => {
-          const counts = createCountReader(db, async () => complete);
-          return createSearchStore(db, { counts }).search(...args);
-        });
-      },
-    } satisfies SearchStore,
-    places: {
-      findLocations: (...args) => readRouter.run((db) => createPlacesStore(db).findLocations(...args)),
-      findBays: (...args) => readRouter.run((db) => createPlacesStore(db).findBays(...args)),
-    } satisfies Pick<PlacesStore, 'findLocations' | 'findBays'>,
-  };
 }
 
 function connectReadRouter(

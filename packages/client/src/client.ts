@@ -59,10 +59,10 @@ export {
   BookingsConnectionError,
   BookingsError,
   BookingsTokenError,
-  type ErrorCode,
   type Problem,
 } from './errors.ts';
 export type { components, operations, paths } from './generated/bookings-api.ts';
+export type { ErrorCode } from './generated/error-codes.ts';
 export type { ApiResponse, OperationId, RequestOf, RequestOptions, ResultOf } from './operations.ts';
 export type * from './options.ts';
 export type { PagedList } from './paged-list.ts';

@@ -1,38 +1,5 @@
 // Defines the errors that the client throws.
-
-/** The error codes of the Bookings API. */
-export const errorCodes = [
-  'ERR00001',
-  'ERR00002',
-  'ERR00003',
-  'ERR00010',
-  'ERR00011',
-  'ERR00012',
-  'BOOK00001',
-  'BOOK00002',
-  'BOOK00003',
-  'BOOK00004',
-  'HOOK00001',
-  'ERR00400',
-  'ERR00401',
-  'ERR00403',
-  'ERR00404',
-  'ERR00405',
-  'ERR00406',
-  'ERR00408',
-  'ERR00409',
-  'ERR00410',
-  'ERR00412',
-  'ERR00413',
-  'ERR00415',
-  'ERR00422',
-  'ERR00429',
-  'ERR00431',
-  'ERR00500',
-  'ERR00503',
-] as const;
-
-export type ErrorCode = (typeof errorCodes)[number];
+import type { ErrorCode } from './generated/error-codes.ts';
 
 /** One entry of the error envelope. */
 export interface Problem {

@@ -1,7 +1,8 @@
 // Builds the request of an endpoint, sends it with retries, and reads the response.
 import type { AuthorizedFetch } from './authorized-fetch.ts';
 import { BookingsApiError, BookingsConnectionError, BookingsError, type Problem } from './errors.ts';
-import { type ApiResponse, operationsById, type RequestOptions, type Send } from './operations.ts';
+import { operationsById } from './generated/operations.ts';
+import type { ApiResponse, OperationId, RequestOptions, Send } from './operations.ts';
 import type { RetryOptions } from './options.ts';
 import { retry } from './retry.ts';
 import { withTimeout } from './timeout.ts';
@@ -25,7 +26,7 @@ interface UntypedRequest extends RequestOptions {
 }
 
 export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs }: SendOptions): Send {
-  const send = async (id: keyof typeof operationsById, request: UntypedRequest): Promise<ApiResponse<unknown>> => {
+  const send = async (id: OperationId, request: UntypedRequest): Promise<ApiResponse<unknown>> => {
     const { method, path, acceptsIdempotencyKey } = operationsById[id];
     const url = urlOf(baseUrl, path, request);
     const headers = new Headers({ Accept: 'application/json', ...request.headers });

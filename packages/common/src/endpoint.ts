@@ -43,6 +43,11 @@ export interface SuccessDescription {
 /** An endpoint without the TypeScript types of its query and body, which the router and the OpenAPI document ignore. */
 export interface Endpoint<Caller = unknown> {
   readonly operationId: string;
+  /**
+   * The function of packages/client that calls this endpoint, such as `bookings.create`, for the example in TypeScript.
+   * Default: `request`, with which the client can call every endpoint.
+   */
+  readonly clientFunction?: string;
   readonly method: Method;
   /** A template such as `/api/bookings/{id}`. */
   readonly path: string;

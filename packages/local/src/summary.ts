@@ -31,8 +31,8 @@ const demoLines = [
   '  demo-display                             public: device code and refresh, for examples/screen',
   '  demo-fapi                                FAPI 2.0: its key is packages/local/demo/demo-fapi.jwk.json',
   'Demo accounts (password)',
-  '  owner@north.example, owner@south.example (hasDemo-owner-pass)   player@example.com (demo-player-pass)',
-  '  bot@north.example, bot@south.example (hasDemo-bot-pass)',
+  '  owner@north.example, owner@south.example (demo-owner-pass)   player@example.com (demo-player-pass)',
+  '  bot@north.example, bot@south.example (demo-bot-pass)',
   '',
   'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',
 ];

@@ -15,13 +15,16 @@ export class ConfigError extends Error {
   }
 }
 
-/** An environment variable and its parser. The variable is mandatory if `fallback` is undefined. */
+/** Describes one value of the configuration. */
 export interface Field<T> {
+  /** The name of the environment variable. */
   readonly variable: string;
   /**
-   * For an invalid value, throws an Error whose message continues the sentence "VARIABLE …", such as "must be true".
+   * Converts the text of the variable to the value. For an invalid text, throws an Error whose message completes a
+   * sentence that begins with the name of the variable, such as "must be true or false".
    */
   readonly parse: (text: string) => T;
+  /** Contains the value for an unset variable. Without `fallback`, the variable is mandatory. */
   readonly fallback?: { readonly value: T };
 }
 
@@ -29,9 +32,9 @@ type Fields = Readonly<Record<string, Field<unknown>>>;
 export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
 
 /**
- * `moreErrors` are errors that were found elsewhere, such as errors that concern several variables. They are reported
- * together with the others.
- * @throws {ConfigError} with every variable that is missing or invalid
+ * Reads the variables of `fields` and returns their values. `moreErrors` are errors that the caller has found, such as
+ * errors that concern several variables.
+ * @throws {ConfigError} with `moreErrors` and an error for each variable that is missing or invalid
  */
 export function readConfig<const F extends Fields>(
   environment: NodeJS.ProcessEnv,
@@ -58,10 +61,12 @@ export function readConfig<const F extends Fields>(
   return Object.freeze(values) as Config<F>;
 }
 
+/** Describes a value whose variable must be set. */
 export function mandatory<T>(variable: string, parse: (text: string) => T): Field<T> {
   return { variable, parse };
 }
 
+/** Describes a value that is `fallback` if its variable is not set. */
 export function optional<T>(variable: string, parse: (text: string) => T): Field<T | undefined>;
 export function optional<T>(variable: string, parse: (text: string) => T, fallback: T): Field<T>;
 export function optional<T>(variable: string, parse: (text: string) => T, fallback?: T): Field<T | undefined> {
@@ -70,7 +75,7 @@ export function optional<T>(variable: string, parse: (text: string) => T, fallba
 
 export const text = (value: string): string => value;
 
-/** Parses a whole number between `min` and `max`, both included. */
+/** Returns a parser of whole numbers from `min` to `max`. */
 export const integer =
   (min: number, max: number) =>
   (value: string): number => {
@@ -82,9 +87,10 @@ export const integer =
   };
 
 export const port = integer(0, 65_535);
-/** Parses a number of seconds, which is ten years at most. */
+/** Parses a whole number of seconds, from one second to ten years. */
 export const seconds = integer(1, 315_360_000);
 
+/** Parses a boolean, which can be written in several ways, such as `true`, `1`, `yes` or `on`. */
 export const flag = (value: string): boolean => {
   if (/^(true|1|yes|on)$/i.test(value)) return true;
   if (/^(false|0|no|off)$/i.test(value)) return false;
@@ -98,7 +104,7 @@ export const oneOf =
     return value;
   };
 
-/** Parses an absolute URL and removes slashes from its end. */
+/** Returns a parser of absolute URLs, which removes slashes from the end. A protocol is written as `https:`. */
 export const url =
   (...protocols: readonly string[]) =>
   (value: string): string => {
@@ -110,7 +116,8 @@ export const url =
   };
 
 /**
- * Rejects URLs with credentials, because requests would not send the credentials, and error messages would log them.
+ * Parses an http or https URL. Rejects a URL with credentials, because requests would not send the credentials, and
+ * error messages would log them.
  */
 export const httpUrl = (value: string): string => {
   const address = url('http:', 'https:')(value);
@@ -119,7 +126,7 @@ export const httpUrl = (value: string): string => {
   return address;
 };
 
-/** Parses a URL to which paths are appended. */
+/** Parses an http or https URL to which paths are appended. */
 export const baseUrl = (value: string): string => {
   if (/[?#]/.test(value)) throw new Error('must contain no query and no fragment');
   return httpUrl(value);
@@ -148,14 +155,15 @@ export const networks = (value: string): readonly string[] => {
 export const logLevel = oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent');
 
 /**
- * Parses `{scope_base}` and removes slashes from its end. Scopes contain it, so it must not contain spaces and
- * quotes.
+ * Matches a URI scheme, a colon, and characters that a scope can contain: visible ASCII characters without quotation
+ * mark and backslash (RFC 6749 section 3.3).
  */
+const scopeBaseFormat = /^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i;
+
+/** Parses the URI with which the names of our scopes begin, and removes slashes from its end. */
 export const scopeBase = (value: string): string => {
   const base = value.replace(/\/+$/, '');
-  if (!/^[a-z][a-z0-9+.-]*:[\x21\x23-\x5b\x5d-\x7e]+$/i.test(base) || !URL.canParse(base)) {
-    throw new Error('must be a URI without spaces');
-  }
+  if (!scopeBaseFormat.test(base) || !URL.canParse(base)) throw new Error('must be a URI without spaces');
   return base;
 };
 
@@ -165,18 +173,19 @@ export const scopeBase = (value: string): string => {
 export const trustProxy = (value: string): boolean | number | string => {
   if (/^\d+$/.test(value)) return Number(value);
   if (/^(true|false)$/.test(value)) return value === 'true';
-  if (!value.split(',').every((entry) => isNetwork(entry.trim()))) {
+  if (!value.split(',').every((entry) => isAddressOrNetwork(entry.trim()))) {
     throw new Error('must be true, false, a number of proxies, or a list of addresses and networks');
   }
   return value;
 };
 
-/** Accepts an address, an address with the length of its prefix, and the networks for which Express has names. */
-function isNetwork(entry: string): boolean {
-  if (['loopback', 'linklocal', 'uniquelocal'].includes(entry)) return true;
-  const [address = '', prefix, ...rest] = entry.split('/');
+/** Whether a text is an IP address, a network in CIDR notation, or the name of a network that Express knows. */
+function isAddressOrNetwork(text: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
+  const [address = '', prefixLength, ...more] = text.split('/');
   const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  const maxPrefix = version === 4 ? 32 : 128;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= maxPrefix);
+  if (version === 0 || more.length > 0) return false;
+  if (prefixLength === undefined) return true;
+  const maxPrefixLength = version === 4 ? 32 : 128;
+  return /^\d{1,3}$/.test(prefixLength) && Number(prefixLength) >= 1 && Number(prefixLength) <= maxPrefixLength;
 }

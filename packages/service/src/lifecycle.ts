@@ -1,5 +1,5 @@
-// Starts and stops a process. On SIGTERM or SIGINT a service finishes the requests in flight, closes its resources
-// and exits with code 0 (docs/behaviour.md, "Start-up").
+// Starts and stops the process of a service or a command. On SIGTERM or SIGINT, a service finishes the requests in
+// flight, closes its resources and exits with code 0 (docs/behaviour.md, "Start-up").
 import { drainTimeout, type HttpServer, type HttpServerOptions, startHttpServer } from './http/server.ts';
 import type { Logger } from './logging.ts';
 
@@ -11,18 +11,21 @@ export interface Listener extends HttpServerOptions {
 export interface ServeOptions {
   readonly listeners: readonly Listener[];
   readonly logger: Logger;
-  /** Called before the servers drain, so that requests which wait for an event can respond immediately. */
+  /** Called when the service begins to stop, so that requests which wait for an event can respond immediately. */
   readonly onStop?: () => void;
-  /** Closes the resources of the service, such as its connection pool, after the last response. */
+  /** Called after the last response. Closes the resources of the service, such as its connection pool. */
   readonly close: () => Promise<void>;
 }
 
 const signals = ['SIGTERM', 'SIGINT'] as const;
+/** How long the resources of the service may take to close, in ms. */
+const closeTimeout = 3_000;
 const exitImmediately = (): void => process.exit(0);
 
 /**
  * Serves requests until a signal arrives. If the parent process has opened an IPC channel, the service also stops when
  * the parent process ends.
+ * @throws {Error} if a server cannot listen, for example because its port is in use
  */
 export async function serve({ listeners, logger, onStop, close }: ServeOptions): Promise<void> {
   const servers: HttpServer[] = [];
@@ -32,18 +35,21 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
     isStopping = true;
     logger.info({ reason }, 'stopping');
     // If `close` does not finish, the process must still end.
-    setTimeout(() => process.exit(1), drainTimeout + 3_000).unref();
+    setTimeout(() => process.exit(1), drainTimeout + closeTimeout).unref();
     onStop?.();
     await Promise.all(servers.map((server) => server.drain()));
     await close().catch((err: unknown) => logger.error({ err }, 'closing failed'));
     logger.info('stopped');
     process.exit(0);
   };
-  for (const signal of signals) process.off(signal, exitImmediately);
+  // The new handlers replace those that runService has registered for the time of the start. They stay registered after
+  // the first signal: Ctrl-C under npm sends two signals, and without a handler the second signal would abort requests
+  // in flight.
   process.off('disconnect', exitImmediately);
-  // The handlers stay registered after the first signal. Ctrl-C under npm sends two signals, and without a handler the
-  // second signal would abort requests in flight.
-  for (const signal of signals) process.on(signal, () => void stop(signal));
+  for (const signal of signals) {
+    process.off(signal, exitImmediately);
+    process.on(signal, () => void stop(signal));
+  }
   if (process.channel) {
     process.once('disconnect', () => void stop('parent process is gone'));
     process.channel.unref();
@@ -58,6 +64,7 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   }
 }
 
+/** Returns a function that calls `work`, but at most once per minute. */
 function oncePerMinute(work: () => void): () => void {
   let last = Number.NEGATIVE_INFINITY;
   return () => {
@@ -79,8 +86,8 @@ export function runCommand(main: () => Promise<void>): void {
 }
 
 /**
- * Runs the `main` of a service. A signal also ends a service that is still starting. This needs a handler, because a
- * service that is process 1 of a container ignores signals without a handler.
+ * Runs the `main` of a service, which calls `serve`. Until then, a signal ends the service immediately. The handlers
+ * are necessary, because process 1 of a container ignores signals for which it has no handler.
  */
 export function runService(main: () => Promise<void>): void {
   for (const signal of signals) process.on(signal, exitImmediately);

@@ -14,7 +14,7 @@ function createTestLogger() {
   return { logger: createLogger({ service: 'test', level: 'info', destination }), lines };
 }
 
-test('a line is one JSON object with level, time and service', () => {
+test('a line is one JSON object with the level, the time, the service and the logged fields', () => {
   const { logger, lines } = createTestLogger();
   logger.info({ a: 1 }, 'hello');
   const line = JSON.parse(lines[0] ?? '');
@@ -31,13 +31,13 @@ test.each([
   'access_token',
   'refresh_token',
   'code',
-])('a field named %s is redacted', (key) => {
+])('a field named %s is redacted at the top level of a line and one level below', (key) => {
   const { logger, lines } = createTestLogger();
   logger.info({ [key]: 'tell-tale', body: { [key]: 'tell-tale' } }, 'x');
   expect(lines.join()).not.toContain('tell-tale');
 });
 
-test('an error is logged with stack, code and cause, and without the rows that PostgreSQL quotes', () => {
+test('an error is logged with its message, code and cause, and without the values of rows that PostgreSQL quotes', () => {
   const { logger, lines } = createTestLogger();
   const failure = Object.assign(new Error('conflict', { cause: new Error('inner') }), {
     code: '23P01',

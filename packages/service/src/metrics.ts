@@ -1,5 +1,4 @@
-// Creates the Prometheus registry of a service with the rate, errors and duration of its requests and the metrics of
-// its process.
+// Creates the Prometheus registry of a service, with metrics of its requests and of its process.
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { failedLogWrites } from './logging.ts';
 

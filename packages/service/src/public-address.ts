@@ -1,6 +1,7 @@
-// Finds settings that are safe only on the machine of a developer. The configuration of a public service rejects them.
+// Finds settings that are safe only on the machine of a developer. The configuration of a public service rejects these
+// settings.
 
-/** Whether a URL points to this machine. Some rules for addresses on the internet do not apply there. */
+/** Whether the host of a URL is this machine. */
 export function isLoopback(url: string): boolean {
   const hostname = URL.parse(url)?.hostname ?? '';
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
@@ -16,10 +17,10 @@ export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string |
   return issuer !== undefined && URL.canParse(issuer) && !isLoopback(issuer);
 }
 
-/** The default secrets of docker-compose.yml contain this text, or contain it after decoding from base64. */
+/** The text that all default secrets of docker-compose.yml contain. Some of these secrets are encoded in base64. */
 const developmentMarker = 'DEVELOPMENT-ONLY';
 
-/** Returns an error for each of the variables that contains a published secret. */
+/** Returns an error for each of the variables whose value is a default secret of docker-compose.yml. */
 export function developmentSecretErrors(
   environment: NodeJS.ProcessEnv,
   variables: readonly string[],
@@ -31,7 +32,10 @@ export function developmentSecretErrors(
     .map((variable) => `${variable} is a published default (${developmentMarker}); set a secret of your own`);
 }
 
-/** Returns an error if the issuer is neither https nor on this machine. Tokens and passwords would not be encrypted. */
+/**
+ * Returns an error if the URL in `variable`, which is the issuer, starts with http:// and is not on this machine.
+ * Tokens and passwords would then not be encrypted.
+ */
 export function unencryptedIssuerErrors(environment: NodeJS.ProcessEnv, variable: string): readonly string[] {
   const issuer = environment[variable]?.trim() ?? '';
   const isUnencrypted = URL.parse(issuer)?.protocol === 'http:' && !isLoopback(issuer);

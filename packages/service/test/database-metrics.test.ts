@@ -2,7 +2,6 @@
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { collectDatabaseMetrics, connectDatabase, type Database } from '../src/database/database.ts';
-
 import { createMetrics } from '../src/metrics.ts';
 
 let database: TestDatabase;
@@ -15,6 +14,7 @@ afterEach(async () => {
   await database.drop();
 });
 
+/** Connects `db` to a database and returns the registry with its metrics. */
 function connectWithMetrics(url: string) {
   db = connectDatabase({ url, applicationName: 'test', poolMax: 3 });
   const metrics = createMetrics('test');
@@ -22,7 +22,7 @@ function connectWithMetrics(url: string) {
   return metrics.registry;
 }
 
-describe('database metrics', () => {
+describe('the database metrics', () => {
   test('report the used and free connections of the pool and its limit', async () => {
     const registry = connectWithMetrics(database.url);
     await db.transaction(async (transaction) => {
@@ -34,7 +34,7 @@ describe('database metrics', () => {
     expect(await registry.metrics()).toMatch(/state="free",service="test"\} 1/);
   });
 
-  test('count a failed statement by SQLSTATE, also in a transaction', async () => {
+  test('count a failed statement by its SQLSTATE, inside and outside a transaction', async () => {
     const registry = connectWithMetrics(database.url);
     await expect(db.raw('select * from nowhere')).rejects.toMatchObject({ code: '42P01' });
     await expect(db.transaction((transaction) => transaction.raw('select 1/0'))).rejects.toMatchObject({

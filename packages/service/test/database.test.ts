@@ -1,4 +1,4 @@
-// Tests queries on a database server that responds slowly, never responds, or is unavailable.
+// Tests queries on a database server that responds too late or never, and which errors count as unavailable.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
@@ -16,56 +16,56 @@ afterAll(async () => {
   await database.drop();
 });
 
-describe('a statement whose response is overdue', () => {
+/** Returns the error with which the promise rejects. */
+const errorOf = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
+
+describe('a statement that runs for longer than the query timeout', () => {
   test('fails with a transient error, and the next statement gets another connection', async () => {
+    // Each connection to PostgreSQL has its own server process, so its process id identifies the connection.
     const [before] = await query<{ pid: number }>(db, 'select pg_backend_pid() as pid');
-    const overdue = await query(db, 'select pg_sleep($1)', [20]).catch((error: unknown) => error);
-    expect(isUnavailable(overdue)).toBe(true);
+    expect(isUnavailable(await errorOf(query(db, 'select pg_sleep($1)', [20])))).toBe(true);
     const [after] = await query<{ pid: number }>(db, 'select pg_backend_pid() as pid');
     expect(after?.pid).not.toBe(before?.pid);
   });
 
-  test('fails inside a transaction too, and ends the transaction', async () => {
+  test('inside a transaction fails and ends the transaction', async () => {
     const work = db.transaction((transaction) => query(transaction, 'select pg_sleep($1)', [20]));
-    expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
+    expect(isUnavailable(await errorOf(work))).toBe(true);
     expect(await query(db, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 });
 
 describe('a server that accepts connections and never responds', () => {
   test('causes a transient error of a statement and of a transaction', async () => {
-    const connections = new Set<Socket>();
-    const silent = createServer((socket) => void connections.add(socket.on('error', () => {})));
-    await once(silent.listen(0, '127.0.0.1'), 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const sockets = new Set<Socket>();
+    const silentServer = createServer((socket) => void sockets.add(socket.on('error', () => {})));
+    await once(silentServer.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silentServer.address() as AddressInfo;
     const url = `postgres://nobody@127.0.0.1:${port}/nothing`;
-    const unresponsive = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
-    const failures = await Promise.all(
-      [query(unresponsive, 'select 1'), unresponsive.transaction((transaction) => query(transaction, 'select 1'))].map(
-        (asked) => asked.catch((error: unknown) => error),
-      ),
-    );
-    await unresponsive.destroy();
-    for (const socket of connections) socket.destroy();
-    silent.close();
-    expect(failures.map(isUnavailable)).toEqual([true, true]);
+    const silentDb = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
+    const errors = await Promise.all([
+      errorOf(query(silentDb, 'select 1')),
+      errorOf(silentDb.transaction((transaction) => query(transaction, 'select 1'))),
+    ]);
+    await silentDb.destroy();
+    for (const socket of sockets) socket.destroy();
+    silentServer.close();
+    expect(errors.map(isUnavailable)).toEqual([true, true]);
   });
 });
 
 describe('isUnavailable', () => {
-  const raised = async (code: string) => {
-    const raise = query(db, `do $$ begin raise exception using errcode = '${code}'; end $$`);
-    return isUnavailable(await raise.catch((error: unknown) => error));
-  };
+  /** Makes PostgreSQL raise an error with this SQLSTATE. */
+  const raise = (code: string) => errorOf(query(db, `do $$ begin raise exception using errcode = '${code}'; end $$`));
 
   test.each(['08006', '28P01', '40001', '40P01', '53300', '55P03', '57014', '57P01', '58030', 'XX000'])(
     'is true for SQLSTATE %s',
     async (code) => {
-      expect(await raised(code)).toBe(true);
+      expect(isUnavailable(await raise(code))).toBe(true);
     },
   );
 
   test.each(['22P02', '23505', '42P01', '42501', 'P0001'])('is false for SQLSTATE %s', async (code) => {
-    expect(await raised(code)).toBe(false);
+    expect(isUnavailable(await raise(code))).toBe(false);
   });
 });

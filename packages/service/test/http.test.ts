@@ -1,4 +1,4 @@
-// Tests the health checks, request ids and metrics of the HTTP app.
+// Tests the health checks, request ids and metrics of the Express application of a service.
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import request from 'supertest';
@@ -7,6 +7,7 @@ import { type Check, createReadiness } from '../src/http/readiness.ts';
 import { createLogger } from '../src/logging.ts';
 import { createMetrics } from '../src/metrics.ts';
 
+/** Creates an application with the route /things/:id. `lines` returns the parsed lines of its log. */
 function createTestApp(checks: Record<string, Check> = {}) {
   const lines: string[] = [];
   const destination = new Writable({
@@ -30,7 +31,7 @@ describe('GET /health', () => {
     await request(app).get('/health/live').expect(200);
   });
 
-  test('/health/ready returns 503 with the result of every check if one fails', async () => {
+  test('/health/ready returns 503 with the result of every check if one check fails', async () => {
     const { app } = createTestApp({
       database: () => Promise.reject(new Error('database does not answer')),
       keys: async () => {},
@@ -47,7 +48,7 @@ describe('GET /health', () => {
 });
 
 describe('X-Request-Id', () => {
-  test('is returned, and logged together with the trace id', async () => {
+  test('is returned, and logged together with the trace id and the path without its query', async () => {
     const { app, lines } = createTestApp();
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const response = await request(app)
@@ -66,7 +67,7 @@ describe('X-Request-Id', () => {
     expect(JSON.stringify(line)).not.toContain('tell-tale');
   });
 
-  test('is replaced if it is too long', async () => {
+  test('is replaced by a UUID if it is too long', async () => {
     const { app } = createTestApp();
     const response = await request(app).get('/things/1').set('X-Request-Id', 'x'.repeat(129));
     expect(response.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/);

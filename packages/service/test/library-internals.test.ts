@@ -1,11 +1,12 @@
 // Tests undocumented behaviour of knex and pg on which src/database relies
-// (docs/decisions/0011-internals-of-knex-and-pg.md). If an upgrade of these libraries changes this behaviour, the
-// failing test says which module must be adapted.
+// (docs/decisions/0011-internals-of-knex-and-pg.md). If an upgrade of a library changes this behaviour, the failing test
+// says which module must be adapted.
 import { createRequire } from 'node:module';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
+import type { PgConnection } from '../src/database/batch.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -27,8 +28,8 @@ function reliesOn(library: 'knex' | 'pg', behaviour: string, module: string, che
 
 type KnexCallback = (error: unknown, response: object) => void;
 
-/** Creates a knex whose pool has one simulated connection. Records the statements, and the calls of the pool. */
-function recordingKnex() {
+/** Creates a knex whose pool has one simulated connection, and records the statements and the calls of the pool. */
+function createRecordingKnex() {
   const statements: unknown[] = [];
   const calls: string[] = [];
   const connection = {
@@ -55,7 +56,7 @@ function recordingKnex() {
 }
 
 reliesOn('knex', 'the option connectionPool accepts any object with the methods of tarn', 'pool.ts', async () => {
-  const { db, pool } = recordingKnex();
+  const { db, pool } = createRecordingKnex();
   expect(db.client.pool).toBe(pool);
 });
 
@@ -64,7 +65,7 @@ reliesOn(
   'a statement calls acquire, query({ text, values }, callback) and release once each',
   'connection.ts',
   async () => {
-    const { db, statements, calls } = recordingKnex();
+    const { db, statements, calls } = createRecordingKnex();
     const response = await db.raw('select ?::int as one', [1]);
     expect(statements).toEqual([{ text: 'select $1::int as one', values: [1] }]);
     expect(response.rows).toEqual([{ one: 1 }]);
@@ -73,21 +74,21 @@ reliesOn(
 );
 
 reliesOn('knex', 'a transaction runs all its statements on one connection', 'connection-source.ts', async () => {
-  const { db, connection, statements, calls } = recordingKnex();
-  let transaction: Knex.Transaction | undefined;
-  await db.transaction(async (tx) => {
-    transaction = tx;
-    expect(await tx.client.acquireConnection()).toBe(connection);
-    expect(tx.isCompleted()).toBe(false);
-    await tx.raw('select 1');
+  const { db, connection, statements, calls } = createRecordingKnex();
+  let completedTransaction: Knex.Transaction | undefined;
+  await db.transaction(async (transaction) => {
+    completedTransaction = transaction;
+    expect(await transaction.client.acquireConnection()).toBe(connection);
+    expect(transaction.isCompleted()).toBe(false);
+    await transaction.raw('select 1');
   });
-  expect(transaction?.isCompleted()).toBe(true);
+  expect(completedTransaction?.isCompleted()).toBe(true);
   expect(statements).toEqual(['BEGIN;', 'select 1', 'COMMIT;'].map((text) => ({ text, values: [] })));
   expect(calls).toEqual(['acquire', 'release']);
 });
 
 reliesOn('knex', 'destroy does not close a connectionPool', 'database.ts', async () => {
-  const { db, calls } = recordingKnex();
+  const { db, calls } = createRecordingKnex();
   await db.destroy();
   expect(calls).toEqual([]);
 });
@@ -105,45 +106,48 @@ afterAll(async () => {
   await database.drop();
 });
 
-interface Message {
+/** A method of the query object that pg has called, and the message that pg has passed to it. */
+interface HandlerCall {
   readonly method: string;
   readonly message: unknown;
 }
 
-/** Sends one statement as a query object and records the calls of pg until the response is complete. */
-async function messagesFor(sql: string, values: readonly unknown[]): Promise<readonly Message[]> {
-  const messages: Message[] = [];
-  await new Promise<void>((resolve) => {
-    const record = (method: string) => (message: unknown) => {
-      messages.push({ method, message });
-      if (method === 'handleReadyForQuery' || method === 'handleError') resolve();
-    };
-    const query = {
-      submit(connection: Record<string, (message?: object) => void> & { stream: { cork(): void; uncork(): void } }) {
-        connection.stream.cork();
-        connection.close?.({ type: 'S', name: 'unknown' });
-        connection.parse?.({ text: sql, name: 'statement' });
-        connection.bind?.({ statement: 'statement', values, valueMapper: (value: unknown) => `${value}0` });
-        connection.describe?.({ type: 'P' });
-        connection.execute?.({});
-        connection.close?.({ type: 'S', name: 'statement' });
-        connection.sync?.();
-        connection.stream.uncork();
-      },
-    };
-    const handlers = new Proxy(query, {
-      get: (target, name) =>
-        typeof name === 'string' && name.startsWith('handle') ? record(name) : Reflect.get(target, name),
-    });
-    client.query(handlers as unknown as pg.Submittable);
+/**
+ * Sends one statement as a query object, and returns the calls of its `handle…` methods until the response is complete.
+ * The `valueMapper` appends the digit 0 to each value.
+ */
+async function handlerCallsFor(sql: string, values: readonly unknown[]): Promise<readonly HandlerCall[]> {
+  const calls: HandlerCall[] = [];
+  const completed = Promise.withResolvers<void>();
+  const record = (method: string) => (message: unknown) => {
+    calls.push({ method, message });
+    if (method === 'handleReadyForQuery' || method === 'handleError') completed.resolve();
+  };
+  const query = {
+    submit(connection: PgConnection) {
+      connection.stream.cork();
+      connection.close({ type: 'S', name: 'unknown' });
+      connection.parse({ text: sql, name: 'statement' });
+      connection.bind({ statement: 'statement', values, valueMapper: (value: unknown) => `${value}0` });
+      connection.describe({ type: 'P' });
+      connection.execute({});
+      connection.close({ type: 'S', name: 'statement' });
+      connection.sync();
+      connection.stream.uncork();
+    },
+  };
+  const recordingQuery = new Proxy(query, {
+    get: (target, name) =>
+      typeof name === 'string' && name.startsWith('handle') ? record(name) : Reflect.get(target, name),
   });
-  return messages;
+  client.query(recordingQuery as unknown as pg.Submittable);
+  await completed.promise;
+  return calls;
 }
 
 reliesOn('pg', 'a query object sends its own messages, and pg calls it for each response', 'batch.ts', async () => {
-  const messages = await messagesFor('select $1::int as one', [1]);
-  expect(messages).toMatchObject([
-    { method: 'handleRowDescription', message: { fields: [{ name: 'one', dataTypeID: pg.types.builtins.INT4 }] } },
+  expect(await handlerCallsFor('select $1::int as ten', [1])).toMatchObject([
+    { method: 'handleRowDescription', message: { fields: [{ name: 'ten', dataTypeID: pg.types.builtins.INT4 }] } },
     { method: 'handleDataRow', message: { fields: ['10'] } },
     { method: 'handleCommandComplete', message: { text: 'SELECT 1' } },
     { method: 'handleReadyForQuery' },
@@ -151,7 +155,8 @@ reliesOn('pg', 'a query object sends its own messages, and pg calls it for each 
 });
 
 reliesOn('pg', 'after an error, pg calls handleError of a query object and no further method', 'batch.ts', async () => {
-  expect(await messagesFor('select 1 / (random() * $1::int)::int', [0])).toMatchObject([
+  // The mapped value is 00, so PostgreSQL divides by zero. Because of random(), it does this only during the execution.
+  expect(await handlerCallsFor('select 1 / (random() * $1::int)::int', [0])).toMatchObject([
     { method: 'handleRowDescription' },
     { method: 'handleError', message: { code: '22012' } },
   ]);
@@ -166,12 +171,12 @@ reliesOn('pg', 'utils.prepareValue converts values to the text that PostgreSQL r
   expect(Date.parse(String(prepareValue(new Date(0))))).toBe(0);
 });
 
-reliesOn('pg', 'end() makes the running statement fail', 'connection.ts', async () => {
-  const other = new pg.Client({ connectionString: database.url });
-  other.on('error', () => {});
-  await other.connect();
-  const sleeping = other.query('select pg_sleep(20)').catch((error: Error) => error.message);
-  await other.end();
-  expect(await sleeping).toBe('Connection terminated');
-  await expect(other.query('select 1')).rejects.toThrow('is not queryable');
+reliesOn('pg', 'end() makes the running statement and later statements fail', 'connection.ts', async () => {
+  const endedClient = new pg.Client({ connectionString: database.url });
+  endedClient.on('error', () => {});
+  await endedClient.connect();
+  const running = endedClient.query('select pg_sleep(20)').catch((error: Error) => error.message);
+  await endedClient.end();
+  expect(await running).toBe('Connection terminated');
+  await expect(endedClient.query('select 1')).rejects.toThrow('is not queryable');
 });

@@ -22,80 +22,90 @@ const program = `
   }));
 `;
 
+/** The source of a service that never finishes its start. */
+const startingProgram = `
+  import { runService } from ${JSON.stringify(lifecycle)};
+  runService(() => new Promise(() => { setInterval(() => {}, 1000); console.log('starting'); }));
+`;
+
 let child: ChildProcess | undefined;
 afterEach(() => {
   child?.kill('SIGKILL');
 });
 
-async function start(stdio: ('pipe' | 'ipc')[] = ['pipe', 'pipe', 'pipe'], port = 0) {
-  child = spawn(process.execPath, ['--input-type=module', '-e', program, String(port)], { stdio });
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-  const seen: string[] = [];
+/** Starts the service and waits until it listens. */
+async function startService({ ipc = false } = {}) {
+  const service = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['pipe', 'pipe', 'pipe', ...(ipc ? ['ipc' as const] : [])],
+  });
+  child = service;
+  const logLines: string[] = [];
   const waiters: (() => void)[] = [];
-  lines.on('line', (line) => {
-    seen.push(line);
+  createInterface({ input: service.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+    logLines.push(line);
     for (const resolve of waiters.splice(0)) resolve();
   });
   /** Waits for a line of the log that contains `text`. */
-  const line = async (text: string): Promise<string> => {
+  const waitForLine = async (text: string): Promise<string> => {
     for (;;) {
-      const found = seen.find((candidate) => candidate.includes(text));
+      const found = logLines.find((line) => line.includes(text));
       if (found) return found;
       await new Promise<void>((resolve) => waiters.push(resolve));
     }
   };
-  return { child, line, exited: once(child, 'exit') };
+  const exited = once(service, 'exit');
+  const { port } = JSON.parse(await waitForLine('listening')) as { port: number };
+  const request = () => fetch(`http://127.0.0.1:${port}/`);
+  /** Makes the service respond to the requests in flight. */
+  const respond = () => service.stdin?.write('go\n');
+  return { service, port, waitForLine, exited, request, respond };
 }
 
 describe('SIGTERM', () => {
   test('stops accepting, finishes the requests in flight, closes the resources and exits with code 0', async () => {
-    const { child: service, line, exited } = await start();
-    const { port } = JSON.parse(await line('listening'));
-    const responding = fetch(`http://127.0.0.1:${port}/`);
-    await line('in flight');
+    const { service, waitForLine, exited, request, respond } = await startService();
+    const requestInFlight = request();
+    await waitForLine('in flight');
     service.kill('SIGTERM');
-    await line('stopping');
-    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
-    service.stdin?.write('go\n');
-    const response = await responding;
+    await waitForLine('stopping');
+    await expect(request()).rejects.toThrow();
+    respond();
+    const response = await requestInFlight;
     expect(response.headers.get('connection')).toBe('close');
     expect(await response.text()).toBe('done');
-    await line('closed');
+    await waitForLine('closed');
     expect(await exited).toEqual([0, null]);
   });
 
   test('has no effect if it is sent a second time: requests in flight are still finished', async () => {
-    const { child: service, line, exited } = await start();
-    const { port } = JSON.parse(await line('listening'));
-    const responding = fetch(`http://127.0.0.1:${port}/`);
-    await line('in flight');
-    service.kill('SIGTERM');
-    await line('stopping');
-    service.kill('SIGTERM');
-    service.kill('SIGINT');
-    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
-    service.stdin?.write('go\n');
-    expect(await (await responding).text()).toBe('done');
+    const { service, waitForLine, exited, request, respond } = await startService();
+    const requestInFlight = request();
+    await waitForLine('in flight');
+    for (const signal of ['SIGTERM', 'SIGTERM', 'SIGINT'] as const) {
+      service.kill(signal);
+      await waitForLine('stopping');
+    }
+    await expect(request()).rejects.toThrow();
+    respond();
+    expect(await (await requestInFlight).text()).toBe('done');
     expect(await exited).toEqual([0, null]);
   });
 
   test('closes a connection that has sent nothing', async () => {
-    const { child: service, line, exited } = await start();
-    const { port } = JSON.parse(await line('listening'));
-    const early = connect(port, '127.0.0.1');
-    await once(early, 'connect');
+    const { service, port, exited } = await startService();
+    const connection = connect(port, '127.0.0.1');
+    await once(connection, 'connect');
     service.kill('SIGTERM');
-    await once(early, 'close');
+    await once(connection, 'close');
     expect(await exited).toEqual([0, null]);
   }, 10_000);
 
   test('closes an idle keep-alive connection', async () => {
-    const { child: service, line, exited } = await start();
-    const { port } = JSON.parse(await line('listening'));
-    const responding = fetch(`http://127.0.0.1:${port}/`);
-    await line('in flight');
-    service.stdin?.write('go\n');
-    await (await responding).text();
+    const { service, waitForLine, exited, request, respond } = await startService();
+    const requestInFlight = request();
+    await waitForLine('in flight');
+    respond();
+    await (await requestInFlight).text();
     service.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
   });
@@ -104,28 +114,27 @@ describe('SIGTERM', () => {
 test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s ends a service that is still starting with exit code 0',
   async (signal) => {
-    const starting = `import { runService } from ${JSON.stringify(lifecycle)};
-    runService(() => new Promise(() => { setInterval(() => {}, 1000); console.log('starting'); }));`;
-    child = spawn(process.execPath, ['--input-type=module', '-e', starting], { stdio: ['ignore', 'pipe', 'inherit'] });
-    await once(child.stdout as NodeJS.ReadableStream, 'data');
-    child.kill(signal);
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    const service = spawn(process.execPath, ['--input-type=module', '-e', startingProgram], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    child = service;
+    await once(service.stdout, 'data');
+    service.kill(signal);
+    expect(await once(service, 'exit')).toEqual([0, null]);
   },
 );
 
 test('a service stops when its parent process closes the IPC channel', async () => {
-  const { child: service, line, exited } = await start(['pipe', 'pipe', 'pipe', 'ipc']);
-  await line('listening');
+  const { service, exited } = await startService({ ipc: true });
   service.disconnect();
   expect(await exited).toEqual([0, null]);
 });
 
-test('if the port is in use, a service prints one line and exits with code 1', async () => {
-  const first = await start();
-  const { port } = JSON.parse(await first.line('listening'));
-  const second = spawn(process.execPath, ['--input-type=module', '-e', program, String(port)], {
+test('a service whose port is in use prints one line and exits with code 1', async () => {
+  const { port } = await startService();
+  const secondService = spawn(process.execPath, ['--input-type=module', '-e', program, String(port)], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const [errors, [code]] = await Promise.all([second.stderr.toArray(), once(second, 'exit')]);
+  const [errors, [code]] = await Promise.all([secondService.stderr.toArray(), once(secondService, 'exit')]);
   expect({ code, errors: Buffer.concat(errors).toString() }).toEqual({ code: 1, errors: `port ${port} is taken\n` });
 });

@@ -1,5 +1,5 @@
-// Tests that `migrate` can run twice, on two hosts at the same time, and again after an interruption
-// (docs/behaviour.md, "Start-up").
+// Tests that `migrate` can run several times, even at the same time or after an interruption (docs/behaviour.md,
+// "Start-up").
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +21,7 @@ afterEach(async () => {
 });
 
 const run = () => migrate({ url: database.url, directory });
+
 async function execute(sql: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
@@ -43,9 +44,10 @@ test('a run fails if the file of an applied migration was changed', async () => 
   await expect(run()).rejects.toThrow('migration 1 was changed');
 });
 
-test('an invalid index from an interrupted run is created again', async () => {
-  const index = '-- no transaction\ncreate unique index concurrently if not exists entry_once on entry (n)';
-  await writeFile(join(directory, '0002_expand_once.sql'), index);
+test('an invalid index that a failed run has left behind is created again by the next run', async () => {
+  const createIndex = '-- no transaction\ncreate unique index concurrently if not exists entry_once on entry (n)';
+  await writeFile(join(directory, '0002_expand_once.sql'), createIndex);
+  // The first migration has inserted the same value twice, so the unique index cannot be built and becomes invalid.
   await expect(run()).rejects.toThrow('migration 2 expand_once');
   const isValid = "select indisvalid from pg_index where indexrelid = 'entry_once'::regclass";
   expect(await execute(isValid)).toEqual([{ indisvalid: false }]);

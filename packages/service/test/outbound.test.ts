@@ -1,10 +1,11 @@
-// Tests the client for outbound requests, which connects to allowed addresses and rejects forbidden ones.
+// Tests the client for outbound requests, which connects only to allowed addresses.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isPublicAddress } from '../src/outbound/addresses.ts';
 import { createOutboundClient, type OutboundClient, type OutboundRequest } from '../src/outbound/client.ts';
 
+/** `maxBytes: 0` discards the body of the response. */
 const post: OutboundRequest = { method: 'POST', body: '{}', timeout: 1_000, maxBytes: 0 };
 
 describe('isPublicAddress', () => {
@@ -22,47 +23,41 @@ describe('isPublicAddress', () => {
   });
 });
 
-describe('the form of an address', () => {
-  const guarded = createOutboundClient({ allowNetworks: [] });
-  const allowing = createOutboundClient({ allowNetworks: ['127.0.0.0/8', '::1/128'] });
+describe('urlError', () => {
+  const publicOnly = createOutboundClient({ allowNetworks: [] });
+  const withLoopback = createOutboundClient({ allowNetworks: ['127.0.0.0/8', '::1/128'] });
 
   test.each([
-    ...['http://example.com/', 'ftp://example.com/', 'example.com', '', 'https://user:secret@example.com/'],
-    ...[
-      'https://user@example.com/',
-      'https://127.0.0.1/',
-      'https://2130706433/',
-      'https://0177.0.0.1/',
-      'https://0x7f.1/',
-    ],
-    ...['https://127.1/', 'https://[::1]/', 'https://[::ffff:127.0.0.1]/', 'https://[64:ff9b::7f00:1]/'],
-    ...[
-      'https://[2002:7f00:1::]/',
-      'https://10.0.0.1:8443/',
-      'https://169.254.169.254/latest',
-      'https://8.8.8.8/#part',
-    ],
-  ])('%s is rejected', (address) => {
-    expect(guarded.urlError(address)).toMatch(/^must/);
+    ...['http://example.com/', 'ftp://example.com/', 'example.com', '', 'https://8.8.8.8/#part'],
+    ...['https://user:secret@example.com/', 'https://user@example.com/'],
+    ...['https://127.0.0.1/', 'https://2130706433/', 'https://0177.0.0.1/', 'https://0x7f.1/', 'https://127.1/'],
+    ...['https://[::1]/', 'https://[::ffff:127.0.0.1]/', 'https://[64:ff9b::7f00:1]/', 'https://[2002:7f00:1::]/'],
+    ...['https://10.0.0.1:8443/', 'https://169.254.169.254/latest'],
+  ])('rejects %s', (address) => {
+    expect(publicOnly.urlError(address)).toMatch(/^must/);
   });
 
-  test('https with a public address or a name is allowed', () => {
-    for (const address of ['https://8.8.8.8/hook', 'https://example.com/hook?a=b', 'https://[2606:4700::1111]:444/'])
-      expect(guarded.urlError(address)).toBeUndefined();
-  });
+  test.each(['https://8.8.8.8/hook', 'https://example.com/hook?a=b', 'https://[2606:4700::1111]:444/'])(
+    'accepts %s',
+    (address) => {
+      expect(publicOnly.urlError(address)).toBeUndefined();
+    },
+  );
 
-  test('an allowed network permits http to its addresses and to names, but not to public addresses', () => {
-    expect(allowing.urlError('http://127.0.0.1:1234/')).toBeUndefined();
-    expect(allowing.urlError('http://[::1]:1234/')).toBeUndefined();
-    expect(allowing.urlError('http://hooks.example/')).toBeUndefined();
-    expect(allowing.urlError('http://8.8.8.8/')).toBe('must be an https address');
-    expect(allowing.urlError('http://10.0.0.1/')).toBe('must lead to a public address');
+  test('with allowed networks accepts http for their addresses and for names, but not for other addresses', () => {
+    expect(withLoopback.urlError('http://127.0.0.1:1234/')).toBeUndefined();
+    expect(withLoopback.urlError('http://[::1]:1234/')).toBeUndefined();
+    expect(withLoopback.urlError('http://hooks.example/')).toBeUndefined();
+    expect(withLoopback.urlError('http://8.8.8.8/')).toBe('must be an https address');
+    expect(withLoopback.urlError('http://10.0.0.1/')).toBe('must lead to a public address');
   });
 });
 
 describe('a request', () => {
   let server: http.Server;
+  /** The number of connections that the server has accepted. */
   let connections: number;
+  /** The handler of the server, which a test can replace. */
   let respond: http.RequestListener;
   let client: OutboundClient;
   let port: number;
@@ -83,7 +78,7 @@ describe('a request', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('reaches an allowed network by address and by name, and reuses the connection', async () => {
+  test('reaches an allowed network by address and by name, and reuses the connection to an address', async () => {
     expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 204 });
     expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 204 });
     expect(connections).toBe(1);
@@ -91,13 +86,13 @@ describe('a request', () => {
   });
 
   test('does not connect if the name has no allowed address', async () => {
-    const guarded = createOutboundClient({ allowNetworks: ['192.0.2.0/24'] });
+    const clientForOtherNetwork = createOutboundClient({ allowNetworks: ['192.0.2.0/24'] });
     for (const protocol of ['http', 'https'])
-      await expect(guarded.request(`${protocol}://localhost:${port}/`, post)).rejects.toThrow(
+      await expect(clientForOtherNetwork.request(`${protocol}://localhost:${port}/`, post)).rejects.toThrow(
         'localhost has no address that is allowed',
       );
     expect(connections).toBe(0);
-    guarded.close();
+    clientForOtherNetwork.close();
   });
 
   test('does not follow redirects', async () => {
@@ -122,11 +117,12 @@ describe('a request', () => {
     respond = (_request, response) => {
       response.once('close', closed.resolve);
       response.writeHead(200);
-      const write = () => {
+      // `write` returns false when its buffer is full, and `drain` is emitted when the client has read the buffer.
+      const writeForever = () => {
         while (!response.destroyed && response.write(Buffer.alloc(16_384)));
-        if (!response.destroyed) response.once('drain', write);
+        if (!response.destroyed) response.once('drain', writeForever);
       };
-      write();
+      writeForever();
     };
     expect(await client.request(`http://127.0.0.1:${port}/`, post)).toMatchObject({ status: 200 });
     await closed.promise;

@@ -22,10 +22,12 @@ class FakeConnection implements PooledConnection {
 
 interface Options {
   readonly max?: number;
+  /** In ms. */
   readonly acquireTimeout?: number;
   readonly openFails?: () => boolean;
 }
 
+/** Creates a pool. `opened` lists the connections that the pool has opened so far. */
 function createPool({ max = 2, acquireTimeout = 1_000, openFails = () => false }: Options = {}) {
   const opened: FakeConnection[] = [];
   const pool = new Pool<FakeConnection>({
@@ -43,14 +45,14 @@ function createPool({ max = 2, acquireTimeout = 1_000, openFails = () => false }
 }
 
 describe('acquire', () => {
-  test('opens at most max connections, and callers that wait get a connection in their order', async () => {
+  test('opens at most `max` connections, and waiting callers get a connection in the order of their calls', async () => {
     const { pool, opened, acquire } = createPool();
-    const [a, b] = [await acquire(), await acquire()];
+    const [connection1, connection2] = [await acquire(), await acquire()];
     const order: string[] = [];
     const waiting = [acquire().then(() => order.push('first')), acquire().then(() => order.push('second'))];
     expect(pool.numPendingAcquires()).toBe(2);
-    pool.release(b);
-    pool.release(a);
+    pool.release(connection2);
+    pool.release(connection1);
     await Promise.all(waiting);
     expect(order).toEqual(['first', 'second']);
     expect(opened).toHaveLength(2);
@@ -105,20 +107,21 @@ describe('release', () => {
   });
 
   test('closes connections that are broken or unusable, and the pool opens new ones', async () => {
-    const { pool, opened, acquire } = createPool({ max: 1 });
-    const first = await acquire();
-    const second = acquire();
-    pool.release(first, true);
-    expect([(await second).id, first.isClosed]).toEqual([1, true]);
-    pool.release(await second);
-    (opened[1] as FakeConnection).isUsable = false;
+    const { pool, acquire } = createPool({ max: 1 });
+    const broken = await acquire();
+    const waiting = acquire();
+    pool.release(broken, true);
+    const unusable = await waiting;
+    expect([unusable.id, broken.isClosed]).toEqual([1, true]);
+    pool.release(unusable);
+    unusable.isUsable = false;
     expect(pool.takeIdle()).toBeUndefined();
     expect((await acquire()).id).toBe(2);
   });
 });
 
 describe('destroy', () => {
-  test('waits until all connections are released and closed, and rejects later callers', async () => {
+  test('waits until all connections are released and closed, and later calls of acquire reject', async () => {
     const { pool, opened, acquire } = createPool();
     const [used, idle] = [await acquire(), await acquire()];
     pool.release(idle);

@@ -1,4 +1,4 @@
-// Tests transactions: results, rollback and errors.
+// Tests transactions, and the statements that a connection has prepared.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { connectDatabase, type Database, isUnavailable, query } from '../src/database/database.ts';
@@ -20,8 +20,11 @@ beforeEach(async () => {
 });
 
 const insert = 'insert into word values ($1, $2) returning text';
-const words = async () =>
-  (await query<{ text: string }>(db, 'select text from word order by text')).map(({ text }) => text);
+
+async function readWords(): Promise<readonly string[]> {
+  const rows = await query<{ text: string }>(db, 'select text from word order by text');
+  return rows.map(({ text }) => text);
+}
 
 describe('a transaction', () => {
   test('returns the rows of each statement', async () => {
@@ -38,13 +41,13 @@ describe('a transaction', () => {
         { text: 'b', length: null },
       ],
     ]);
-    expect(await words()).toEqual(['a', 'b']);
+    expect(await readWords()).toEqual(['a', 'b']);
   });
 
   test('is rolled back when a statement fails, and later statements are not executed', async () => {
     const work = inTransaction(db, (run) => run([insert, ['a', 1]], [insert, ['a', 1]], [insert, ['b', 1]]));
     await expect(work).rejects.toMatchObject({ code: '23505' });
-    expect(await words()).toEqual([]);
+    expect(await readWords()).toEqual([]);
   });
 
   test('is rolled back when its function throws an error after the statements', async () => {
@@ -53,31 +56,31 @@ describe('a transaction', () => {
       throw new Error('changed my mind');
     });
     await expect(work).rejects.toThrow('changed my mind');
-    expect(await words()).toEqual([]);
+    expect(await readWords()).toEqual([]);
   });
 
-  test('fails if its function ignores that a statement has failed', async () => {
+  test('fails if a statement has failed and its function has ignored the error', async () => {
     const work = inTransaction(db, async (run) => {
       await run([insert, ['a', 1]]);
       await run([insert, ['a', 1]]).catch(() => {});
     });
     await expect(work).rejects.toThrow('had failed before its end');
-    expect(await words()).toEqual([]);
+    expect(await readWords()).toEqual([]);
   });
 
-  test('fails with a transient error if its connection is lost, and the next one gets another connection', async () => {
+  test('fails with a transient error if its connection is lost, and the next query succeeds', async () => {
     const work = inTransaction(db, (run) => run([insert, ['a', 1]], ['select pg_terminate_backend(pg_backend_pid())']));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
-    expect(await words()).toEqual([]);
+    expect(await readWords()).toEqual([]);
   });
 
-  test('fails with a transient error if a response is overdue, and the next one gets another connection', async () => {
+  test('fails with a transient error if a statement runs for too long, and the next query succeeds', async () => {
     const work = inTransaction(db, (run) => run(['select pg_sleep($1)', [20]]));
     expect(isUnavailable(await work.catch((error: unknown) => error))).toBe(true);
-    expect(await words()).toEqual([]);
+    expect(await readWords()).toEqual([]);
   });
 
-  test('inside a transaction of knex is a savepoint', async () => {
+  test('inside a transaction of knex is a savepoint, so its rollback does not affect the outer transaction', async () => {
     await db.transaction(async (outer) => {
       await query(outer, insert, ['a', 1]);
       const inner = inTransaction(outer, async (run) => {
@@ -86,7 +89,7 @@ describe('a transaction', () => {
       });
       await expect(inner).rejects.toThrow('changed my mind');
     });
-    expect(await words()).toEqual(['a']);
+    expect(await readWords()).toEqual(['a']);
   });
 });
 
@@ -98,18 +101,18 @@ describe('a prepared statement', () => {
     expect(await query(db, divide, [3])).toEqual([{ result: 2 }]);
   });
 
-  test('can also be sent by knex', async () => {
-    const sql = 'select $1::text as said';
-    expect(await query(db, sql, ['a'])).toEqual([{ said: 'a' }]);
-    expect((await db.raw('select ?::text as said', ['b'])).rows).toEqual([{ said: 'b' }]);
-    expect(await query(db, sql, ['c'])).toEqual([{ said: 'c' }]);
+  test('can be used by `query` and by knex on the same connection', async () => {
+    const sql = 'select $1::text as word';
+    expect(await query(db, sql, ['a'])).toEqual([{ word: 'a' }]);
+    expect((await db.raw('select ?::text as word', ['b'])).rows).toEqual([{ word: 'b' }]);
+    expect(await query(db, sql, ['c'])).toEqual([{ word: 'c' }]);
   });
 
-  test('converts its columns with the types of each call', async () => {
+  test('converts its columns with the parsers of each call', async () => {
     const sql = 'select $1::integer as one';
-    const asText = { getTypeParser: () => (text: string) => text };
+    const textParsers = { getTypeParser: () => (text: string) => text };
     expect(await query(db, sql, [1])).toEqual([{ one: 1 }]);
-    expect(await query(db, sql, [1], asText)).toEqual([{ one: '1' }]);
+    expect(await query(db, sql, [1], textParsers)).toEqual([{ one: '1' }]);
     expect(await query(db, sql, [1])).toEqual([{ one: 1 }]);
   });
 
@@ -121,9 +124,9 @@ describe('a prepared statement', () => {
   });
 
   test('is not created with the option `prepared: false`', async () => {
-    const plain = connectDatabase({ url: database.url, applicationName: 'test', prepared: false });
-    expect(await query(plain, 'select $1::text as said', ['a'])).toEqual([{ said: 'a' }]);
-    expect(await query(plain, 'select name from pg_prepared_statements')).toEqual([]);
-    await plain.destroy();
+    const unpreparedDb = connectDatabase({ url: database.url, applicationName: 'test', prepared: false });
+    expect(await query(unpreparedDb, 'select $1::text as word', ['a'])).toEqual([{ word: 'a' }]);
+    expect(await query(unpreparedDb, 'select name from pg_prepared_statements')).toEqual([]);
+    await unpreparedDb.destroy();
   });
 });

@@ -42,7 +42,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
         });
 
   return async (request, response, signedIn) => {
-    const { account, uid, fresh } = signedIn;
+    const { account, uid, isFresh } = signedIn;
     const validationErrors: ValidationError[] = [];
     if (account.passwordHash) {
       const password = rawField(request, 'password');
@@ -55,7 +55,7 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
         const text = password === '' ? 'Enter your current password.' : 'The current password is wrong.';
         validationErrors.push({ field: 'password', text });
       }
-    } else if (!fresh) {
+    } else if (!isFresh) {
       // The account has no password that could be checked, so only a recent sign-in proves who the user is.
       return response.redirect(303, signInPath('/account', true));
     }

@@ -21,8 +21,8 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     '/account',
     site.forSignedIn((request, response, signedIn) => show(request, response, signedIn)),
   );
-  const post = (path: string, handler: SignedInHandler, { fresh = false } = {}) =>
-    router.post(`/account/${path}`, ...site.formForSignedIn(handler, { fresh }));
+  const post = (path: string, handler: SignedInHandler, { requireFresh = false } = {}) =>
+    router.post(`/account/${path}`, ...site.formForSignedIn(handler, { requireFresh }));
 
   post('name', async (request, response, signedIn) => {
     const name = field(request, 'name');
@@ -68,7 +68,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       const origin = { interactionUid: null, returnTo: null, linkAccountId: account.id };
       return options.beginSocialSignIn(request, response, field(request, 'provider'), origin);
     },
-    { fresh: true },
+    { requireFresh: true },
   );
 
   post(
@@ -86,7 +86,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       }
       response.redirect(303, '/account?done=unlinked');
     },
-    { fresh: true },
+    { requireFresh: true },
   );
 
   router.use('/account', site.errorHandler);

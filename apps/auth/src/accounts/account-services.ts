@@ -34,7 +34,7 @@ export function createAccountServices({ db, config, logger, audit }: AccountServ
   const mailer = createOutboxMailer({
     store: createMailStore({ db }),
     smtpUrl: config.smtpUrl,
-    on: config.mail === 'on',
+    isOn: config.mail === 'on',
     from: config.mailFrom,
     logger,
   });

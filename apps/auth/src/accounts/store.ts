@@ -1,38 +1,32 @@
-// Reads and writes accounts (table `account`).
+// Stores the accounts of users and programs (table `account`).
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
+
+/** Whether an account belongs to a person (`user`) or to a program (`service`). */
+export type AccountKind = 'user' | 'service';
 
 export interface Account {
   readonly id: string;
   readonly username: string;
   readonly name: string | null;
   readonly email: string | null;
+  /** Whether a user has proved to own the e-mail address. */
   readonly emailVerified: boolean;
   readonly kind: AccountKind;
   readonly roles: readonly string[];
+  /** Null if the account has no password, for example because its user signs in at a social provider. */
   readonly passwordHash: string | null;
+  /** Null if the account is not disabled. */
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
 }
 
-export type AccountKind = 'user' | 'service';
-
-export interface NewAccount {
-  /** If the id is left out, a random id is created. */
-  readonly id?: string;
-  readonly username: string;
-  readonly name: string | null;
-  readonly email: string | null;
-  readonly emailVerified: boolean;
-  readonly kind: AccountKind;
-  readonly roles: readonly string[];
-  /** Null if the account has no password. */
-  readonly passwordHash: string | null;
-}
+/** If the id is left out, a random id is created. */
+export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
 
 export type AccountStore = ReturnType<typeof createAccountStore>;
 
-/** The columns of `Account`, for statements in which the table has the alias `a`. */
+/** The select list of `Account`, for statements in which the table `account` has the alias `a`. */
 export const accountColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.password_hash as "passwordHash", a.disabled_at as "disabledAt", a.created_at as "createdAt"`;
 
@@ -42,7 +36,7 @@ export const rolesOfNewUser: readonly string[] = ['player'];
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
 export const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
-/** Removes the spaces that users may type around their name, and NUL characters. */
+/** Removes NUL characters, and the spaces that users may type before and after their name. */
 const cleanUsername = (username: string): string => withoutNul(username).trim();
 
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
@@ -80,7 +74,7 @@ export function createAccountStore({ db }: { db: Database }) {
       return account;
     },
 
-    /** Finds an account together with its facilities, because most tokens contain them. */
+    /** Finds an account together with the ids of its facilities, because most tokens contain these ids. */
     async findWithFacilities(id: string): Promise<(Account & { facilityIds: readonly string[] }) | undefined> {
       const [account] = await query<Account & { facilityIds: readonly string[] }>(
         db,
@@ -92,7 +86,7 @@ export function createAccountStore({ db }: { db: Database }) {
       return account;
     },
 
-    /** Ignores upper and lower case in the name, and spaces around the name. */
+    /** Ignores the case of the user name, and spaces before and after the name. */
     async findByUsername(username: string): Promise<Account | undefined> {
       const [account] = await query<Account>(
         db,
@@ -103,9 +97,9 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Finds the account for a sign-in. `name` is the normalised user name, which is returned even if there is no such
-     * account. Failed sign-ins must be counted under `name`. If they were counted separately for each spelling of an
-     * unknown name, the lockout would reveal whether an account exists.
+     * Finds the account for a sign-in. `name` is the user name in lower case and without surrounding spaces. It is
+     * returned even if there is no such account. Failed sign-ins must be counted under `name`. If they were counted
+     * separately for each spelling of an unknown name, the lockout would reveal whether an account exists.
      */
     async lookUp(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
       const [row] = await query<{ wanted: string } & (Account | { id: null })>(
@@ -120,7 +114,7 @@ export function createAccountStore({ db }: { db: Database }) {
     /** Returns undefined if another account has the user name. */
     create: (account: NewAccount): Promise<Account | undefined> => insertAccount(db, account),
 
-    /** Sets the password and deletes unused links for a password reset, because somebody else may have these links. */
+    /** Sets the password. Deletes unused links for a password reset, because somebody else may have these links. */
     async setPassword(accountId: string, passwordHash: string): Promise<void> {
       await query(
         db,
@@ -131,9 +125,11 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Sets a new password for a user who followed a link that was mailed to `email`, which proves that the user owns
-     * that address. Before the address was first proven, an attacker may have created the account with it and linked
-     * the attacker's own social identities. Identities that were linked before that moment are removed.
+     * Sets a new password for a user who opened a link that was mailed to `email`. By opening the link, the user has
+     * proved to own this address, so the address becomes verified.
+     *
+     * Before a user first proved to own the address, an attacker may have created the account with this address, and
+     * linked social identities of the attacker. Identities that were linked before that time are removed.
      */
     async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
       await query(
@@ -154,7 +150,7 @@ export function createAccountStore({ db }: { db: Database }) {
       await query(db, 'update account set name = $2, updated_at = now() where id = $1', [accountId, withoutNul(name)]);
     },
 
-    /** Confirms the address `email`. Returns false if the account has another address now. */
+    /** Marks the address `email` as verified. Returns false if the account has another address now. */
     async verifyEmail(accountId: string, email: string): Promise<boolean> {
       const rows = await query(
         db,
@@ -166,9 +162,9 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /**
-     * Removes every way to sign in to an account that somebody else has created with this address. The owner of the
-     * address can then set a password through a mailed link. Returns false if the address is no longer `email` or has
-     * been confirmed.
+     * Removes the password and all social identities of an account that somebody else has created with the address
+     * `email`. The owner of the address can then set a password through a mailed link. Returns false if the account has
+     * another address now, or if its address has been verified.
      */
     async disown(accountId: string, email: string): Promise<boolean> {
       const rows = await query(
@@ -185,5 +181,8 @@ export function createAccountStore({ db }: { db: Database }) {
   };
 }
 
-/** The time at which a user first proved to own the address of the account. Infinity if nobody has proved it. */
+/**
+ * An SQL expression: the time at which a user first proved to own the e-mail address of the account `a`. If nobody has
+ * proved it, the time is `infinity`.
+ */
 const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;

@@ -1,6 +1,5 @@
-// Implements `npm run import -w apps/auth -- FILE`: imports facilities, accounts and clients from a JSON file.
-//
-// FILE is `-` for standard input (docs/behaviour.md, "Import files").
+// Implements `npm run import -w apps/auth -- FILE`: imports facilities, accounts and clients from a JSON file. If FILE
+// is `-`, the command reads standard input (docs/behaviour.md, "Import files").
 import {
   httpUrl,
   mandatory,
@@ -10,7 +9,6 @@ import {
   readConfig,
   scopeBase,
 } from '@bay-booking/service/config';
-import { connectDatabase } from '@bay-booking/service/database/database';
 import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { runCommand } from '@bay-booking/service/lifecycle';
@@ -20,6 +18,7 @@ import { importDocument } from '../import/importer.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
 import { createClientValidator } from '../oidc/client-validation.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
+import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {
   const [file, ...rest] = process.argv.slice(2);
@@ -27,32 +26,26 @@ runCommand(async () => {
   // npm runs this command in apps/auth. A relative path, however, refers to the directory in which the user started
   // npm.
   const directory = process.env.INIT_CWD ?? process.cwd();
-  const config = readConfig(process.env, {
+  const {
+    databaseUrl,
+    issuer,
+    allowNetworks,
+    scopeBase: base,
+  } = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     allowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
   const document = readImportDocument(await readInputFile(file, directory));
-  const db = connectDatabase({
-    url: config.databaseUrl,
-    applicationName: 'auth import',
-    poolMax: 1,
-    queryTimeout: 60_000,
-  });
-  try {
+  const development = isLoopback(issuer) && process.env.NODE_ENV !== 'production';
+  await withDatabase({ url: databaseUrl, applicationName: 'auth import' }, async (db) => {
     await databaseCheck(db, migrationsDirectory)();
     const { facilities, accounts, clients } = await importDocument(document, {
       db,
-      scopes: createScopeTable(config.scopeBase),
-      clientValidator: await createClientValidator({
-        allowNetworks: config.allowNetworks,
-        issuer: config.issuer,
-        development: isLoopback(config.issuer) && process.env.NODE_ENV !== 'production',
-      }),
+      scopes: createScopeTable(base),
+      clientValidator: await createClientValidator({ issuer, development, allowNetworks }),
     });
     process.stdout.write(`imported ${facilities} facilities, ${accounts} accounts, ${clients} clients\n`);
-  } finally {
-    await db.destroy();
-  }
+  });
 });

@@ -1,14 +1,15 @@
 // Implements `npm run keys -w apps/auth`: lists, rotates, removes and re-encrypts the keys that sign tokens.
 //
-// Running instances notice a change by themselves and need no restart (docs/behaviour.md, "Signing keys").
+// Running instances read the keys again every few seconds and need no restart. The exception is `reseal`, after which
+// instances must be started with the new KEY_ENCRYPTION_KEY (docs/behaviour.md, "Signing keys").
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey } from '../config.ts';
 import { createKeySchedule } from '../signing-keys/schedule.ts';
 import { createKeyStore } from '../signing-keys/store.ts';
+import { withDatabase } from './with-database.ts';
 
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
 
@@ -20,17 +21,16 @@ runCommand(async () => {
     encryptionKey: mandatory('KEY_ENCRYPTION_KEY', encryptionKey),
     publishDelay: optional('KEY_PUBLISH_DELAY', integer(0, 7 * 24 * 3600), 30),
   });
-  const db = connectDatabase({ url: config.databaseUrl, applicationName: 'auth keys', poolMax: 1 });
-  const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
-  try {
+  await withDatabase({ url: config.databaseUrl, applicationName: 'auth keys' }, async (db) => {
+    const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
     const keys = createKeyStore({ db, encryptionKey: config.encryptionKey });
-    const schedule = createKeySchedule(keys);
-    // Throws if KEY_ENCRYPTION_KEY is not the key of the running instances. They could not read a key that is added
-    // with another KEY_ENCRYPTION_KEY.
+    // Throws if KEY_ENCRYPTION_KEY is not the key of the running instances. These instances could not decrypt a signing
+    // key that this command encrypts with another key.
     await keys.load();
     if (command === 'rotate') {
       if (argument !== undefined && argument !== '--now') throw new Error(usage);
       const delay = argument === '--now' ? 0 : config.publishDelay;
+      const schedule = createKeySchedule(keys);
       await schedule.ensureCurrentKeys();
       await schedule.rotate(delay);
       if (delay === 0) await schedule.advance();
@@ -40,7 +40,6 @@ runCommand(async () => {
       if (!(await keys.deleteRetired(argument))) throw new Error(`there is no retired key ${argument}`);
       audit.record({ kind: 'keys.removed', detail: { kid: argument } });
     } else if (command === 'reseal') {
-      // From now on, instances must be started with the new key.
       const { newKey } = readConfig(process.env, { newKey: mandatory('NEW_KEY_ENCRYPTION_KEY', encryptionKey) });
       await keys.reencrypt(newKey);
       audit.record({ kind: 'keys.resealed' });
@@ -50,7 +49,5 @@ runCommand(async () => {
       const until = deleteAfter ? `  published until ${deleteAfter.toISOString()}` : '';
       process.stdout.write(`${alg}  ${state.padEnd(7)}  ${kid}  signs from ${signsFrom.toISOString()}${until}\n`);
     }
-  } finally {
-    await db.destroy();
-  }
+  });
 });

@@ -1,6 +1,5 @@
-// Implements `npm run migrate -w apps/auth`: applies the migrations that the database does not have yet.
-//
-// Running it twice, or on several hosts at the same time, is safe.
+// Implements `npm run migrate -w apps/auth`: applies the migrations that the database does not have yet. The command
+// can run several times, and on several hosts at the same time.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { runCommand } from '@bay-booking/service/lifecycle';

@@ -1,10 +1,11 @@
-// Serves style sheets, scripts and icons. Their paths contain a hash of the content, so browsers may cache them without
-// limit.
+// Serves style sheets, scripts and icons. The path of a file contains a hash of its content. A changed file therefore
+// gets another path, and browsers may cache each path without limit.
 import { createHash } from 'node:crypto';
 import { Router } from 'express';
 
 export interface Asset {
   readonly path: string;
+  /** The value of the header `Content-Type`. */
   readonly type: string;
   readonly content: Buffer;
 }

@@ -1,7 +1,8 @@
 // Issues and checks the CSRF tokens of our forms.
-// A token is an HMAC of two values. The first is a cookie that only this browser has. The second is the CSRF context of
-// the form, for example the session or the interaction to which the page belongs. A token is therefore not valid in
-// another browser, and not valid for another user of the same browser.
+//
+// A CSRF token is an HMAC of two values. The first value is the id of the browser, which is stored in a cookie. The
+// second value is the CSRF context of the form, for example the session or the interaction to which the page belongs. A
+// token is therefore not valid in another browser, and not valid for another user of the same browser.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BrowserCookies } from '../oidc/cookies.ts';
@@ -9,30 +10,39 @@ import type { BrowserCookies } from '../oidc/cookies.ts';
 const cookieName = '_form';
 
 export interface CsrfTokens {
-  /** Returns a token for a form. Also sets the cookie if the browser does not have it yet. */
+  /**
+   * Returns a token for a form. Also sets the cookie with the id of the browser, if the browser does not have it yet.
+   */
   readonly issue: (request: IncomingMessage, response: ServerResponse, csrfContext: string) => string;
-  /** Returns the value of the cookie, which identifies the browser. Undefined if the browser has not got a form yet. */
+  /** Returns the id of the browser, or undefined if no page with a form has been sent to the browser yet. */
   readonly browserOf: (request: IncomingMessage, response: ServerResponse) => string | undefined;
   /**
-   * Whether the token is valid. The result is also false if the headers `Sec-Fetch-Site` or `Origin` say that the form
-   * belongs to another site.
+   * Returns whether the token is valid. Also returns false if the header `Sec-Fetch-Site` or `Origin` says that another
+   * site has sent the form.
    */
-  readonly check: (request: IncomingMessage, response: ServerResponse, csrfContext: string, token: unknown) => boolean;
+  readonly isValid: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    csrfContext: string,
+    token: unknown,
+  ) => boolean;
 }
 
 export interface CsrfTokenOptions {
   readonly cookies: BrowserCookies;
   /**
-   * The first key signs tokens. Tokens of all keys are accepted, so that open forms still work after a key rotation.
+   * The first key signs tokens. Tokens of all keys are accepted, so that the forms of open pages still work after a key
+   * rotation.
    */
   readonly keys: readonly string[];
+  /** The origin of this server. Browsers send it in the header `Origin` with our own forms. */
   readonly origin: string;
 }
 
 export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): CsrfTokens {
   const sign = (key: string, browserId: string, csrfContext: string): Buffer =>
     createHmac('sha256', key).update(`form\0${browserId}\0${csrfContext}`).digest();
-  /** The ids of browsers that get their cookie with the response to the current request. */
+  /** The ids that this request has given to new browsers. All forms of the response must use the same id. */
   const newBrowserIds = new WeakMap<IncomingMessage, string>();
 
   return {
@@ -48,16 +58,17 @@ export function createCsrfTokens({ cookies, keys, origin }: CsrfTokenOptions): C
 
     browserOf: (request, response) => cookies.get(request, response, cookieName),
 
-    check(request, response, csrfContext, token) {
+    isValid(request, response, csrfContext, token) {
       const site = request.headers['sec-fetch-site'];
+      // Browsers send `none` if no page caused the request, for example if the user opened a bookmark.
       if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
       if (request.headers.origin !== undefined && request.headers.origin !== origin) return false;
       const browserId = cookies.get(request, response, cookieName);
       if (!browserId || typeof token !== 'string') return false;
-      const given = Buffer.from(token, 'base64url');
+      const received = Buffer.from(token, 'base64url');
       return keys.some((key) => {
         const expected = sign(key, browserId, csrfContext);
-        return given.length === expected.length && timingSafeEqual(given, expected);
+        return received.length === expected.length && timingSafeEqual(received, expected);
       });
     },
   };

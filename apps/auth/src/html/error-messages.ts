@@ -1,4 +1,4 @@
-// Defines the texts of error pages that several files use.
+// Defines the texts of those error pages that several files show.
 
 export interface ErrorMessage {
   readonly title: string;
@@ -10,7 +10,7 @@ export const errorMessages = {
     title: 'This sign-in has expired',
     text:
       'It was open for too long, is already complete, or was started in another browser. ' +
-      'Go back to where you came from and start again.',
+      'Go back to the page where you began to sign in, and start again.',
   },
   formExpired: {
     title: 'This form has expired',
@@ -18,12 +18,12 @@ export const errorMessages = {
   },
   notFound: {
     title: 'Page not found',
-    text: 'The page does not exist, or it belongs to a facility or an account that is not yours.',
+    text: 'The page does not exist, or it belongs to a facility or an account that is not yours. Check the address.',
   },
   badRequest: { title: 'Invalid request', text: 'The request could not be read. Go back and try again.' },
   unavailable: {
     title: 'Temporarily unavailable',
-    text: 'The service is not available at the moment. Try again shortly.',
+    text: 'The service is not available at the moment. Try again in a moment.',
   },
   internal: { title: 'Something went wrong', text: 'The page could not be shown. Try again in a moment.' },
 } as const satisfies Readonly<Record<string, ErrorMessage>>;

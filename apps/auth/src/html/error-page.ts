@@ -1,4 +1,4 @@
-// Shows an error page if the handler of a page throws an error.
+// Sends an error page if the handler of a page throws an error.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { ErrorRequestHandler } from 'express';
 import { errorMessages } from './error-messages.ts';
@@ -7,10 +7,11 @@ import { sendHtml } from './response-headers.ts';
 
 interface PageError extends Error {
   readonly status?: number;
-  /** Set by Express, for example for an address that cannot be decoded. */
+  /** Express sets this status, for example if it cannot decode the address. */
   readonly statusCode?: number;
 }
 
+/** Creates the error handler of Express. `findLayoutUser` finds the user whose name the error page shows. */
 export const createErrorHandler =
   (findLayoutUser: FindLayoutUser): ErrorRequestHandler =>
   async (error: PageError, request, response, next) => {
@@ -27,6 +28,7 @@ export const createErrorHandler =
   };
 
 function messageFor(error: PageError, status: number) {
+  // oidc/interactions.ts throws this error.
   if (error.name === 'InteractionExpired') return errorMessages.signInExpired;
   if (status === 503) return errorMessages.unavailable;
   return status >= 500 ? errorMessages.internal : errorMessages.badRequest;

@@ -1,5 +1,5 @@
-// Formats an IP address for display.
+// Formats IP addresses for pages.
 
-/** Shows an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291) as the IPv4 address. */
+/** Converts an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291) to the IPv4 address (`192.0.2.1`). */
 export const displayAddress = (address: string | null): string | undefined =>
   address?.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');

@@ -1,4 +1,4 @@
-// Tests which paths are accepted as targets of a redirect after sign-in.
+// Tests to which paths a user may be redirected after signing in.
 import { expect, test } from '@jest/globals';
 import { localPath } from './local-path.ts';
 
@@ -21,6 +21,6 @@ test.each([
   '/x\\..\\..//evil.example',
   'javascript:alert(1)',
   `/${'a'.repeat(3000)}`,
-])('an address that could lead to another server is replaced by the fallback path: %s', (path) => {
+])('a value that is not the path of a page of this server is replaced by the fallback path: %s', (path) => {
   expect(localPath(path, '/account')).toBe('/account');
 });

@@ -1,15 +1,25 @@
-// Checks the paths to which users return after signing in, and builds the path of the sign-in page.
+// Builds the path of the sign-in page, and checks the path to which a user returns after signing in.
 
-/** With `again`, a user who is already signed in must enter the password again. */
+const maxPathLength = 2000;
+/**
+ * Matches a path that begins with exactly one slash, and that contains no backslash and no control character. Browsers
+ * read `//host` and `/\host` as the address of another server, and remove tabs and line breaks from addresses.
+ */
+const pathFormat = /^\/(?![/\\])[^\\\p{Cc}]*$/u;
+
+/**
+ * Returns the path of the sign-in page, from which the user returns to the path `returnTo`. If `again` is true, a user
+ * who is already signed in must prove their identity again.
+ */
 export const signInPath = (returnTo: string, again: boolean): string =>
   `/sign-in?return=${encodeURIComponent(returnTo)}${again ? '&again=1' : ''}`;
 
 /**
- * Returns `path` if it is a path of this server, or else `fallback`. Redirecting to any other address would be an open
- * redirect.
+ * Returns `path` if it is a path of this server, or else `fallback`. A redirect to the address of another server would
+ * be an open redirect.
  */
 export function localPath(path: string | undefined, fallback: string): string {
-  if (path === undefined || path.length > 2000 || !/^\/(?![/\\])[^\\\p{Cc}]*$/u.test(path)) return fallback;
+  if (path === undefined || path.length > maxPathLength || !pathFormat.test(path)) return fallback;
   const base = 'http://local.invalid';
   const url = URL.parse(path, base);
   // `/a/..//evil.example` is normalised to `//evil.example`, which browsers read as another host.

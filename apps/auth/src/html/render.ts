@@ -1,4 +1,4 @@
-// Renders pages and e-mails from Eta templates. Templates escape every value except the output of other templates.
+// Renders pages and e-mails from Eta templates. A template escapes every value, except the output of other templates.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -7,21 +7,21 @@ import { createAsset } from './asset.ts';
 import { displayAddress } from './ip-address.ts';
 import { formatDuration, formatTime } from './time-format.ts';
 
-const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-const eta = new Eta({ views: file('..'), cache: true, autoEscape: true, autoTrim: false });
+const eta = new Eta({ views: pathOf('..'), cache: true, autoEscape: true, autoTrim: false });
 
-/** The order matters: a later style sheet overrides an earlier one. */
+/** The names of the files in styles/. Their order matters: a later style sheet overrides an earlier one. */
 const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'preferences'];
 
 export const assets = {
   styles: createAsset(
     'site.css',
     'text/css; charset=utf-8',
-    Buffer.concat(styleSheets.map((name) => readFileSync(file(`./styles/${name}.css`)))),
+    Buffer.concat(styleSheets.map((name) => readFileSync(pathOf(`./styles/${name}.css`)))),
   ),
-  script: createAsset('page.js', 'text/javascript; charset=utf-8', readFileSync(file('./browser/page.js'))),
-  icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(file('./icon.svg'))),
+  script: createAsset('page.js', 'text/javascript; charset=utf-8', readFileSync(pathOf('./browser/page.js'))),
+  icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(pathOf('./icon.svg'))),
 };
 
 /** The signed-in user. The header of every page shows the name of the user and a button to sign out. */
@@ -34,6 +34,7 @@ export interface LayoutUser {
 /** Returns undefined if nobody is signed in, or if the session cannot be read. */
 export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse) => Promise<LayoutUser | undefined>;
 
+/** The data of the template layout.eta, which surrounds the content of every page. */
 export interface Layout {
   readonly title: string;
   readonly user?: LayoutUser | undefined;
@@ -43,9 +44,10 @@ export interface Layout {
   readonly script?: boolean | undefined;
 }
 
+/** Functions that every template can call, for example as `it.formatTime(date)`. */
 const helpers = { formatTime, formatDuration, displayAddress };
 
-/** `view` is the name of a template in views/, or an absolute path below src/ such as `/portal/views/home`. */
+/** Renders a page. `view` is the name of a template in views/, or a path below src/ such as `/portal/views/home`. */
 export const renderPage = (view: string, data: object, layout: Layout): string =>
   eta.render(view.startsWith('/') ? view : `/html/views/${view}`, { ...helpers, ...data, layout, assets });
 

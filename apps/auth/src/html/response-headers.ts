@@ -1,4 +1,5 @@
-// Builds the HTTP headers of pages. They forbid content from other origins, embedding in frames, and caching.
+// Builds the HTTP headers of pages. The headers forbid content from other origins, embedding in frames, and caching.
+//
 // The library helmet is not used, because oidc-provider (which uses Koa) also sends our pages, and because the content
 // security policy depends on the page.
 import type { ServerResponse } from 'node:http';
@@ -30,10 +31,11 @@ export function pageHeaders({
       "base-uri 'none'",
     ].join('; '),
     'Cache-Control': 'no-store',
-    // With `no-referrer`, browsers would send `Origin: null` with our own forms.
+    // With `no-referrer`, browsers would send `Origin: null` with our own forms, and the CSRF check would reject them.
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
-    // If a client opened the sign-in page in a pop-up window, the client must keep its reference to that window.
+    // A client may open the sign-in page in a pop-up window. This header would take the reference to the window away
+    // from the client, so pages of an authorization request do not have it.
     ...(!allowExternalFormTargets && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
   };
 }

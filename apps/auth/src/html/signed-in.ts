@@ -4,14 +4,14 @@ import type { Account } from '../accounts/store.ts';
 
 export interface SignedIn {
   readonly account: Account;
-  /** Identifies the session. */
+  /** The id of the session. */
   readonly uid: string;
-  /** In seconds since 1970. */
+  /** The time of the last sign-in, in seconds since 1970. */
   readonly signedInAt: number;
   /** Whether the sign-in is recent enough to show or change a secret. */
-  readonly fresh: boolean;
+  readonly isFresh: boolean;
   /** Whether the session was unused for so long that every page asks for the password again. */
-  readonly idle: boolean;
+  readonly isIdle: boolean;
 }
 
 /** Returns undefined if nobody is signed in. */

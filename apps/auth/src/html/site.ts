@@ -1,5 +1,6 @@
-// Sends the pages of the site. Before the handler of a page or form runs, this file checks that the user is signed in
-// and that the CSRF token is valid. The folders interaction/, account/, portal/ and social/ use it.
+// Sends the pages of this site, and protects their handlers: a handler runs only if the user is signed in, where that
+// is required, and if the CSRF token of a form is valid. The folders interaction/, account/, portal/ and social/ use
+// this file.
 import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { errorMessages } from './error-messages.ts';
@@ -12,7 +13,7 @@ import type { FindSignedIn, SignedIn } from './signed-in.ts';
 import { errorsByField, type ValidationError } from './validation-errors.ts';
 
 export interface Page extends HeaderOptions, Omit<Layout, 'user'> {
-  /** The value to which the CSRF tokens of the page are bound. Default: the session of the signed-in user. */
+  /** The value to which the CSRF token of the page is bound. Default: the id of the signed-in user's session. */
   readonly csrfContext?: string | undefined;
   /** The errors of a form. Templates get the list as `validationErrors`, and the errors by field name as `errors`. */
   readonly validationErrors?: readonly ValidationError[] | undefined;
@@ -34,7 +35,7 @@ export interface SiteOptions {
 export type Site = ReturnType<typeof createSite>;
 
 export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
-  const layoutUser = (request: Request, response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
+  const toLayoutUser = (request: Request, response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {
       name: signedIn.account.name ?? signedIn.account.username,
       csrf: csrfTokens.issue(request, response, signedIn.uid),
@@ -42,7 +43,7 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
 
   const findLayoutUser: FindLayoutUser = async (request, response) => {
     const signedIn = await findSignedIn(request as Request, response as Response).catch(() => undefined);
-    return layoutUser(request as Request, response as Response, signedIn);
+    return toLayoutUser(request as Request, response as Response, signedIn);
   };
 
   /** Sends the page with the given template and template data. */
@@ -54,8 +55,9 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
       view,
       { ...data, csrf, validationErrors, errors: errorsByField(validationErrors) },
       {
+        // Screen readers read the title first, so it says whether the form has errors.
         title: validationErrors.length > 0 ? `Error: ${title}` : title,
-        user: layoutUser(request, response, signedIn),
+        user: toLayoutUser(request, response, signedIn),
         width,
         script,
       },
@@ -66,21 +68,21 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   const showMessage = (request: Request, response: Response, message: MessagePage): Promise<void> =>
     show(request, response, 'message', { message }, message);
 
-  const hasCsrfToken = (request: Request, response: Response, csrfContext: string): boolean =>
-    csrfTokens.check(request, response, csrfContext, rawField(request, 'csrf'));
+  const hasValidCsrfToken = (request: Request, response: Response, csrfContext: string): boolean =>
+    csrfTokens.isValid(request, response, csrfContext, rawField(request, 'csrf'));
 
   const rejectForm = (request: Request, response: Response): Promise<void> =>
     showMessage(request, response, { ...errorMessages.formExpired, status: 403, tone: 'bad' });
 
   /**
-   * Redirects the user to the sign-in page, from which the user returns later, in three cases: nobody is signed in, the
-   * session is idle, or `fresh` is required and the sign-in is too old.
+   * Runs the handler only if the user is signed in and the session is not idle. With `requireFresh`, the sign-in must
+   * also be fresh. Otherwise the response redirects to the sign-in page, from which the user returns later.
    */
   const requireSignIn =
-    (handler: SignedInHandler, fresh: boolean): RequestHandler =>
+    (handler: SignedInHandler, requireFresh: boolean): RequestHandler =>
     async (request, response) => {
       const signedIn = await findSignedIn(request, response);
-      if (!signedIn || signedIn.idle || (fresh && !signedIn.fresh)) {
+      if (!signedIn || signedIn.isIdle || (requireFresh && !signedIn.isFresh)) {
         // A form cannot be sent again after signing in, so the user returns to the page with the form.
         const returnTo = request.method === 'GET' ? request.originalUrl : (localReferrer(request) ?? request.baseUrl);
         response.redirect(303, signInPath(returnTo, signedIn !== undefined));
@@ -94,11 +96,14 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     showMessage,
     findLayoutUser,
 
-    /** Returns the handlers for a form that needs no sign-in. The page of the form must have the same CSRF context. */
+    /**
+     * Returns the handlers for a form that needs no sign-in. `csrfContext` must return the CSRF context with which the
+     * page of the form was shown.
+     */
     form: (csrfContext: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [
       readForm,
       (request, response, next) =>
-        hasCsrfToken(request, response, csrfContext(request))
+        hasValidCsrfToken(request, response, csrfContext(request))
           ? handler(request, response, next)
           : rejectForm(request, response),
     ],
@@ -106,17 +111,17 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
     forSignedIn: (handler: SignedInHandler): RequestHandler => requireSignIn(handler, false),
 
     /**
-     * Returns the handlers for a form of a signed-in user. `fresh` requires a recent sign-in. Forms that show secrets
-     * or change the ways to sign in need it.
+     * Returns the handlers for a form of a signed-in user. A form that shows a secret, or changes the ways to sign in,
+     * must set `requireFresh`.
      */
-    formForSignedIn: (handler: SignedInHandler, { fresh = false } = {}): RequestHandler[] => [
+    formForSignedIn: (handler: SignedInHandler, { requireFresh = false } = {}): RequestHandler[] => [
       readForm,
       requireSignIn(
         (request, response, signedIn) =>
-          hasCsrfToken(request, response, signedIn.uid)
+          hasValidCsrfToken(request, response, signedIn.uid)
             ? handler(request, response, signedIn)
             : rejectForm(request, response),
-        fresh,
+        requireFresh,
       ),
     ],
 
@@ -127,16 +132,17 @@ export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
       readForm,
       async (request, response) => {
         const signedIn = await findSignedIn(request, response);
-        if (signedIn && !hasCsrfToken(request, response, signedIn.uid)) return rejectForm(request, response);
+        if (signedIn && !hasValidCsrfToken(request, response, signedIn.uid)) return rejectForm(request, response);
         return handler(request, response, signedIn);
       },
     ],
 
-    /** Shows errors as pages. It must be the last handler of a router with pages. */
+    /** Shows errors as pages. This handler must be the last handler of a router with pages. */
     errorHandler: createErrorHandler(findLayoutUser),
   };
 }
 
+/** Returns the path of the page that contains the form, if the header `Referer` names a page of this server. */
 function localReferrer(request: Request): string | undefined {
   const referrer = URL.parse(request.get('referer') ?? '');
   return referrer && referrer.host === request.get('host') ? `${referrer.pathname}${referrer.search}` : undefined;

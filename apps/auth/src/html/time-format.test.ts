@@ -9,22 +9,11 @@ test('a time is formatted with its time zone', () => {
   });
 });
 
-test.each([
-  [1, '1 second'],
-  [90, '90 seconds'],
-  [3600, '1 hour'],
-  [5400, '90 minutes'],
-  [86_400, '1 day'],
-  [604_800, '7 days'],
-])('a duration of %i seconds is %s', (seconds, text) => {
-  expect(formatDuration(seconds)).toBe(text);
+test('a duration is formatted in the largest unit that divides it', () => {
+  const texts = [1, 90, 3600, 5400, 86_400, 604_800].map(formatDuration);
+  expect(texts).toEqual(['1 second', '90 seconds', '1 hour', '90 minutes', '1 day', '7 days']);
 });
 
-test.each([
-  [1, '1 second'],
-  [59, '59 seconds'],
-  [61, '2 minutes'],
-  [3_541, '1 hour'],
-])('a waiting time of %i seconds is %s', (seconds, text) => {
-  expect(formatWait(seconds)).toBe(text);
+test('a waiting time of a minute or more is rounded up to full minutes', () => {
+  expect([1, 59, 61, 3_541].map(formatWait)).toEqual(['1 second', '59 seconds', '2 minutes', '1 hour']);
 });

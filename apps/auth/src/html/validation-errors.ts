@@ -1,5 +1,4 @@
-// Defines the validation errors of forms. A page lists all of them at its top, and shows each of them again next to its
-// field.
+// Defines the validation errors of forms. A page lists all errors at its top, and repeats each error next to its field.
 import type { Response } from 'express';
 import { formatWait } from './time-format.ts';
 
@@ -9,11 +8,12 @@ export interface ValidationError {
   readonly text: string;
 }
 
+/** Returns the text of the error of each field. Errors of the whole form are left out. */
 export function errorsByField(validationErrors: readonly ValidationError[]): Readonly<Record<string, string>> {
   return Object.fromEntries(validationErrors.flatMap(({ field, text }) => (field ? [[field, text]] : [])));
 }
 
-/** Sets `Retry-After` to `seconds`. Returns a text for the user: `reason`, followed by the waiting time in words. */
+/** Sets the header `Retry-After` to `seconds`. Returns a text for the user: the reason, and how long to wait. */
 export function retryLater(response: Response, seconds: number, reason: string): string {
   response.setHeader('Retry-After', String(seconds));
   return `${reason} Wait ${formatWait(seconds)} and try again.`;

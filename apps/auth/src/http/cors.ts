@@ -3,7 +3,8 @@
 // oidc/machine-endpoints.ts.
 import type { RequestHandler } from 'express';
 
-export const allowEveryOrigin =
+/** `paths` are the paths of the public documents. */
+export const allowCrossOriginReading =
   (paths: ReadonlySet<string>): RequestHandler =>
   (request, response, next) => {
     if (!paths.has(request.path)) return next();

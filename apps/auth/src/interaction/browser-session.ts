@@ -4,7 +4,7 @@
 import type { Request, Response } from 'express';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { ProviderSessions } from '../oidc/sessions.ts';
+import type { ProvenIdentity, ProviderSessions } from '../oidc/sessions.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import type { SessionStore } from './session-store.ts';
 
@@ -15,12 +15,7 @@ const freshLimit = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
-export interface NewSession {
-  readonly account: Account;
-  /** `idp:NAME` after a social sign-in. */
-  readonly acr?: string | undefined;
-  readonly amr: readonly string[];
-}
+export type NewSession = Omit<ProvenIdentity, 'accountId'> & { readonly account: Account };
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
@@ -48,8 +43,8 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       account,
       uid,
       signedInAt,
-      fresh: now() - signedInAt < freshLimit,
-      idle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimit,
+      isFresh: now() - signedInAt < freshLimit,
+      isIdle: now() - Math.max(lastUsedAt ?? 0, signedInAt) > idleLimit,
     };
   };
 

@@ -32,7 +32,7 @@ export function directSignInRoutes(options: DirectSignInOptions): Router {
     const returnTo = localPath(queryText(request, 'return'), '/account');
     const signedIn = await sessions.current(request, response);
     const again = queryText(request, 'again') !== undefined;
-    if (signedIn && !signedIn.idle && !again && request.method === 'GET') {
+    if (signedIn && !signedIn.isIdle && !again && request.method === 'GET') {
       response.redirect(303, returnTo);
       return undefined;
     }

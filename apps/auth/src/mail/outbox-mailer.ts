@@ -9,7 +9,7 @@ export interface OutboxMailerOptions {
   readonly store: MailStore;
   readonly smtpUrl: string | undefined;
   /** Whether e-mails are sent. If false, they are neither sent nor logged. */
-  readonly on: boolean;
+  readonly isOn: boolean;
   readonly from: string;
   readonly logger: Logger;
 }
@@ -36,11 +36,11 @@ const maxTries = 32;
 /** The seconds until the next attempt: 5, 10, 20 and so on, up to an hour. */
 const retryDelay = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
-export function createOutboxMailer({ store, smtpUrl, on, from, logger }: OutboxMailerOptions): OutboxMailer {
-  if (!on || !smtpUrl) {
+export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: OutboxMailerOptions): OutboxMailer {
+  if (!isOn || !smtpUrl) {
     return {
       enqueue: async ({ to, subject, text }) => {
-        if (on) logger.info({ mail: { to, subject, text } }, 'e-mail is not sent, because SMTP_URL is not set');
+        if (isOn) logger.info({ mail: { to, subject, text } }, 'e-mail is not sent, because SMTP_URL is not set');
       },
       close: async () => {},
     };

@@ -7,30 +7,34 @@ import { isOpenidFamily, type ScopeTable, splitScope } from './scopes.ts';
 
 type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'];
 
-/** Returns the setting `extraTokenClaims` of the configuration, which adds the claim `facilities`. */
+/** Returns the setting `extraTokenClaims` of oidc-provider. It adds the claim `facilities` to tokens for bookings. */
 export const createExtraTokenClaims =
   (scopes: ScopeTable, facilitiesClaim: FacilitiesClaim): Configuration['extraTokenClaims'] =>
   async (ctx, token) => {
-    // grants/client-credentials.ts has already put the facilities into `extra`.
+    // grants/client-credentials.ts has already stored the claim in `token.extra`.
     if (token.kind === 'ClientCredentials') return token.extra;
     if (!splitScope(token.scope).includes(scopes.bookings)) return undefined;
     return { facilities: await facilitiesClaim(ctx, token.accountId) };
   };
 
-/** The setting `formats.customizers.jwt` of the configuration. Changes the payload of a JWT before it is signed. */
+/**
+ * The setting `formats.customizers.jwt` of oidc-provider. Changes the payload of an access token before it is signed:
+ * - The token of a service account gets the account as `sub`.
+ * - The token of a user gets the scopes of the openid family, and the claims `grant_id`, `auth_time` and `acr`.
+ */
 export const customizeJwt: CustomizeJwt = (ctx, token, jwt) => {
   const payload = jwt.payload as Record<string, unknown>;
   if (token.kind === 'ClientCredentials') {
-    // The subject of a personal access token is its service account. The library has set `sub` to the client id.
+    // A personal access token belongs to a service account. The library has set `sub` to the client id.
     payload.sub = (token.client && ownMetadataOf(token.client).account_id) ?? payload.sub;
     return;
   }
   const { Grant: grant, Session: session } = ctx.oidc.entities;
   const source = grantSourceOf(ctx);
-  // The library leaves the scopes of the openid family out of the token, but our userinfo endpoint reads them there.
+  // The library leaves the scopes of the openid family out of the token. Our userinfo endpoint needs them in the token.
   const requested = splitScope((ctx.oidc.params?.scope as string | undefined) ?? source?.scope);
-  const openid = grant?.getOIDCScopeFiltered(requested.filter(isOpenidFamily));
-  if (openid) payload.scope = [openid, payload.scope].filter(Boolean).join(' ');
+  const openidScopes = grant?.getOIDCScopeFiltered(requested.filter(isOpenidFamily));
+  if (openidScopes) payload.scope = [openidScopes, payload.scope].filter(Boolean).join(' ');
   // JWTs are not stored. Userinfo, introspection and revocation therefore find the grant of a token by this claim.
   payload.grant_id = token.grantId;
   const authTime = source?.authTime ?? session?.authTime();

@@ -1,8 +1,8 @@
 // Rewrites the query of an authorization request before oidc-provider reads it, and makes checks that the library does
 // not make.
 //
-// A parameter that was sent more than once is an array in the query. The functions here do not change arrays, so that
-// a later check rejects the request.
+// A parameter that was sent more than once is an array in the query. The functions here do not change arrays. A later
+// check then finds the array and rejects the request.
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import { rewriteTokenRequest } from './implicit-flow.ts';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
@@ -15,16 +15,16 @@ export const idpParameter = 'idp';
 const idpPrefix = 'idp:';
 
 /**
- * Moves `idp:NAME` from `acr_values` to the internal parameter. If `idp:NAME` stayed in `acr_values`, the library would
- * reject requests without the scope openid, and would compare `idp:NAME` with the acr of the session. If the client
- * sent the internal parameter itself, its value is removed.
+ * Moves the provider in `idp:NAME` from `acr_values` to the internal parameter `idp`. If `idp:NAME` stayed in
+ * `acr_values`, the library would reject requests without the scope openid, and would compare `idp:NAME` with the acr of
+ * the session. If the client itself sent the parameter `idp`, the value of the client is removed.
  */
 function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
   const { acr_values: acrValues, [idpParameter]: sentByClient, ...others } = query;
   if (Array.isArray(acrValues) || Array.isArray(sentByClient)) return query;
-  const acrs = acrValues?.split(' ').filter((value) => value !== '') ?? [];
-  const idp = acrs.find((value) => value.startsWith(idpPrefix))?.slice(idpPrefix.length);
-  const remaining = acrs.filter((value) => !value.startsWith(idpPrefix));
+  const values = acrValues?.split(' ').filter((value) => value !== '') ?? [];
+  const idp = values.find((value) => value.startsWith(idpPrefix))?.slice(idpPrefix.length);
+  const remaining = values.filter((value) => !value.startsWith(idpPrefix));
   return {
     ...others,
     ...(remaining.length > 0 && { acr_values: remaining.join(' ') }),
@@ -52,7 +52,7 @@ function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
 export const rewriteAuthorizationQuery = (query: AuthorizationQuery): AuthorizationQuery =>
   removeRepeatedSpaces(removeUnusedNonce(moveIdp(rewriteTokenRequest(query))));
 
-/** Registers the middleware that rewrites the query of GET requests. */
+/** Registers the middleware that rewrites the query of GET requests to the authorization endpoint. */
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
   provider.use((ctx: KoaContextWithOIDC, next: Next) => {
     if (ctx.method === 'GET' && ctx.path === authorizationPath) {
@@ -63,8 +63,10 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
 }
 
 /**
- * Returns the check for the setting `extraParams` of the configuration. The library calls it after its own checks of
- * the request have passed. The check throws `InvalidRequest`.
+ * Returns a function that completes the checks of an authorization request, and sets its effective scope. The setting
+ * `extraParams` of oidc-provider contains this function, as the check of the parameter `idp`. The library calls it after
+ * its own checks of the request. The function throws `InvalidRequest` if a parameter was sent more than once, or if the
+ * requested social provider is unknown.
  */
 export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
@@ -77,11 +79,11 @@ export function createRequestCheck(isSocialProvider: (name: string) => boolean) 
 }
 
 /**
- * RFC 6749 section 3.1: parameters must not be sent more than once. The library checks the parameters that it knows;
- * this function checks all others. RFC 8707 allows `resource` to be repeated.
+ * Rejects parameters that were sent more than once (RFC 6749 section 3.1). The library checks only the parameters that
+ * it knows. RFC 8707 allows a request to repeat the parameter `resource`.
  */
 function rejectRepeatedParameters(query: AuthorizationQuery): void {
   const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]) && name !== 'resource');
-  if (repeated.length > 0)
-    throw new errors.InvalidRequest(`parameters must not be provided twice: ${repeated.join(' ')}`);
+  if (repeated.length === 0) return;
+  throw new errors.InvalidRequest(`parameters must not be provided twice: ${repeated.join(' ')}`);
 }

@@ -9,7 +9,7 @@ export const claimsByScope = {
   roles: ['roles'],
 };
 
-/** The fields of an account that the protocol uses. */
+/** The fields of an account that tokens and userinfo need. */
 export interface ProviderAccount {
   readonly id: string;
   readonly username: string;
@@ -22,6 +22,7 @@ export interface ProviderAccount {
   readonly facilityIds: readonly string[];
 }
 
+/** Returns the values of all claims. oidc-provider selects the claims of the granted scopes. */
 export function claimsOf(account: Omit<ProviderAccount, 'facilityIds'>) {
   return {
     sub: account.id,

@@ -1,20 +1,23 @@
-// Checks the claims of client assertions (RFC 7523 section 3), after oidc-provider has checked the signature.
+// Checks the claims of client assertions (RFC 7523 section 3), after oidc-provider has checked the signature. A client
+// assertion is a signed JWT with which a client authenticates, instead of with a secret.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
-/** In seconds. The limit exists because the database must store each assertion until it expires, to detect replays. */
+/**
+ * The maximum number of seconds until an assertion expires. To detect replays, the database stores the identifier of
+ * each assertion until the assertion expires.
+ */
 const maxLifetime = 24 * 3600;
-/** In seconds. FAPI 2.0 Security Profile section 5.3.2.1: an assertion must be rejected if its `iat` is later. */
+/** The maximum number of seconds by which `iat` may be in the future (FAPI 2.0 Security Profile section 5.3.2.1). */
 const maxClockSkew = 60;
 
 /**
- * The setting `assertJwtClientAuthClaimsAndHeader` of the configuration.
+ * The setting `assertJwtClientAuthClaimsAndHeader` of oidc-provider.
  *
- * The audience must be the issuer, as a string. The library also accepts the address of the endpoint, or a list of
- * audiences. Another server that the client uses could then send the assertion to us (RFC 9700 section 4.7; FAPI 2.0
- * Security Profile section 5.3.2.1).
- * @throws {errors.InvalidClientAuth} if the audience is not the issuer, `iat` is in the future, or the assertion
- * expires
- *   in more than a day
+ * The audience must be the issuer, as a string. The library would also accept the address of the endpoint, or a list of
+ * audiences. With a list, another server that the client uses could send the assertion to us and act as the client
+ * (RFC 9700 section 4.7; FAPI 2.0 Security Profile section 5.3.2.1).
+ * @throws {errors.InvalidClientAuth} if the audience is not the issuer, if `iat` is in the future, or if the assertion
+ *   expires in more than a day
  */
 export async function checkClientAssertion(
   ctx: KoaContextWithOIDC,

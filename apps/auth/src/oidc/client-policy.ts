@@ -1,5 +1,5 @@
 // Adds our own rules for clients to the token endpoint and the device authorization endpoint of oidc-provider:
-// - The secret of a client is compared with stored hashes.
+// - The secret that a client sends is compared with stored hashes.
 // - Each client has a rate limit.
 // - A grant type that the client is not registered for gives `unauthorized_client` (RFC 6749 section 5.2).
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -14,8 +14,9 @@ import { normaliseScope, type ScopeTable } from './scopes.ts';
 
 /**
  * Counts a token request. Returns the seconds that the client must wait, or 0 if the request is allowed.
- * Many users share a public client. Its requests are therefore counted separately for each IPv4 address and each IPv6
- * /64 network.
+ *
+ * Many users share a public client. The requests of a public client are therefore counted separately for each IPv4
+ * address and each IPv6 /64 network.
  */
 export const countTokenRequest = (limit: RateLimit, client: RegisteredClient, address: string): number =>
   limit(client.clientAuthMethod === 'none' ? `${client.clientId} ${addressKey(address)}` : client.clientId);
@@ -33,8 +34,8 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
     return matchesSecret(presented, ownMetadataOf(this).secret_hashes);
   };
 
-  // Both endpoints call this method as soon as a client has authenticated. It is therefore the place to throw errors
-  // about the client.
+  // The token endpoint and the device authorization endpoint call this method as soon as a client has authenticated.
+  // Errors about the client are therefore thrown here.
   client.grantTypeAllowed = function grantTypeAllowedForRequest(this: RegisteredClient, type: string): boolean {
     const allowed = grantTypeAllowed.call(this, type);
     const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
@@ -55,16 +56,13 @@ export function applyClientPolicy(provider: Provider, { limit, scopes }: ClientP
       const requested = effectiveScopes(this, params.scope);
       checkRequestedScopes(scopes, this, { requested, issuesIdToken: true });
     }
-    // In its next step, the library would reject repeated spaces in the scope.
+    // Next, the library checks the parameter `scope`. It would reject repeated spaces.
     if (typeof params.scope === 'string') params.scope = normaliseScope(params.scope) || undefined;
     return true;
   };
 }
 
-/**
- * The grant type that a token request uses, or for which a device authorization request asks. Undefined at other
- * endpoints.
- */
+/** Returns the grant type of a token request or device authorization request. Undefined for other requests. */
 function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
   if (oidc?.route === 'device_authorization') return deviceCodeGrantType;
   return oidc?.route === 'token' ? oidc.params?.grant_type : undefined;

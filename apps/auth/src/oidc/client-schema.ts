@@ -1,7 +1,7 @@
 // Defines the scopes, response types, authentication methods and algorithms that a client can be registered for.
 //
-// The running provider and the validation of an import (client-validation.ts) share this part of the configuration.
-// The import therefore accepts a client if and only if the running server accepts it.
+// These settings are part of the configuration of oidc-provider. The running server (provider.ts) and the validation of
+// an import (client-validation.ts) both use them. An import therefore accepts only clients that the server accepts.
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Configuration } from 'oidc-provider';
 import { signingAlgorithms } from '../signing-keys/signing-key.ts';
@@ -10,8 +10,9 @@ import { ownMetadata } from './client-metadata.ts';
 import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { offlineAccess } from './scopes.ts';
 
-/** The features of oidc-provider that decide which client metadata is valid. */
+/** The features of oidc-provider on which the valid client metadata depends. */
 export const features = {
+  // The library's sign-in pages for development. We have our own pages.
   devInteractions: { enabled: false },
   clientCredentials: { enabled: true },
   // provider.ts adds the secret from which nonces are made. dpop.ts verifies proofs at our own endpoints and grants.
@@ -28,10 +29,11 @@ export const features = {
   },
 } satisfies Configuration['features'];
 
+/** The settings of oidc-provider that decide which client metadata is valid. */
 export const clientSettings = {
   scopes: [...Object.keys(claimsByScope), offlineAccess],
   claims: claimsByScope,
-  // `code token` stands for `token`, which the library does not have (implicit-flow.ts).
+  // `code token` stands for `token`, which the library does not support (implicit-flow.ts).
   responseTypes: ['code', 'code token' as never, 'id_token token' as never, 'id_token'],
   clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
   enabledJWA: {

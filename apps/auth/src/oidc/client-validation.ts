@@ -10,20 +10,22 @@ import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 
 export interface ClientMetadataError {
-  /** The member that caused the error. Undefined if the library's message does not begin with a member name. */
+  /** The member that caused the error. Undefined if the library's message does not begin with the name of a member. */
   readonly member?: string | undefined;
   readonly reason: string;
 }
 
 export interface ClientValidator {
   /**
-   * Returns the names among `members` that the library does not know as client metadata, or that belong to a disabled
-   * feature.
+   * Returns those of the `members` that are no client metadata, or that belong to a disabled feature of the library.
    */
   readonly findUnknown: (members: readonly string[]) => readonly string[];
   /** Returns the first error, or undefined if the metadata is valid. */
   readonly validate: (metadata: ClientMetadata) => Promise<ClientMetadataError | undefined>;
-  /** Returns the reason why the server may not send requests to this address of a client. Undefined if it may. */
+  /**
+   * Returns the reason why the server may not send requests to this address, such as a `jwks_uri`. Returns undefined if
+   * the server may do so.
+   */
   readonly addressError: (address: string) => string | undefined;
 }
 
@@ -43,10 +45,12 @@ export async function createClientValidator(options: ClientValidatorOptions): Pr
   });
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
   if (development) allowLoopbackRedirects(provider);
-  const own: readonly string[] = ownMetadata;
+  // The provider also accepts these members, but they are no client metadata. Only the server sets them.
+  const internalMembers: readonly string[] = ownMetadata;
 
   return {
-    findUnknown: (members) => members.filter((member) => own.includes(member) || !isKnown(provider, member)),
+    findUnknown: (members) =>
+      members.filter((member) => internalMembers.includes(member) || !isKnown(provider, member)),
 
     addressError: createOutboundClient({ allowNetworks }).urlError,
 
@@ -91,12 +95,13 @@ function parseMessage(message: string): ClientMetadataError {
   return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
 }
 
-/** Creates a key for a signing algorithm. The schema accepts only algorithms for which the provider has a key. */
+/** Creates a key for a signing algorithm. The library accepts only algorithms for which the provider has a key. */
 async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };
 }
 
+/** The provider that validates metadata stores nothing. */
 const emptyAdapter = {
   upsert: async () => {},
   find: async () => undefined,

@@ -1,5 +1,5 @@
-// Stores the scopes that a user granted to a client and declined, and reads them back. They are stored as a grant of
-// oidc-provider. Without the declined scopes in the grant, the library would ask for them again at the next request.
+// Stores which scopes a user granted to a client and which the user declined, as a grant of oidc-provider. The declined
+// scopes are stored because the library would otherwise ask for them again at the next request.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ResourceServer } from './resource-server.ts';
 import { splitScope } from './scopes.ts';
@@ -18,7 +18,7 @@ export type ConsentGrants = ReturnType<typeof createConsentGrants>;
 
 export function createConsentGrants(provider: () => Provider, { audience, isCustom }: ResourceServer) {
   return {
-    /** Returns undefined when there is no such grant, or when it belongs to another account or client. */
+    /** Returns undefined if there is no such grant, or if the grant belongs to another account or client. */
     async find(grantId: string | undefined, owner: GrantOwner): Promise<DecidedScopes | undefined> {
       const grant = await findGrant(provider(), grantId, owner);
       return (
@@ -33,6 +33,7 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
     async create(owner: GrantOwner, { granted, declined }: DecidedScopes): Promise<string> {
       const { Grant } = provider();
       const grant = new Grant({ accountId: owner.accountId, clientId: owner.clientId });
+      // Our own scopes belong to the audience of the Bookings API. The scopes of OpenID Connect have no audience.
       const custom = (names: readonly string[]): string => names.filter(isCustom).join(' ');
       const standard = (names: readonly string[]): string => names.filter((name) => !isCustom(name)).join(' ');
       if (standard(granted)) grant.addOIDCScope(standard(granted));
@@ -46,9 +47,9 @@ export function createConsentGrants(provider: () => Provider, { audience, isCust
 }
 
 /**
- * The setting `loadExistingGrant` of the configuration. Finds the grant that the user gave this client in this session.
- * A grant of another session is not found: in another browser, and after signing out, the consent page appears again.
- * A grant and its tokens therefore belong to exactly one session.
+ * The setting `loadExistingGrant` of oidc-provider. Finds the grant that the user gave this client in this session. A
+ * grant of another session is not found. In another browser, and after signing out, the consent page therefore appears
+ * again, and a grant and its tokens belong to exactly one session.
  */
 export async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { client, session, account, result, provider } = ctx.oidc;

@@ -1,5 +1,5 @@
-// Reads and writes our own browser cookies, which are not signed. They go through oidc-provider, which marks them
-// `Secure` if the issuer is an https address.
+// Reads and writes our own browser cookies, which are not signed. The cookies are set through oidc-provider, because the
+// library adds the attribute `Secure` if the issuer is an https address.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 
@@ -14,9 +14,9 @@ export interface BrowserCookies {
 }
 
 /**
- * The full name of a cookie with the path `/`. If the issuer is an https address, the name gets the prefix `__Host-`.
- * Browsers then accept the cookie only from this host, and not from another host of the same domain (RFC 6265bis,
- * "The __Host- Prefix").
+ * Returns the full name of a cookie with the path `/`. If the issuer is an https address, the full name begins with
+ * `__Host-`. Browsers accept such a cookie only from this host, and not from another host of the same domain
+ * (RFC 6265bis, "The __Host- Prefix").
  */
 export const hostCookieName = (issuer: string, name: string): string =>
   issuer.startsWith('https:') ? `__Host-${name}` : name;

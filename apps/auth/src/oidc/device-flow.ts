@@ -7,7 +7,7 @@ import { pollInterval } from './storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
-/** Returns the setting `features.deviceFlow` of the configuration. */
+/** Returns the setting `features.deviceFlow` of oidc-provider. */
 export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit: Audit }): DeviceFlow => ({
   enabled: true,
   // By default, the library stores the IP address and the user agent of the device. We do not need them.
@@ -16,38 +16,43 @@ export const createDeviceFlow = ({ pages, audit }: { pages: ProviderPages; audit
     const page = { clientName: ctx.oidc.client?.clientName };
     showPage(ctx, await pages.deviceConnected(page, ctx.req, ctx.res));
   },
-  // The library calls this function to show its form for the code, or an error of the sign-in. Only errors happen here,
-  // because our own page asks for the code (interaction/device-pages.ts).
+  // The library calls this function to show its form for the code, or an error of the sign-in. Here, the function is
+  // called only for errors, because our own page asks for the code (interaction/device-pages.ts).
   userCodeInputSource: async (ctx, _form, _out, error) => {
     avoidStoringNewSession(ctx);
-    const isDenied = error?.name === 'AbortedError';
-    if (isDenied) {
+    const reason = reasonOf(ctx, error);
+    if (reason === 'denied') {
       const { params, session } = ctx.oidc;
       audit.record({
         kind: 'device.denied',
-        // `ctx.oidc.client` is not set when the user cancels.
+        // `ctx.oidc.client` is not set when the user denies the request.
         clientId: params?.client_id as string | undefined,
         accountId: session?.accountId,
         address: ctx.ip,
       });
     }
-    const reason = isDenied ? 'denied' : ctx.status < 500 ? 'expired' : 'failed';
     const html = await pages.deviceNotConnected({ reason }, ctx.req, ctx.res);
     // For an error that the user can correct, the library has set the status 200.
-    showPage(ctx, html, { status: isDenied ? 200 : Math.max(400, ctx.status) });
+    showPage(ctx, html, { status: reason === 'denied' ? 200 : Math.max(400, ctx.status) });
   },
 });
 
+function reasonOf(ctx: KoaContextWithOIDC, error: Error | undefined): 'denied' | 'expired' | 'failed' {
+  // The library throws this error if the user denies the request.
+  if (error?.name === 'AbortedError') return 'denied';
+  return ctx.status < 500 ? 'expired' : 'failed';
+}
+
 /**
- * Prevents that a session is stored for every visitor. The library has put the CSRF token of its form into the session,
- * and would store the session for that reason alone.
+ * Prevents the library from storing a session for every visitor. The library has put the CSRF token of its form into
+ * the session, and would store the session for that reason alone.
  */
 function avoidStoringNewSession(ctx: KoaContextWithOIDC): void {
   const session = ctx.oidc.session as { new?: boolean; accountId?: string; touched?: boolean } | undefined;
   if (session?.new && session.accountId === undefined) session.touched = false;
 }
 
-/** Adds `interval` (RFC 8628 section 3.2) to the response, where the library leaves it out. */
+/** Adds `interval` to the response to the device (RFC 8628 section 3.2). The library leaves it out. */
 export function addPollInterval(provider: Provider): void {
   provider.on('device_authorization.success', (_ctx, body) => {
     (body as Record<string, unknown>).interval = pollInterval;

@@ -1,12 +1,12 @@
-// Finds the device authorization request of a user code, and starts the sign-in of the user for it (RFC 8628
-// section 3.3).
+// Finds the device authorization request of a user code, and starts the sign-in of the user who entered the code
+// (RFC 8628 section 3.3).
 //
 // Our own page asks for the user code (interaction/device-pages.ts). The library's page is not used, because it rejects
 // a code that was entered before, and because its form needs an inline script.
 //
-// After our page, the browser goes to the library's path `/device/:uid`. There the library runs the sign-in and the
-// consent as for an authorization request, and stores the result with the device code. This path needs an interaction,
-// which this file creates.
+// Our page redirects the browser to the library's path `/device/:uid`. At this path, the library runs the sign-in and
+// the consent as for an authorization request, and stores the result with the device code. The path needs an
+// interaction, which this file creates.
 import { randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Provider } from 'oidc-provider';
@@ -25,7 +25,7 @@ export interface DeviceRequest {
 /** Converts a typed user code to the stored form: upper case, without spaces and dashes. */
 const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
 
-/** The code as the device shows it: `BCDF-GHJK`. */
+/** Returns a typed user code in the form in which the device shows it: `BCDF-GHJK`. */
 export function formatUserCode(typed: string): string {
   const code = normaliseUserCode(typed);
   return code.length === 8 ? `${code.slice(0, 4)}-${code.slice(4)}` : typed;
@@ -59,7 +59,7 @@ export function createDeviceSignIn({
     const path = `${routes.code_verification}/${uid}`;
     // The types of the library do not list the parameters of this constructor.
     const Interaction = current.Interaction as unknown as NewInteraction;
-    const interaction = new Interaction(uid, { returnTo: `${issuer}${path}`, params, deviceCode, cid: uid });
+    const interaction = new Interaction(uid, { returnTo: `${issuer}${path}`, params, deviceCode });
     await interaction.save(lifetime);
     const cookie = { path, httpOnly: true, sameSite: 'lax', signed: true, maxAge: lifetime * 1000 } as const;
     current.createContext(request, response).cookies.set(current.cookieName('resume'), uid, cookie);

@@ -10,8 +10,8 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: readon
   Object.assign(document, {
     scopes_supported: scopes,
     response_types_supported: publishedResponseTypes(document.response_types_supported ?? []),
-    // The library leaves these members out. Clients would then have to assume client_secret_basic (RFC 8414 section 2),
-    // so a public client could not revoke its tokens.
+    // The library leaves the following members out. Clients would then have to use client_secret_basic (RFC 8414
+    // section 2), which a public client cannot do.
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,

@@ -1,18 +1,24 @@
-// Finds, starts and ends the sign-in session that oidc-provider stores for a browser.
-// Our own pages and the authorization endpoint use the same session. Signing in or out therefore applies to both.
+// Finds, starts and ends the sign-in session that oidc-provider stores for a browser. Our own pages and the
+// authorization endpoint use the same session. A user who signs in on a page is therefore signed in for clients too.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import type { EndSession } from './storage/ended-sessions.ts';
 
-/** In seconds. A session ends `idle` seconds after its last use, and at the latest `absolute` seconds after sign-in. */
-const limits = { idle: 14 * 24 * 3600, absolute: 30 * 24 * 3600 };
+/** In seconds. A session that is not used for this time ends. */
+const idleLimit = 14 * 24 * 3600;
+/** In seconds. A session ends this time after the sign-in, even if it is used. */
+const absoluteLimit = 30 * 24 * 3600;
 
+/** In seconds since 1970. */
 const now = (): number => Math.floor(Date.now() / 1000);
 
-/** The setting `ttl.Session` of the configuration. Every use extends the session, up to the absolute limit. */
+/**
+ * The setting `ttl.Session` of oidc-provider. Returns the remaining lifetime in seconds of a session that is being
+ * used. `loginTs` is the time of the last sign-in in seconds since 1970. It is undefined if nobody is signed in.
+ */
 export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number | undefined }): number {
   const age = session.loginTs === undefined ? 0 : now() - session.loginTs;
-  return Math.max(1, Math.min(limits.idle, limits.absolute - age));
+  return Math.max(1, Math.min(idleLimit, absoluteLimit - age));
 }
 
 export interface ProviderSession {
@@ -25,10 +31,12 @@ export interface ProviderSession {
   readonly signedInAt: number;
 }
 
+/** The account of a user who has just signed in, and how the user signed in. */
 export interface ProvenIdentity {
   readonly accountId: string;
-  /** `idp:NAME` after a social sign-in. */
+  /** The authentication context class (claim `acr`): `idp:NAME` after a social sign-in. */
   readonly acr?: string | undefined;
+  /** The authentication methods (claim `amr`), such as `pwd` for a password (RFC 8176). */
   readonly amr: readonly string[];
 }
 
@@ -45,7 +53,10 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
   const sessionOf = (request: IncomingMessage, response: ServerResponse) =>
     provider().Session.get(contextOf(request, response) as never);
 
-  /** Revokes the grants of a session, as the library does when a client requests the sign-out. */
+  /**
+   * Revokes the grants of a session, as the library does when a client requests the sign-out. `authorizations` is a
+   * field of the session, which contains one entry for each client.
+   */
   const revokeSessionGrants = async (authorizations: object | undefined): Promise<void> => {
     const entries = Object.values(authorizations ?? {}) as { grantId?: string; persistsLogout?: boolean }[];
     await Promise.all(
@@ -60,7 +71,7 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
       return accountId && loginTs !== undefined ? { uid, accountId, signedInAt: loginTs } : undefined;
     },
 
-    /** Signs the account in. If another account was signed in, its session and its grants end. */
+    /** Signs the account in. If another account was signed in, ends its session and revokes its grants. */
     async start(
       request: IncomingMessage,
       response: ServerResponse,
@@ -81,7 +92,7 @@ export function createProviderSessions({ provider, revokeGrant, endSession }: Pr
         httpOnly: true,
         sameSite: 'lax',
         signed: true,
-        maxAge: limits.idle * 1000,
+        maxAge: idleLimit * 1000,
       });
       return { uid: session.uid, accountId, signedInAt };
     },

@@ -105,7 +105,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
   const acceptSignedIn: InvitationHandler = async (request, response, context) => {
     const { token, invitation } = context;
     const signedIn = await sessions.current(request, response);
-    if (!signedIn || signedIn.idle) {
+    if (!signedIn || signedIn.isIdle) {
       return response.redirect(303, signInPath(pathOf(token), signedIn !== undefined));
     }
     const { account } = signedIn;

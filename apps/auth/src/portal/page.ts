@@ -71,7 +71,7 @@ export interface RestorableForm {
   /** The fields whose values are restored. The page with the form reads them from its query string. */
   readonly fields?: readonly string[];
   /** Whether the form requires a recent sign-in. */
-  readonly fresh?: boolean;
+  readonly requireFresh?: boolean;
 }
 
 export interface PortalPagesOptions {
@@ -138,10 +138,10 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
 
   /** If the user must sign in first, the user then returns to the form, which contains the earlier input. */
   const restoreAfterSignIn =
-    ({ returnTo, fields = [], fresh = false }: RestorableForm): RequestHandler =>
+    ({ returnTo, fields = [], requireFresh = false }: RestorableForm): RequestHandler =>
     async (request, response, next) => {
       const signedIn = await findSignedIn(request, response);
-      if (signedIn && !signedIn.idle && (!fresh || signedIn.fresh)) return next();
+      if (signedIn && !signedIn.isIdle && (!requireFresh || signedIn.isFresh)) return next();
       const typed = new URLSearchParams();
       for (const name of fields) if (field(request, name)) typed.set(name, field(request, name).slice(0, 300));
       const query = typed.size > 0 ? `?${typed}` : '';

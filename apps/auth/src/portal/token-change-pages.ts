@@ -98,7 +98,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           ? secretPage.showAlreadyShown(request, response)
           : showEnded(request, response);
       }),
-      { returnTo: returnTo('rotate'), fresh: true },
+      { returnTo: returnTo('rotate'), requireFresh: true },
     ),
   );
 

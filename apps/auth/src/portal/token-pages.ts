@@ -111,7 +111,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         const text = `An account can have up to ${maxActiveTokens} active tokens. Revoke one that is no longer used.`;
         return showErrors(409, { text });
       },
-      { returnTo: () => '/portal', fields: ['name', 'expiresInDays'], fresh: true },
+      { returnTo: () => '/portal', fields: ['name', 'expiresInDays'], requireFresh: true },
     ),
   );
   return { showTokens, routes };

@@ -8,7 +8,7 @@ import type { Caller } from '../auth/caller.ts';
 import { parseDateTime } from '../bookings/date-times.ts';
 import { badRequest, fieldCodes, problemOf, problemsOf } from '../errors.ts';
 import type { FindHold } from '../holds/store.ts';
-import { linkHeader } from '../http/header-descriptions.ts';
+import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { availabilityExample } from './examples.ts';
 import type { Interval } from './interval.ts';
@@ -59,6 +59,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
   return [
     defineEndpoint({
       operationId: 'getAvailability',
+      clientFunction: 'availability.search',
       method: 'GET',
       path,
       tag: 'Availability',
@@ -72,13 +73,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
         startDate: '2030-05-01T06:00:00.000Z',
         endDate: '2030-05-02T06:00:00.000Z',
       },
-      success: {
-        status: 200,
-        description: 'A page of bays.',
-        schema: availabilitySchema,
-        example: availabilityExample(link),
-        headers: linkHeader,
-      },
+      success: pageSuccess('bays', availabilitySchema, availabilityExample(link)),
       errorCodes: [...fieldCodes, 'ERR00010'],
       reportsValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {

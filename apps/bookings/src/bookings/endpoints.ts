@@ -2,6 +2,13 @@
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { bookingRuleCodes, fieldCodes, idempotencyCodes } from '../errors.ts';
+import {
+  deletionParts,
+  idempotencyKeyHeader,
+  ifMatchHeader,
+  ifNoneMatchHeader,
+  pageSuccess,
+} from '../http/endpoint-parts.ts';
 import { type CreateServices, createBookingCreator } from './create.ts';
 import { createBookingDeleter } from './delete.ts';
 import {
@@ -32,13 +39,6 @@ const tag = 'Bookings';
 const errorContext = { externalBookingId: '' };
 const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;
 const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
-const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
-const ifMatch = {
-  'If-Match': { description: 'The request fails with 412 unless the ETag is one of these.', schema: string },
-} as const;
-const ifNoneMatch = {
-  'If-None-Match': { description: 'The response is 304 if the ETag is one of these.', schema: string },
-} as const;
 
 export type BookingEndpointServices = CreateServices &
   UpdateServices &
@@ -53,11 +53,12 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
   const findBooking = createBookingFinder(services);
   const { search, upcoming } = createBookingLister(services);
   const example = bookingExample(services.baseUrl);
-  const listExample = bookingListExample(services.baseUrl);
+  const success = { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag };
 
   return [
     defineEndpoint({
       operationId: 'createBooking',
+      clientFunction: 'bookings.create',
       method: 'POST',
       path: '/api/bookings',
       tag,
@@ -67,20 +68,17 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
         'Bookings are half-open: a booking may start when another one ends.',
       headers: {
         'Idempotency-Key': {
+          ...idempotencyKeyHeader['Idempotency-Key'],
           description:
             'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
             'response with Idempotency-Replayed: true, and a request with the same key and another body gets 422.',
-          schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-          example: '6f1c2f0e-42',
         },
       },
       body: createBookingSchema,
       bodyExample: createExample,
       success: {
+        ...success,
         status: 201,
-        description: 'The booking.',
-        schema: bookingSchema,
-        example,
         headers: { ...etag, Location: { description: 'The address of the booking.', schema: string } },
       },
       errorCodes: [...fieldCodes, ...bookingRuleCodes, 'BOOK00001', ...idempotencyCodes],
@@ -91,6 +89,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'searchBookings',
+      clientFunction: 'bookings.search',
       method: 'GET',
       path: '/api/bookings',
       tag,
@@ -104,13 +103,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       body: searchBodySchema,
       bodyUse: 'optional',
       stringBodyField: 'endDate',
-      success: {
-        status: 200,
-        description: 'A page of bookings.',
-        schema: bookingListSchema,
-        example: listExample,
-        headers: linkHeader,
-      },
+      success: pageSuccess('bookings', bookingListSchema, bookingListExample(services.baseUrl)),
       errorCodes: fieldCodes,
       errorContext,
       reportsValidationErrors: true,
@@ -118,14 +111,15 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'getBooking',
+      clientFunction: 'bookings.get',
       method: 'GET',
       path: '/api/bookings/{id}',
       tag,
       summary: 'Get one booking',
       description: "A booking of one of the token's facilities.",
       params,
-      headers: ifNoneMatch,
-      success: { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag },
+      headers: ifNoneMatchHeader,
+      success,
       notModified: true,
       errorCodes: ['ERR00404'],
       errorContext,
@@ -134,16 +128,17 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'updateBooking',
+      clientFunction: 'bookings.update',
       method: 'PUT',
       path: '/api/bookings/{id}',
       tag,
       summary: 'Update a booking',
       description: 'Sets bay, alias and times. externalBookingId and correlationId cannot be changed and are ignored.',
       params,
-      headers: ifMatch,
+      headers: ifMatchHeader,
       body: updateBookingSchema,
       bodyExample: updateExample,
-      success: { status: 200, description: 'The booking.', schema: bookingSchema, example, headers: etag },
+      success,
       errorCodes: [...fieldCodes, ...bookingRuleCodes, 'ERR00404', 'ERR00412'],
       errorContext,
       reportsValidationErrors: true,
@@ -152,20 +147,20 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'deleteBooking',
+      clientFunction: 'bookings.delete',
       method: 'DELETE',
       path: '/api/bookings/{id}',
       tag,
       summary: 'Delete a booking',
       description: 'Deletes the booking. Its externalBookingId can be used again.',
       params,
-      headers: ifMatch,
-      success: { status: 204, description: 'Deleted.' },
-      errorCodes: ['ERR00404', 'ERR00412'],
+      ...deletionParts,
       errorContext,
       handle: ({ params: { id = '' }, caller, header }) => deleteBooking({ id, caller, ifMatch: header('if-match') }),
     }),
     defineEndpoint({
       operationId: 'listUpcomingBookings',
+      clientFunction: 'bays.upcomingBookings',
       method: 'GET',
       path: '/api/bays/{id}/upcoming-bookings',
       tag,
@@ -173,13 +168,7 @@ export function createBookingEndpoints(services: BookingEndpointServices) {
       description: 'The bookings of the bay that are in progress or in the future, by startDate, then id.',
       params: { id: { description: 'Bay ID.', schema: string, example: 'bay-n1-01' } },
       query: upcomingQuerySchema,
-      success: {
-        status: 200,
-        description: 'A page of bookings.',
-        schema: bookingListSchema,
-        example: upcomingListExample(services.baseUrl),
-        headers: linkHeader,
-      },
+      success: pageSuccess('bookings', bookingListSchema, upcomingListExample(services.baseUrl)),
       errorCodes: ['ERR00002', 'ERR00404'],
       errorContext,
       handle: ({ params: { id = '' }, query, caller }) => upcoming(id, query, caller),

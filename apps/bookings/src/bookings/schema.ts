@@ -1,12 +1,10 @@
 // Defines the JSON Schemas of bookings and of the requests for bookings. The schemas validate requests, and the OpenAPI
 // document is generated from them (specification, "Booking").
 import { linksSchema } from '@bay-booking/common/links';
-import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { editLinksSchema } from '../http/edit-links.ts';
-import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
+import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
-const dateTime = { type: 'string', format: 'date-time' } as const;
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };
 const correlationId = { ...textSchema, description: 'Groups bookings of one user session.' };
 
@@ -48,43 +46,17 @@ const bookingFields = {
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
 } as const;
 
-const requiredFields = [
-  'id',
-  'bayId',
-  'userAlias',
-  'startDate',
-  'endDate',
-  'createdAt',
-  'lastUpdatedAt',
-  '_links',
-] as const;
+const optionalFields = ['externalBookingId', 'correlationId'] as const;
 
-export const bookingSchema = {
-  type: 'object',
-  required: requiredFields,
-  additionalProperties: false,
-  properties: {
-    ...bookingFields,
-    _links: editLinksSchema,
-  },
-} as const;
+export const bookingSchema = responseSchema({ ...bookingFields, _links: editLinksSchema }, optionalFields);
 
 /** A booking in a list. */
-export const bookingItemSchema = {
-  type: 'object',
-  required: requiredFields,
-  additionalProperties: false,
-  properties: {
-    ...bookingFields,
-    _links: linksSchema('self'),
-  },
-} as const;
+export const bookingItemSchema = responseSchema({ ...bookingFields, _links: linksSchema('self') }, optionalFields);
 
-export const bookingListSchema = listEnvelopeSchema(bookingItemSchema, maxPageSize);
+export const bookingListSchema = listSchema(bookingItemSchema);
 
-export const searchQuerySchema = {
-  type: 'object',
-  properties: {
+export const searchQuerySchema = listQuerySchema(
+  {
     ids: idsSchema('Booking IDs.'),
     externalBookingIds: idsSchema('External booking IDs.'),
     correlationIds: idsSchema('Correlation IDs.'),
@@ -99,9 +71,10 @@ export const searchQuerySchema = {
         'Without: selects bookings that overlap the interval; one date alone leaves it open at the other end.',
     },
     endDate: { ...dateTime, description: 'See startDate. Can be sent in the body instead.' },
-    ...pageQuerySchema(defaultPageSizes.bookings, `, ${defaultPageSizes.bookingsOfLocations} with locationIds`),
   },
-} as const;
+  defaultPageSizes.bookings,
+  `, ${defaultPageSizes.bookingsOfLocations} with locationIds`,
+);
 
 /** The body of a search. The specification says that a search can have endDate in its body. */
 export const searchBodySchema = {
@@ -109,16 +82,15 @@ export const searchBodySchema = {
   properties: { endDate: { ...dateTime, description: 'Read if the query has no endDate.' } },
 } as const;
 
-export const upcomingQuerySchema = {
-  type: 'object',
-  properties: {
+export const upcomingQuerySchema = listQuerySchema(
+  {
     todayOnly: {
       type: 'boolean',
       description: "true: only bookings of the current day in the time zone of the bay's facility.",
     },
-    ...pageQuerySchema(defaultPageSizes.upcomingBookings),
   },
-} as const;
+  defaultPageSizes.upcomingBookings,
+);
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const bookingComponents = {

@@ -8,15 +8,16 @@ import { findReversedInterval, parseDateTime } from '../bookings/date-times.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
 import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
 import { apiError, badRequest, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
-import { tagsToMatch } from '../http/etag.ts';
 import {
+  creationHeaders,
+  deletionParts,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
-  linkHeader,
-  locationHeader,
-} from '../http/header-descriptions.ts';
+  pageSuccess,
+} from '../http/endpoint-parts.ts';
+import { tagsToMatch } from '../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 import { closureBodyExample, closureExample, closureListExample, closureQueryExample } from './examples.ts';
@@ -40,6 +41,7 @@ export interface ClosureServices {
 
 export function createClosureEndpoints({ store, idempotency, link, now: clock }: ClosureServices) {
   const example = closureResource(closureExample, link);
+  const success = { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader };
 
   async function find(id: string, { facilities }: Caller): Promise<ClosureRow> {
     const closure = isBookingId(id) ? await store.find(facilities, id) : undefined;
@@ -55,6 +57,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
   return [
     defineEndpoint({
       operationId: 'createClosure',
+      clientFunction: 'closures.create',
       method: 'POST',
       path: '/api/booking-closures',
       tag,
@@ -63,13 +66,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       headers: idempotencyKeyHeader,
       body: closureBodySchema,
       bodyExample: closureBodyExample,
-      success: {
-        status: 201,
-        description: 'The closure.',
-        schema: closureSchema,
-        example,
-        headers: { ...etagHeader, ...locationHeader },
-      },
+      success: { ...success, status: 201, headers: creationHeaders },
       errorCodes: [...fieldCodes, 'ERR00010', 'ERR00012', ...idempotencyCodes],
       reportsValidationErrors: true,
       handle: ({ body, validationErrors, caller, header }) => {
@@ -91,6 +88,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     }),
     defineEndpoint({
       operationId: 'listClosures',
+      clientFunction: 'closures.list',
       method: 'GET',
       path: '/api/booking-closures',
       tag,
@@ -98,13 +96,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       description: "The closures of the token's facilities that match every filter, by startDate, then id.",
       query: closureQuerySchema,
       queryExamples: closureQueryExample,
-      success: {
-        status: 200,
-        description: 'A page of closures.',
-        schema: closureListSchema,
-        example: closureListExample(link),
-        headers: linkHeader,
-      },
+      success: pageSuccess('closures', closureListSchema, closureListExample(link)),
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.closures);
@@ -119,6 +111,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     }),
     defineEndpoint({
       operationId: 'getClosure',
+      clientFunction: 'closures.get',
       method: 'GET',
       path: '/api/booking-closures/{id}',
       tag,
@@ -126,13 +119,14 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       description: "A closure of one of the token's facilities.",
       params,
       headers: ifNoneMatchHeader,
-      success: { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader },
+      success,
       notModified: true,
       errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => closureResponse(200, await find(id, caller), link),
     }),
     defineEndpoint({
       operationId: 'updateClosure',
+      clientFunction: 'closures.update',
       method: 'PUT',
       path: '/api/booking-closures/{id}',
       tag,
@@ -142,7 +136,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       headers: ifMatchHeader,
       body: closureBodySchema,
       bodyExample: closureBodyExample,
-      success: { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader },
+      success,
       errorCodes: [...fieldCodes, 'ERR00010', 'ERR00012', 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
@@ -161,15 +155,14 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     }),
     defineEndpoint({
       operationId: 'deleteClosure',
+      clientFunction: 'closures.delete',
       method: 'DELETE',
       path: '/api/booking-closures/{id}',
       tag,
       summary: 'Delete a closure',
       description: 'The bays can be booked again.',
       params,
-      headers: ifMatchHeader,
-      success: { status: 204, description: 'Deleted.' },
-      errorCodes: ['ERR00404', 'ERR00412'],
+      ...deletionParts,
       handle: ({ params: { id = '' }, caller, header }) =>
         repeatUntilSettled(async () => {
           const closure = await find(id, caller);

@@ -1,11 +1,8 @@
 // Defines the JSON Schemas of closures and of the requests for closures.
 import { linkSchema } from '@bay-booking/common/links';
-import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { editLinksSchema } from '../http/edit-links.ts';
-import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
+import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
-
-const dateTime = { type: 'string', format: 'date-time' } as const;
 
 export const closureBodySchema = {
   type: 'object',
@@ -19,41 +16,35 @@ export const closureBodySchema = {
   },
 } as const;
 
-export const closureSchema = {
-  type: 'object',
-  required: ['id', 'bayIds', 'locationId', 'startDate', 'endDate', 'reason', 'createdAt', 'lastUpdatedAt', '_links'],
-  additionalProperties: false,
-  properties: {
-    id: { type: 'string', format: 'uuid', description: 'Closure ID.' },
-    bayIds: { type: ['array', 'null'], items: { type: 'string' }, description: 'The closed bays.' },
-    locationId: { type: ['string', 'null'], description: 'The location whose bays are all closed.' },
-    startDate: { ...dateTime, description: 'Start, UTC.' },
-    endDate: { ...dateTime, description: 'End, UTC.' },
-    reason: { type: ['string', 'null'], description: 'Why the bays are closed.' },
-    createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
-    lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
-    _links: {
-      ...editLinksSchema,
-      properties: {
-        ...editLinksSchema.properties,
-        conflicts: { ...linkSchema, description: 'A search for the bookings in the way; left out above 500 bays.' },
-      },
+export const closureSchema = responseSchema({
+  id: { type: 'string', format: 'uuid', description: 'Closure ID.' },
+  bayIds: { type: ['array', 'null'], items: { type: 'string' }, description: 'The closed bays.' },
+  locationId: { type: ['string', 'null'], description: 'The location whose bays are all closed.' },
+  startDate: { ...dateTime, description: 'Start, UTC.' },
+  endDate: { ...dateTime, description: 'End, UTC.' },
+  reason: { type: ['string', 'null'], description: 'Why the bays are closed.' },
+  createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
+  lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
+  _links: {
+    ...editLinksSchema,
+    properties: {
+      ...editLinksSchema.properties,
+      conflicts: { ...linkSchema, description: 'A search for the bookings in the way; left out above 500 bays.' },
     },
   },
-} as const;
+});
 
-export const closureListSchema = listEnvelopeSchema(closureSchema, maxPageSize);
+export const closureListSchema = listSchema(closureSchema);
 
-export const closureQuerySchema = {
-  type: 'object',
-  properties: {
+export const closureQuerySchema = listQuerySchema(
+  {
     locationIds: idsSchema('Locations. Also finds closures of single bays there.'),
     bayIds: idsSchema('Bays. Also finds closures of their locations.'),
     startDate: { ...dateTime, description: 'Selects closures that overlap the interval, with endDate.' },
     endDate: { ...dateTime, description: 'See startDate. One date alone leaves the interval open at the other end.' },
-    ...pageQuerySchema(defaultPageSizes.closures),
   },
-} as const;
+  defaultPageSizes.closures,
+);
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const closureComponents = {

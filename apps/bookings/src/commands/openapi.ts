@@ -4,7 +4,7 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
-import { createEndpoints } from '../app.ts';
+import { createEndpoints } from '../endpoints.ts';
 import { createOpenApi } from '../openapi/document.ts';
 import { createWebhooks } from '../webhooks/webhooks.ts';
 

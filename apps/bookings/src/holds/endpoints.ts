@@ -2,7 +2,7 @@
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, bookingRuleCodes, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
-import { idempotencyKeyHeader, locationHeader } from '../http/header-descriptions.ts';
+import { idempotencyKeyHeader, locationHeader } from '../http/endpoint-parts.ts';
 import { type CreateHoldServices, createHoldCreator } from './create.ts';
 import { type Hold, holdSeconds } from './hold.ts';
 import { holdResource } from './resource.ts';
@@ -38,6 +38,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
   return [
     defineEndpoint({
       operationId: 'createHold',
+      clientFunction: 'holds.create',
       method: 'POST',
       path: '/api/booking-holds',
       tag,
@@ -56,6 +57,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
     }),
     defineEndpoint({
       operationId: 'getHold',
+      clientFunction: 'holds.get',
       method: 'GET',
       path: '/api/booking-holds/{id}',
       tag,
@@ -71,6 +73,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
     }),
     defineEndpoint({
       operationId: 'extendHold',
+      clientFunction: 'holds.extend',
       method: 'PUT',
       path: '/api/booking-holds/{id}',
       tag,
@@ -97,6 +100,7 @@ export function createHoldEndpoints(services: CreateHoldServices) {
     }),
     defineEndpoint({
       operationId: 'deleteHold',
+      clientFunction: 'holds.delete',
       method: 'DELETE',
       path: '/api/booking-holds/{id}',
       tag,

@@ -1,9 +1,9 @@
 // Defines the JSON Schemas of holds and of the requests for holds.
 import { linksSchema } from '@bay-booking/common/links';
+import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
 import { textSchema } from '../http/text.ts';
 import { holdSeconds } from './hold.ts';
 
-const dateTime = { type: 'string', format: 'date-time' } as const;
 const seconds = { type: 'integer', minimum: holdSeconds.min, maximum: holdSeconds.max } as const;
 
 export const createHoldSchema = {
@@ -26,11 +26,8 @@ export const extendHoldSchema = {
   },
 } as const;
 
-export const holdSchema = {
-  type: 'object',
-  required: ['id', 'bayId', 'startDate', 'endDate', 'expiresAt', 'createdAt', '_links'],
-  additionalProperties: false,
-  properties: {
+export const holdSchema = responseSchema(
+  {
     id: { type: 'string', format: 'uuid', description: 'Hold ID.' },
     bayId: { type: 'string', description: 'ID of the bay.' },
     startDate: { ...dateTime, description: 'Start, UTC.' },
@@ -40,7 +37,8 @@ export const holdSchema = {
     correlationId: { ...textSchema, description: 'Left out where the client gave none.' },
     _links: linksSchema('self', 'edit', 'delete', 'book'),
   },
-} as const;
+  ['correlationId'],
+);
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const holdComponents = {

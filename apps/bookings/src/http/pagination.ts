@@ -2,10 +2,10 @@
 // the list envelope and in the Link header (RFC 8288).
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { listEnvelope, type PageRequest } from '@bay-booking/common/page';
+import { listEnvelope, listEnvelopeSchema, type PageRequest } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
-export const maxPageSize = 1000;
+const maxPageSize = 1000;
 
 /** Items per page of each list if the request has no `pageSize`. */
 export const defaultPageSizes = {
@@ -22,19 +22,28 @@ export const defaultPageSizes = {
 } as const;
 
 /**
- * `note` is appended to the description of the default page size. It explains a default that depends on other
- * parameters.
+ * Returns the schema of the query of a list: the filters of the list, `page` and `pageSize`. `note` is appended to the
+ * description of the default page size. It explains a default that depends on the filters.
  */
-export function pageQuerySchema(defaultPageSize: number, note = '') {
+export function listQuerySchema<const Filters extends object>(filters: Filters, defaultPageSize: number, note = '') {
   return {
-    page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
-    pageSize: {
-      type: 'integer',
-      minimum: 1,
-      maximum: maxPageSize,
-      description: `Size of each page; ${defaultPageSize} if left out${note}.`,
+    type: 'object',
+    properties: {
+      ...filters,
+      page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
+      pageSize: {
+        type: 'integer',
+        minimum: 1,
+        maximum: maxPageSize,
+        description: `Size of each page; ${defaultPageSize} if left out${note}.`,
+      },
     },
   } as const;
+}
+
+/** Returns the schema of a response with one page of a list. */
+export function listSchema<const Item>(item: Item) {
+  return listEnvelopeSchema(item, maxPageSize);
 }
 
 export function pageRequest(query: Partial<PageRequest>, defaultPageSize: number): PageRequest {

@@ -4,42 +4,6 @@ import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { CodeSample } from '@bay-booking/common/openapi';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
-/** The functions of packages/client that call each operation, by operationId. */
-const clientFunctions: Readonly<Record<string, string>> = {
-  createBooking: 'bookings.create',
-  searchBookings: 'bookings.search',
-  getBooking: 'bookings.get',
-  updateBooking: 'bookings.update',
-  deleteBooking: 'bookings.delete',
-  listUpcomingBookings: 'bays.upcomingBookings',
-  listBookingChanges: 'changes.read',
-  listBookingLocations: 'locations.list',
-  getBookingLocation: 'locations.get',
-  listBookingBays: 'bays.list',
-  getOpeningHours: 'locations.getOpeningHours',
-  setOpeningHours: 'locations.setOpeningHours',
-  deleteOpeningHours: 'locations.deleteOpeningHours',
-  createClosure: 'closures.create',
-  listClosures: 'closures.list',
-  getClosure: 'closures.get',
-  updateClosure: 'closures.update',
-  deleteClosure: 'closures.delete',
-  getAvailability: 'availability.search',
-  createHold: 'holds.create',
-  getHold: 'holds.get',
-  extendHold: 'holds.extend',
-  deleteHold: 'holds.delete',
-  createWebhook: 'webhooks.create',
-  listWebhooks: 'webhooks.list',
-  getWebhook: 'webhooks.get',
-  updateWebhook: 'webhooks.update',
-  deleteWebhook: 'webhooks.delete',
-  rotateWebhookSecret: 'webhooks.rotateSecret',
-  pingWebhook: 'webhooks.ping',
-  replayWebhook: 'webhooks.replay',
-  listWebhookDeliveries: 'webhooks.deliveries',
-};
-
 export function codeSamples(endpoint: Endpoint<never>, baseUrl: string): readonly CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curlSample(endpoint, baseUrl) },
@@ -80,12 +44,23 @@ ${callOf(endpoint)}`;
 }
 
 /** Writes the call of the client's function. A list is read with `for await`, and other functions return a promise. */
-function callOf({ operationId, params, query, queryExamples, bodyExample, success }: Endpoint<never>): string {
+function callOf(endpoint: Endpoint<never>): string {
+  const { clientFunction, params, query, queryExamples, bodyExample, success } = endpoint;
+  if (!clientFunction) return requestCallOf(endpoint);
   const ids = Object.values(params ?? {}).map(({ example }) => example);
   const values = [...ids, query ? queryExamples : bodyExample].filter((value) => value !== undefined);
-  const call = `client.${clientFunctions[operationId]}(${values.map(literal).join(', ')})`;
+  const call = `client.${clientFunction}(${values.map(literal).join(', ')})`;
   if (query) return `for await (const item of ${call}) {\n  console.log(item);\n}`;
   return success.schema ? `const result = await ${call};\nconsole.log(result);` : `await ${call};`;
+}
+
+/** Writes the call of `client.request`, with which the client can call every endpoint. */
+function requestCallOf({ operationId, params = {}, queryExamples, bodyExample, success }: Endpoint<never>): string {
+  const ids = Object.entries(params).map(([name, { example }]) => [name, example]);
+  const path = ids.length > 0 ? Object.fromEntries(ids) : undefined;
+  const request = literal({ path, query: queryExamples, body: bodyExample });
+  const call = `await client.request('${operationId}', ${request})`;
+  return success.schema ? `const { data } = ${call};\nconsole.log(data);` : `${call};`;
 }
 
 /** Writes a value as TypeScript: with single quotes, without quotes around names, and with lists of ids in one line. */

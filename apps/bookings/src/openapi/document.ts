@@ -6,16 +6,9 @@ import { linkSchema } from '@bay-booking/common/links';
 import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import type { Caller } from '../auth/caller.ts';
-import { availabilityComponents } from '../availability/schema.ts';
-import { feedComponents } from '../bookings/feed/schema.ts';
-import { bookingComponents } from '../bookings/schema.ts';
-import { closureComponents } from '../closures/schema.ts';
+import { namedSchemas, tags } from '../endpoints.ts';
 import { errorCatalogue } from '../errors.ts';
-import { holdComponents } from '../holds/schema.ts';
-import { editLinksSchema } from '../http/edit-links.ts';
-import { openingHoursComponents } from '../opening-hours/schema.ts';
-import { placeComponents } from '../places/schema.ts';
-import { webhookComponents } from '../webhooks/schema.ts';
+import { editLinksSchema } from '../http/schemas.ts';
 import { codeSamples } from './code-samples.ts';
 
 export interface OpenApiOptions {
@@ -63,24 +56,10 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scope }: OpenApi
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: baseUrl, description: 'This service.' }],
-    tags: [
-      { name: 'Bookings', description: 'Bookings of bays.' },
-      { name: 'Places', description: 'Locations and their bays.' },
-      { name: 'Webhooks', description: 'Notifications of changes.' },
-      { name: 'Availability', description: 'When bays are free.' },
-      { name: 'Holds', description: 'Bays that are kept free for one client.' },
-      { name: 'Opening hours and closures', description: 'When bays can be booked.' },
-    ],
+    tags,
     endpoints: endpoints as readonly Endpoint<never>[],
     schemas: {
-      ...bookingComponents,
-      ...feedComponents,
-      ...placeComponents,
-      ...webhookComponents,
-      ...openingHoursComponents,
-      ...closureComponents,
-      ...availabilityComponents,
-      ...holdComponents,
+      ...namedSchemas,
       Link: linkSchema,
       EditLinks: editLinksSchema,
       PageLinks: pageLinksSchema,

@@ -5,8 +5,8 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, fieldCodes, problemsOf } from '../errors.ts';
+import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
 import { contentEtag, tagsToMatch } from '../http/etag.ts';
-import { etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/header-descriptions.ts';
 import { isText, textSchema } from '../http/text.ts';
 import { type OpeningHours, weekdays } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
@@ -35,6 +35,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
     { facilityId: 'fac-north', locationId: 'loc-north-1', timeZone: 'Europe/Copenhagen', hours: hoursExample },
     link,
   );
+  const success = { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader };
 
   async function find(id: string, { facilities }: Caller): Promise<HoursRow> {
     const row = isText(id) ? await store.find(facilities, id) : undefined;
@@ -58,6 +59,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
   return [
     defineEndpoint({
       operationId: 'getOpeningHours',
+      clientFunction: 'locations.getOpeningHours',
       method: 'GET',
       path,
       tag,
@@ -65,13 +67,14 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       description: 'A location without opening hours is always open.',
       params,
       headers: ifNoneMatchHeader,
-      success: { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader },
+      success,
       notModified: true,
       errorCodes: ['ERR00404'],
       handle: async ({ params: { id = '' }, caller }) => response(await find(id, caller)),
     }),
     defineEndpoint({
       operationId: 'setOpeningHours',
+      clientFunction: 'locations.setOpeningHours',
       method: 'PUT',
       path,
       tag,
@@ -83,7 +86,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       headers: ifMatchHeader,
       body: setOpeningHoursSchema,
       bodyExample: hoursExample,
-      success: { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader },
+      success,
       errorCodes: [...fieldCodes, 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
@@ -96,15 +99,14 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
     }),
     defineEndpoint({
       operationId: 'deleteOpeningHours',
+      clientFunction: 'locations.deleteOpeningHours',
       method: 'DELETE',
       path,
       tag,
       summary: 'Delete the opening hours of a location',
       description: 'The location is then always open. A location without opening hours stays as it is.',
       params,
-      headers: ifMatchHeader,
-      success: { status: 204, description: 'Deleted.' },
-      errorCodes: ['ERR00404', 'ERR00412'],
+      ...deletionParts,
       handle: async ({ params: { id = '' }, caller, header }) => {
         await set(await find(id, caller), null, header('if-match'));
         return { status: 204 };

@@ -1,5 +1,5 @@
 // Defines the JSON Schemas of opening hours.
-import { editLinksSchema } from '../http/edit-links.ts';
+import { editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { weekdays } from './hours.ts';
 
 const time = { type: 'string', format: 'wall-clock-time' } as const;
@@ -59,19 +59,14 @@ export const setOpeningHoursSchema = {
   },
 } as const;
 
-export const openingHoursSchema = {
-  type: 'object',
-  required: ['locationId', 'timeZone', 'alwaysOpen', 'weekly', 'exceptions', '_links'],
-  additionalProperties: false,
-  properties: {
-    locationId: { type: 'string', description: 'Location ID.' },
-    timeZone: { type: 'string', description: 'The IANA time zone of the facility.' },
-    alwaysOpen: { type: 'boolean', description: 'Whether the location has no opening hours.' },
-    weekly: weeklySchema,
-    exceptions: exceptionsSchema,
-    _links: editLinksSchema,
-  },
-} as const;
+export const openingHoursSchema = responseSchema({
+  locationId: { type: 'string', description: 'Location ID.' },
+  timeZone: { type: 'string', description: 'The IANA time zone of the facility.' },
+  alwaysOpen: { type: 'boolean', description: 'Whether the location has no opening hours.' },
+  weekly: weeklySchema,
+  exceptions: exceptionsSchema,
+  _links: editLinksSchema,
+});
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const openingHoursComponents = {

@@ -3,6 +3,7 @@ import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
+import { pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import { isText, textSchema } from '../http/text.ts';
 import {
@@ -17,9 +18,6 @@ import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema,
 import type { PlacesStore } from './store.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
-const linkHeader = {
-  Link: { description: 'The links of the list (RFC 8288).', schema: { type: 'string' } },
-} as const;
 
 export interface PlacesServices {
   readonly store: Pick<PlacesStore, 'findLocation' | 'findLocations' | 'findBays'>;
@@ -30,6 +28,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
   return [
     defineEndpoint({
       operationId: 'listBookingLocations',
+      clientFunction: 'locations.list',
       method: 'GET',
       path: '/api/booking-locations',
       tag: 'Places',
@@ -37,13 +36,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       description: "The locations of the token's facilities, by name.",
       query: locationQuerySchema,
       queryExamples: locationQueryExample,
-      success: {
-        status: 200,
-        description: 'A page of locations.',
-        schema: locationListSchema,
-        example: locationListExample(link),
-        headers: linkHeader,
-      },
+      success: pageSuccess('locations', locationListSchema, locationListExample(link)),
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.locations);
@@ -54,6 +47,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
     }),
     defineEndpoint({
       operationId: 'getBookingLocation',
+      clientFunction: 'locations.get',
       method: 'GET',
       path: '/api/booking-locations/{id}',
       tag: 'Places',
@@ -70,6 +64,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
     }),
     defineEndpoint({
       operationId: 'listBookingBays',
+      clientFunction: 'bays.list',
       method: 'GET',
       path: '/api/booking-bays',
       tag: 'Places',
@@ -77,13 +72,7 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
       description: "The bays of a location, or of all of the token's facilities, by name.",
       query: bayQuerySchema,
       queryExamples: bayQueryExample,
-      success: {
-        status: 200,
-        description: 'A page of bays.',
-        schema: bayListSchema,
-        example: bayListExample(link),
-        headers: linkHeader,
-      },
+      success: pageSuccess('bays', bayListSchema, bayListExample(link)),
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.bays);

@@ -12,43 +12,32 @@ import { patternWithout, textSchema } from '../http/text.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 
-const baySchema = {
-  type: 'object',
-  required: ['id', 'name'],
-  additionalProperties: false,
-  properties: {
-    id: textSchema,
-    name: textSchema,
-    // Unlike other texts, the description may be empty and may contain line breaks. PostgreSQL cannot store NUL or lone
-    // surrogates.
-    description: { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') },
-    kind: textSchema,
-    bookable: { type: 'boolean' },
-  },
-} as const;
+/** Returns the schema of a record of the file: an object with an id, a name and these `properties`. */
+function recordSchema<const Properties extends object>(properties: Properties) {
+  return {
+    type: 'object',
+    required: ['id', 'name'],
+    additionalProperties: false,
+    properties: { id: textSchema, name: textSchema, ...properties },
+  } as const;
+}
 
-const locationSchema = {
-  type: 'object',
-  required: ['id', 'name'],
-  additionalProperties: false,
-  properties: {
-    id: textSchema,
-    name: textSchema,
-    openingHours: importedHoursSchema,
-    bays: { type: 'array', items: baySchema },
-  },
-} as const;
+const baySchema = recordSchema({
+  // Unlike other texts, the description may be empty and may contain line breaks. PostgreSQL cannot store NUL or lone
+  // surrogates.
+  description: { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') },
+  kind: textSchema,
+  bookable: { type: 'boolean' },
+});
+
+const locationSchema = recordSchema({
+  openingHours: importedHoursSchema,
+  bays: { type: 'array', items: baySchema },
+});
 
 const facilitySchema = {
-  type: 'object',
+  ...recordSchema({ timeZone: textSchema, locations: { type: 'array', items: locationSchema } }),
   required: ['id', 'name', 'timeZone'],
-  additionalProperties: false,
-  properties: {
-    id: textSchema,
-    name: textSchema,
-    timeZone: textSchema,
-    locations: { type: 'array', items: locationSchema },
-  },
 } as const;
 
 /** docs/import.md describes every field. A test compares that page with this schema. */
@@ -61,34 +50,28 @@ export const importSchema = {
 
 type ImportDocument = FromSchema<typeof importSchema>;
 
-/** A bay of the file. If the database already has the bay, it keeps the values of fields that the file leaves out. */
-export interface ImportedBay {
+interface ImportedRecord {
   readonly id: string;
-  readonly location_id: string;
   readonly name: string;
+  /** The JSON Pointer of the record in the file, for messages about errors that only the database can find. */
+  readonly path: string;
+}
+
+/** A bay of the file. If the database already has the bay, it keeps the values of fields that the file leaves out. */
+export interface ImportedBay extends ImportedRecord {
+  readonly location_id: string;
   readonly description?: string;
   readonly kind?: string;
   readonly bookable?: boolean;
-  readonly path: string;
 }
 
-/** A location of the file. Without `openingHours`, the stored hours stay as they are. */
-export interface ImportedLocation {
-  readonly id: string;
-  readonly name: string;
+/** A location of the file. If the file has no `openingHours` for the location, the stored hours stay as they are. */
+export interface ImportedLocation extends ImportedRecord {
   readonly openingHours?: OpeningHours;
-  readonly path: string;
 }
 
-/**
- * A facility of the file. Facilities, locations and bays have a `path`: their JSON Pointer in the file. Errors that
- * only the database can find contain it.
- */
-export interface ImportedFacility {
-  readonly id: string;
-  readonly name: string;
+export interface ImportedFacility extends ImportedRecord {
   readonly timeZone: string;
-  readonly path: string;
   readonly locations: readonly ImportedLocation[];
   readonly bays: readonly ImportedBay[];
 }
@@ -115,26 +98,20 @@ const readDocument = createImportReader<ImportDocument>(
 /** @throws {ImportError} with every error that can be found without the database */
 export function readImport(text: string): readonly ImportedFacility[] {
   const { facilities } = readDocument(text);
-  return facilities.map(({ id, name, timeZone, locations = [] }, facilityIndex) => {
+  return facilities.map(({ locations = [], ...facility }, facilityIndex) => {
     const path = `/facilities/${facilityIndex}`;
-    const located = locations.map((location, index) => ({ ...location, path: `${path}/locations/${index}` }));
+    const pathOf = (locationIndex: number): string => `${path}/locations/${locationIndex}`;
     return {
-      id,
-      name,
-      timeZone,
+      ...facility,
       path,
-      locations: located.map(({ id, name, openingHours, path }) => ({
+      locations: locations.map(({ id, name, openingHours }, index) => ({
         id,
         name,
-        path,
+        path: pathOf(index),
         ...(openingHours && { openingHours: { exceptions: [], ...openingHours } }),
       })),
-      bays: located.flatMap((location) =>
-        (location.bays ?? []).map((bay, index) => ({
-          ...bay,
-          location_id: location.id,
-          path: `${location.path}/bays/${index}`,
-        })),
+      bays: locations.flatMap(({ id, bays = [] }, locationIndex) =>
+        bays.map((bay, index) => ({ ...bay, location_id: id, path: `${pathOf(locationIndex)}/bays/${index}` })),
       ),
     };
   });

@@ -1,59 +1,39 @@
 // Defines the JSON Schemas of locations and bays, and of the query parameters of their lists.
 import { linksSchema } from '@bay-booking/common/links';
-import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
+import { noLinksSchema, responseSchema } from '../http/schemas.ts';
 import { idsSchema, textSchema } from '../http/text.ts';
 
-export const locationSchema = {
-  type: 'object',
-  required: ['id', 'name', '_links'],
-  additionalProperties: false,
-  properties: {
-    id: { ...textSchema, description: 'Location ID.' },
-    name: { type: 'string', description: 'Location name.' },
-    _links: linksSchema('self', 'bays'),
-  },
-} as const;
+export const locationSchema = responseSchema({
+  id: { ...textSchema, description: 'Location ID.' },
+  name: { type: 'string', description: 'Location name.' },
+  _links: linksSchema('self', 'bays'),
+});
 
-export const baySchema = {
-  type: 'object',
-  required: ['id', 'name', 'description', 'kind', 'location', '_links'],
-  additionalProperties: false,
-  properties: {
-    id: { ...textSchema, description: 'Bay ID.' },
-    name: { type: 'string', description: 'Bay name.' },
-    description: { type: 'string', description: 'Bay description.' },
-    kind: { type: 'string', description: 'The kind of the bays, for example RangeBay.' },
-    location: {
-      type: 'object',
-      required: ['id', 'name'],
-      additionalProperties: false,
-      properties: { id: { type: 'string' }, name: { type: 'string' } },
-      description: 'The owning location.',
-    },
-    _links: { type: 'object', additionalProperties: false, description: 'Empty.' },
+export const baySchema = responseSchema({
+  id: { ...textSchema, description: 'Bay ID.' },
+  name: { type: 'string', description: 'Bay name.' },
+  description: { type: 'string', description: 'Bay description.' },
+  kind: { type: 'string', description: 'The kind of the bays, for example RangeBay.' },
+  location: {
+    ...responseSchema({ id: { type: 'string' }, name: { type: 'string' } }),
+    description: 'The owning location.',
   },
-} as const;
+  _links: noLinksSchema,
+});
 
-export const locationListSchema = listEnvelopeSchema(locationSchema, maxPageSize);
-export const bayListSchema = listEnvelopeSchema(baySchema, maxPageSize);
+export const locationListSchema = listSchema(locationSchema);
+export const bayListSchema = listSchema(baySchema);
 
-export const locationQuerySchema = {
-  type: 'object',
-  properties: {
-    ids: idsSchema('Location IDs.'),
-    facilityIds: idsSchema('Facility IDs.'),
-    ...pageQuerySchema(defaultPageSizes.locations),
-  },
-} as const;
+export const locationQuerySchema = listQuerySchema(
+  { ids: idsSchema('Location IDs.'), facilityIds: idsSchema('Facility IDs.') },
+  defaultPageSizes.locations,
+);
 
-export const bayQuerySchema = {
-  type: 'object',
-  properties: {
-    locationId: { ...textSchema, description: "The location ID; without it, every bay of the token's facilities." },
-    ...pageQuerySchema(defaultPageSizes.bays),
-  },
-} as const;
+export const bayQuerySchema = listQuerySchema(
+  { locationId: { ...textSchema, description: "The location ID; without it, every bay of the token's facilities." } },
+  defaultPageSizes.bays,
+);
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const placeComponents = {

@@ -3,13 +3,14 @@ import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { fieldCodes, idempotencyCodes } from '../errors.ts';
 import {
+  creationHeaders,
+  deletionParts,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
-  linkHeader,
-  locationHeader,
-} from '../http/header-descriptions.ts';
+  pageSuccess,
+} from '../http/endpoint-parts.ts';
 import {
   deliveryListExample,
   exampleId,
@@ -45,10 +46,18 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
   const register = createRegistration(services);
   const webhooks = createWebhookManagement(services);
   const replay = createReplay({ ...services, findWebhook: webhooks.find });
+  const success = {
+    status: 200,
+    description: 'The webhook.',
+    schema: webhookSchema,
+    example: webhookExample(link),
+    headers: etagHeader,
+  } as const;
 
   return [
     defineEndpoint({
       operationId: 'createWebhook',
+      clientFunction: 'webhooks.create',
       method: 'POST',
       path: '/api/webhooks',
       tag,
@@ -64,7 +73,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
         description: 'The webhook with its secret.',
         schema: webhookWithSecretSchema,
         example: webhookWithSecretExample(link),
-        headers: { ...etagHeader, ...locationHeader },
+        headers: creationHeaders,
       },
       errorCodes: [...fieldCodes, 'HOOK00001', ...idempotencyCodes],
       reportsValidationErrors: true,
@@ -73,24 +82,20 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'listWebhooks',
+      clientFunction: 'webhooks.list',
       method: 'GET',
       path: '/api/webhooks',
       tag,
       summary: 'List webhooks',
       description: 'The webhooks that this client registered and whose facilities the token names, oldest first.',
       query: webhookQuerySchema,
-      success: {
-        status: 200,
-        description: 'A page of webhooks.',
-        schema: webhookListSchema,
-        example: webhookListExample(link),
-        headers: linkHeader,
-      },
+      success: pageSuccess('webhooks', webhookListSchema, webhookListExample(link)),
       errorCodes: ['ERR00002'],
       handle: ({ query, caller }) => webhooks.list(query, caller),
     }),
     defineEndpoint({
       operationId: 'getWebhook',
+      clientFunction: 'webhooks.get',
       method: 'GET',
       path: '/api/webhooks/{id}',
       tag,
@@ -98,19 +103,14 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'A webhook of this client.',
       params,
       headers: ifNoneMatchHeader,
-      success: {
-        status: 200,
-        description: 'The webhook.',
-        schema: webhookSchema,
-        example: webhookExample(link),
-        headers: etagHeader,
-      },
+      success,
       notModified: true,
       errorCodes: ['ERR00404'],
       handle: ({ params: { id = '' }, caller }) => webhooks.get(id, caller),
     }),
     defineEndpoint({
       operationId: 'updateWebhook',
+      clientFunction: 'webhooks.update',
       method: 'PUT',
       path: '/api/webhooks/{id}',
       tag,
@@ -120,13 +120,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       body: updateWebhookSchema,
       bodyExample: { ...webhookBodyExample, state: 'paused' },
       headers: ifMatchHeader,
-      success: {
-        status: 200,
-        description: 'The webhook.',
-        schema: webhookSchema,
-        example: webhookExample(link),
-        headers: etagHeader,
-      },
+      success,
       errorCodes: [...fieldCodes, 'ERR00404', 'ERR00412'],
       reportsValidationErrors: true,
       handle: ({ params: { id = '' }, body, validationErrors, caller, header }) =>
@@ -134,19 +128,19 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'deleteWebhook',
+      clientFunction: 'webhooks.delete',
       method: 'DELETE',
       path: '/api/webhooks/{id}',
       tag,
       summary: 'Delete a webhook',
       description: 'Deletes the webhook and its deliveries.',
       params,
-      headers: ifMatchHeader,
-      success: { status: 204, description: 'Deleted.' },
-      errorCodes: ['ERR00404', 'ERR00412'],
+      ...deletionParts,
       handle: ({ params: { id = '' }, caller, header }) => webhooks.delete(id, header('if-match'), caller),
     }),
     defineEndpoint({
       operationId: 'rotateWebhookSecret',
+      clientFunction: 'webhooks.rotateSecret',
       method: 'POST',
       path: '/api/webhooks/{id}/rotate',
       tag,
@@ -165,6 +159,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'pingWebhook',
+      clientFunction: 'webhooks.ping',
       method: 'POST',
       path: '/api/webhooks/{id}/ping',
       tag,
@@ -177,6 +172,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'replayWebhook',
+      clientFunction: 'webhooks.replay',
       method: 'POST',
       path: '/api/webhooks/{id}/replay',
       tag,
@@ -193,6 +189,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'listWebhookDeliveries',
+      clientFunction: 'webhooks.deliveries',
       method: 'GET',
       path: '/api/webhooks/{id}/deliveries',
       tag,
@@ -200,13 +197,7 @@ export function createWebhookEndpoints(services: WebhookEndpointServices) {
       description: 'The deliveries of the last 30 days, newest first.',
       params,
       query: deliveryQuerySchema,
-      success: {
-        status: 200,
-        description: 'A page of deliveries.',
-        schema: deliveryListSchema,
-        example: deliveryListExample(link),
-        headers: linkHeader,
-      },
+      success: pageSuccess('deliveries', deliveryListSchema, deliveryListExample(link)),
       errorCodes: ['ERR00002', 'ERR00404'],
       handle: ({ params: { id = '' }, query, caller }) => webhooks.listDeliveries(id, query, caller),
     }),

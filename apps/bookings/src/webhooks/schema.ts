@@ -1,13 +1,12 @@
 // Defines the JSON Schemas of webhooks, of their deliveries, and of the requests for them.
 import { linksSchema } from '@bay-booking/common/links';
-import { listEnvelopeSchema } from '@bay-booking/common/page';
-import { defaultPageSizes, maxPageSize, pageQuerySchema } from '../http/pagination.ts';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
+import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
 import { patternWithout, textSchema } from '../http/text.ts';
 import { bookingEvents, deliveryStates, webhookStates } from './webhook.ts';
 
 const nullable = <const T extends string>(type: T) => [type, 'null'] as const;
-const dateTime = { type: 'string', format: 'date-time' } as const;
-const nullableDateTime = { type: nullable('string'), format: 'date-time' } as const;
+const nullableDateTime = { ...dateTime, type: nullable('string') } as const;
 
 const url = {
   type: 'string',
@@ -81,66 +80,38 @@ const webhookFields = {
   _links: linksSchema('self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries'),
 } as const;
 
-export const webhookSchema = {
-  type: 'object',
-  required: Object.keys(webhookFields),
-  additionalProperties: false,
-  properties: webhookFields,
-} as const;
+export const webhookSchema = responseSchema(webhookFields);
 
 /** The response to a registration and to a rotation. */
-export const webhookWithSecretSchema = {
-  type: 'object',
-  required: [...Object.keys(webhookFields), 'secret'],
-  additionalProperties: false,
-  properties: {
-    ...webhookFields,
-    secret: { type: 'string', description: 'Verifies signatures. The service returns it only in this response.' },
+export const webhookWithSecretSchema = responseSchema({
+  ...webhookFields,
+  secret: { type: 'string', description: 'Verifies signatures. The service returns it only in this response.' },
+});
+
+export const webhookListSchema = listSchema(webhookSchema);
+export const webhookQuerySchema = listQuerySchema({}, defaultPageSizes.webhooks);
+
+const deliverySchema = responseSchema({
+  id: { type: 'string', description: 'The webhook-id of the delivery.' },
+  type: { type: 'string', enum: [...bookingEvents, 'webhook.ping'], description: 'The event.' },
+  facilityId: { type: nullable('string'), description: 'The facility of the booking; null for a ping.' },
+  modified: { type: nullable('integer'), description: 'The number of the change; null for a ping.' },
+  state: { type: 'string', enum: deliveryStates, description: 'pending until the last attempt has ended.' },
+  attempts: { type: 'integer', minimum: 0, description: 'The number of attempts.' },
+  lastStatus: {
+    type: nullable('integer'),
+    description: 'The status of the last response; null if there was no response.',
   },
-} as const;
+  lastAttemptAt: { ...nullableDateTime, description: 'The time of the last attempt.' },
+  nextAttemptAt: { ...nullableDateTime, description: 'The time of the next attempt; null if there is none.' },
+});
 
-export const webhookListSchema = listEnvelopeSchema(webhookSchema, maxPageSize);
-export const webhookQuerySchema = { type: 'object', properties: pageQuerySchema(defaultPageSizes.webhooks) } as const;
+export const deliveryListSchema = listSchema(deliverySchema);
 
-const deliverySchema = {
-  type: 'object',
-  required: [
-    'id',
-    'type',
-    'facilityId',
-    'modified',
-    'state',
-    'attempts',
-    'lastStatus',
-    'lastAttemptAt',
-    'nextAttemptAt',
-  ],
-  additionalProperties: false,
-  properties: {
-    id: { type: 'string', description: 'The webhook-id of the delivery.' },
-    type: { type: 'string', enum: [...bookingEvents, 'webhook.ping'], description: 'The event.' },
-    facilityId: { type: nullable('string'), description: 'The facility of the booking; null for a ping.' },
-    modified: { type: nullable('integer'), description: 'The number of the change; null for a ping.' },
-    state: { type: 'string', enum: deliveryStates, description: 'pending until the last attempt has ended.' },
-    attempts: { type: 'integer', minimum: 0, description: 'The number of attempts.' },
-    lastStatus: {
-      type: nullable('integer'),
-      description: 'The status of the last response; null if there was no response.',
-    },
-    lastAttemptAt: { ...nullableDateTime, description: 'The time of the last attempt.' },
-    nextAttemptAt: { ...nullableDateTime, description: 'The time of the next attempt; null if there is none.' },
-  },
-} as const;
-
-export const deliveryListSchema = listEnvelopeSchema(deliverySchema, maxPageSize);
-
-export const deliveryQuerySchema = {
-  type: 'object',
-  properties: {
-    state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' },
-    ...pageQuerySchema(defaultPageSizes.deliveries),
-  },
-} as const;
+export const deliveryQuerySchema = listQuerySchema(
+  { state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' } },
+  defaultPageSizes.deliveries,
+);
 
 /** The schemas that are components of the OpenAPI document, by their name in the document. */
 export const webhookComponents = {

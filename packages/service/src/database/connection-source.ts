@@ -9,14 +9,17 @@ import type { Pool } from './pool.ts';
  */
 export type Database = Knex;
 
-/** Provides connections, which the caller must release. Pool implements this interface. */
+/**
+ * Provides connections, which the caller must release. `takeIdle` returns a connection that is immediately available,
+ * and `acquire` waits for a connection. Pool implements this interface.
+ */
 export interface ConnectionSource {
   takeIdle(): Connection | undefined;
   acquire(): { readonly promise: Promise<Connection> };
   release(connection: Connection): void;
 }
 
-/** Provides the one connection of a transaction. The code that has begun the transaction releases the connection. */
+/** Provides the connection of a transaction. The code that has begun the transaction releases the connection. */
 export class ReservedConnection implements ConnectionSource {
   readonly #connection: Connection;
 
@@ -40,16 +43,20 @@ export type Queryable = Database | ReservedConnection;
 
 const pools = new WeakMap<Database, Pool<Connection>>();
 
+/** Stores the pool of a new database. */
 export function setPool(db: Database, pool: Pool<Connection>): void {
   pools.set(db, pool);
 }
 
-/** Returns undefined if `db` is a transaction of knex. */
+/** Returns the pool of a database, or undefined if `db` is a transaction of knex. */
 export function findPool(db: Database): Pool<Connection> | undefined {
   return pools.get(db);
 }
 
-/** @throws {Error} if `db` is a transaction of knex */
+/**
+ * Returns the pool of a database.
+ * @throws {Error} if `db` is a transaction of knex
+ */
 export function requirePool(db: Database): Pool<Connection> {
   const pool = pools.get(db);
   if (!pool) throw new Error('a database is needed here, not a transaction');
@@ -65,6 +72,7 @@ export async function connectionOf(transaction: Database): Promise<Connection> {
   return transaction.client.acquireConnection();
 }
 
+/** Returns the pool of a database, or a source that provides the connection of a transaction. */
 export function connectionSourceOf(db: Queryable): ConnectionSource {
   if (db instanceof ReservedConnection) return db;
   return (

@@ -5,18 +5,17 @@ import { Batch, type BatchCallback, type PreparedStatements, type TypeParsers } 
 import type { PooledConnection } from './pool.ts';
 import { type InspectError, isSchemaRelated } from './schema-version.ts';
 
-/**
- * SQL with the placeholders $1, $2 …, the values of the placeholders, and optionally the parsers of columns, which
- * replace those of pg.
- */
+/** SQL with placeholders such as $1, the values of the placeholders, and the parsers of the columns. */
 export type Statement = readonly [sql: string, values?: readonly unknown[], types?: TypeParsers | undefined];
 
 export interface ConnectionOptions {
   readonly url: string;
   readonly applicationName: string;
+  /** Whether statements are prepared. */
   readonly prepared: boolean;
   /** How long a statement may run, in ms. */
   readonly queryTimeout: number;
+  /** Called with the error of every statement that fails. */
   readonly onFailure: (error: unknown) => void;
   readonly inspectError: InspectError | undefined;
 }
@@ -35,7 +34,7 @@ export class Connection implements PooledConnection {
   readonly #preparedStatements: PreparedStatements = new Map();
   /** When the current statement was sent, in ms of the monotonic clock. 0 while no statement is running. */
   #sentAt = 0;
-  #lost = false;
+  #isLost = false;
 
   static async open(options: ConnectionOptions): Promise<Connection> {
     const client = new pg.Client({
@@ -53,17 +52,17 @@ export class Connection implements PooledConnection {
     this.#client = client;
     this.#options = options;
     const onLost = (): void => {
-      this.#lost = true;
+      this.#isLost = true;
     };
     client.on('error', onLost);
     client.once('end', onLost);
   }
 
   get isUsable(): boolean {
-    return !this.#lost;
+    return !this.#isLost;
   }
 
-  /** Sends the statements together. After a statement that fails, PostgreSQL skips the others. */
+  /** Sends the statements together. If a statement fails, PostgreSQL does not execute the later ones. */
   send(statements: readonly Statement[], callback: BatchCallback): void {
     this.#sentAt = performance.now();
     const batch = new Batch(
@@ -81,8 +80,7 @@ export class Connection implements PooledConnection {
   /** Runs a statement of knex. knex calls this method as if the connection were a pg client. */
   query({ text, values }: KnexStatement, callback: KnexCallback): void {
     const name = this.#nameOf(text, values);
-    // pg does not know the names that batches have prepared, and batches do not know the names of pg. The prefix makes
-    // sure that the names differ.
+    // pg and batches do not know which names the other has prepared. With the prefix, they never use the same name.
     const config = { text, values: values as unknown[], ...(name !== undefined && { name: `knex_${name}` }) };
     this.#sentAt = performance.now();
     void this.#client.query(config, (error, result) => {
@@ -101,11 +99,11 @@ export class Connection implements PooledConnection {
   }
 
   /**
-   * Closes the connection if its statement is overdue. The statement then fails. If the connection stayed open, the
-   * late response could be mistaken for the response to the next statement.
+   * Closes the connection if its statement has run for longer than the query timeout. The statement then fails. If the
+   * connection stayed open, the late response could be mistaken for the response to the next statement.
    *
-   * The option `query_timeout` of pg does not suit us: it leaves the connection open, and its timers keep objects of
-   * requests in memory. The heap was 235 MB instead of 119 MB.
+   * The option `query_timeout` of pg is not used, because it leaves the connection open, and because its timers keep
+   * objects of requests in memory: the heap had 235 MB instead of 119 MB.
    */
   closeIfOverdue(now: number): void {
     if (this.#sentAt > 0 && now - this.#sentAt > this.#options.queryTimeout) void this.close();
@@ -116,23 +114,27 @@ export class Connection implements PooledConnection {
     return this.#client.end();
   }
 
-  /** SQL without values is not prepared, because its text may be used only once. */
+  /**
+   * Returns the name with which a statement is prepared, or undefined if it is not prepared. SQL without values is not
+   * prepared, because its text may contain the values and be used only once.
+   */
   #nameOf(sql: string, values: readonly unknown[]): string | undefined {
     return this.#options.prepared && values.length > 0 ? statementName(sql) : undefined;
   }
 }
 
 /**
- * The maximum number of statements that are prepared. PostgreSQL stores a prepared statement until the connection ends,
- * so without a limit, SQL with many variants would fill the memory of the server.
+ * The maximum number of statements that are prepared. PostgreSQL stores a prepared statement until the connection ends.
+ * Without a limit, SQL with many variants would fill the memory of the server.
  */
-const maxNames = 500;
-const names = new Map<string, string>();
+const maxPreparedStatements = 500;
+/** The names of the prepared statements, by their SQL. A statement has the same name on all connections. */
+const statementNames = new Map<string, string>();
 
 function statementName(sql: string): string | undefined {
-  const known = names.get(sql);
-  if (known !== undefined || names.size >= maxNames) return known;
-  const name = `s${names.size + 1}`;
-  names.set(sql, name);
+  const existing = statementNames.get(sql);
+  if (existing !== undefined || statementNames.size >= maxPreparedStatements) return existing;
+  const name = `s${statementNames.size + 1}`;
+  statementNames.set(sql, name);
   return name;
 }

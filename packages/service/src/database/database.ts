@@ -26,19 +26,23 @@ export interface DatabaseOptions {
   readonly url: string;
   readonly applicationName: string;
   /**
-   * The maximum number of connections of this instance. The sum over all instances should be twice the number of CPU
-   * cores of the database.
+   * The maximum number of connections. Default: 10. All instances of a service together should have twice as many
+   * connections as the database server has CPU cores.
    */
   readonly poolMax?: number;
-  /** `false` if a PgBouncer older than 1.21 is in transaction mode, which does not support prepared statements. */
+  /**
+   * Whether statements are prepared. Default: true. Must be false behind a PgBouncer older than 1.21 in transaction
+   * mode, which does not support prepared statements.
+   */
   readonly prepared?: boolean;
   /**
-   * How long one statement may take, in ms. The `statement_timeout` of the database role should be a little shorter.
+   * How long one statement may take, in ms. Default: 8000. The `statement_timeout` of the database role should be a
+   * little shorter.
    */
   readonly queryTimeout?: number;
   /**
-   * The folder of the service's migrations. If it is set, `isUnavailable` returns true for errors that occur because
-   * the schema of the database does not fit this release.
+   * The folder of the service's migrations. If the folder is given, `isUnavailable` returns true for errors that occur
+   * because the schema of the database does not fit this release.
    */
   readonly migrationsDirectory?: string;
 }
@@ -63,8 +67,9 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const db = knex({
     client: 'pg',
     connectionPool: pool,
-    // With true, the messages of errors, and therefore the log, would contain the values of the statement.
+    // If this option were true, error messages and therefore the log would contain the values of the statement.
     compileSqlOnError: false,
+    // By default, knex writes messages to the console.
     log: { warn: () => {}, error: () => {}, deprecate: () => {}, debug: () => {} },
   });
   setPool(db, pool);
@@ -74,8 +79,8 @@ export function connectDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Runs one statement with the placeholders $1, $2 … and returns its rows. `types` replaces the parsers of pg for the
- * values of columns. A query that knex builds costs six times as much CPU time.
+ * Runs one statement with placeholders such as $1 and returns its rows. `types` are the parsers of the columns, by
+ * default those of pg. The same query takes six times as much CPU time with the query builder of knex.
  */
 export function query<Row extends object>(
   db: Queryable,
@@ -104,8 +109,8 @@ export function onFailure(db: Database, listener: (error: unknown) => void): voi
 }
 
 /**
- * Runs `work`, and once more if PostgreSQL has rolled its transaction back because of a deadlock or a serialization
- * failure.
+ * Runs `work`, and runs it a second time if PostgreSQL has rolled its transaction back because of a deadlock or a
+ * serialization failure.
  */
 export async function retryOnce<T>(db: Database, work: () => Promise<T>): Promise<T> {
   try {

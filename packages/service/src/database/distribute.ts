@@ -3,16 +3,16 @@
 import pg from 'pg';
 import { readMigrations, retryOnLockTimeout, withMigrationLock } from './migrate.ts';
 
-/** A table and its distribution column, whose value decides on which node a row is stored. */
 export interface DistributedTable {
   readonly table: string;
+  /** The distribution column, whose value decides on which node a row is stored. */
   readonly column: string;
 }
 
 export interface Distribution {
   /**
-   * Rows of these tables with the same value in `column` are stored on one node. The list names a table after the
-   * tables that it references.
+   * Tables whose rows with the same value in `column` are stored on one node. Each table comes after the tables that it
+   * references.
    */
   readonly colocated: readonly [DistributedTable, ...DistributedTable[]];
   /** Tables that are distributed independently of all others. */
@@ -30,7 +30,8 @@ export interface DistributeOptions {
 }
 
 /**
- * Returns the names of the tables that this call has distributed, or undefined if Citus is not installed.
+ * Distributes the tables. Returns the names of the tables that this call has distributed, or undefined if Citus is not
+ * installed.
  * @throws {Error} if the database has another schema than this release, if no node accepts rows, or if a table has
  * another distribution column
  */
@@ -42,27 +43,27 @@ export async function distribute(options: DistributeOptions): Promise<readonly s
     await requireSchemaVersion(client, migrations.length);
     await requireNode(client);
     await propagateSettings(client);
-    const columns = await distributionColumns(client);
-    for (const { table, column } of [...distribution.colocated, ...distribution.independent]) {
-      const existing = columns.get(table);
-      if (existing !== undefined && existing !== column) {
-        throw new Error(`${table} is distributed by ${existing}, not by ${column}`);
-      }
-    }
-    const missing = (tables: readonly DistributedTable[]) => tables.filter(({ table }) => !columns.has(table));
-    const [first] = distribution.colocated;
-    const distributed: string[] = [];
-    const distributeMissing = async (tables: readonly DistributedTable[], colocateWith?: DistributedTable) => {
-      if (tables.length === 0) return;
-      await retryOnLockTimeout(() => distributeTables(client, tables, colocateWith));
+    const { colocated, independent } = distribution;
+    const existing = await distributionColumns(client);
+    checkDistributionColumns([...colocated, ...independent], existing);
+    const isMissing = ({ table }: DistributedTable): boolean => !existing.has(table);
+    const missingGroups = [colocated.filter(isMissing), ...independent.filter(isMissing).map((table) => [table])];
+    for (const tables of missingGroups) {
+      if (tables.length === 0) continue;
+      await retryOnLockTimeout(() => distributeTables(client, tables, distribution));
       for (const { table, column } of tables) log(`${table} is distributed by ${column}`);
-      distributed.push(...tables.map(({ table }) => table));
-    };
-    await distributeMissing(missing(distribution.colocated), first);
-    for (const table of missing(distribution.independent)) await distributeMissing([table]);
+    }
     await removeLocalRows(client, distribution);
-    return distributed;
+    return missingGroups.flat().map(({ table }) => table);
   });
+}
+
+/** @throws {Error} if a table is already distributed by another column */
+function checkDistributionColumns(tables: readonly DistributedTable[], existing: ReadonlyMap<string, string>): void {
+  for (const { table, column } of tables) {
+    const current = existing.get(table) ?? column;
+    if (current !== column) throw new Error(`${table} is distributed by ${current}, not by ${column}`);
+  }
 }
 
 async function isCitusInstalled(client: pg.Client): Promise<boolean> {
@@ -70,12 +71,11 @@ async function isCitusInstalled(client: pg.Client): Promise<boolean> {
   return rowCount === 1;
 }
 
+/** @throws {Error} if the schema of the database has another version than the one of this release */
 async function requireSchemaVersion(client: pg.Client, expected: number): Promise<void> {
-  const { rows: known } = await client.query("select to_regclass('schema_migration') is not null as exists");
-  const { rows } = known[0].exists
-    ? await client.query('select count(*)::int as version from schema_migration')
-    : { rows: [{ version: 0 }] };
-  const { version } = rows[0];
+  const { rows: tables } = await client.query("select to_regclass('schema_migration') is not null as exists");
+  const countMigrations = 'select count(*)::int as version from schema_migration';
+  const version = tables[0].exists ? (await client.query(countMigrations)).rows[0].version : 0;
   if (version !== expected) {
     throw new Error(
       `the schema has version ${version}, and this release needs ${expected}: run migrate of this release first`,
@@ -83,6 +83,7 @@ async function requireSchemaVersion(client: pg.Client, expected: number): Promis
   }
 }
 
+/** @throws {Error} if the cluster has no node for the rows of distributed tables */
 async function requireNode(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query("select from pg_dist_node where shouldhaveshards and noderole = 'primary'");
   if (!rowCount) {
@@ -116,13 +117,13 @@ async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<strin
 }
 
 /**
- * Distributes all given tables in one transaction, because foreign keys connect them. After an error, none of them is
- * distributed. Meanwhile, transactions that write to the tables wait, and queries do not.
+ * Distributes the tables in one transaction, because foreign keys connect them. After an error, none of them is
+ * distributed. During this transaction, transactions that write to the tables wait, and queries do not wait.
  */
 async function distributeTables(
   client: pg.Client,
   tables: readonly DistributedTable[],
-  colocateWith?: DistributedTable,
+  distribution: Distribution,
 ): Promise<void> {
   await client.query('begin');
   try {
@@ -130,13 +131,9 @@ async function distributeTables(
     // locked in the same order here, which prevents deadlocks.
     const names = tables.map(({ table }) => table).toReversed();
     await client.query(`lock table ${names.join(', ')} in exclusive mode`);
-    for (const { table, column } of tables) {
-      const group = colocateWith === undefined ? 'none' : colocateWith.table === table ? 'default' : colocateWith.table;
-      await client.query('select create_distributed_table($1::regclass, $2, colocate_with => $3)', [
-        table,
-        column,
-        group,
-      ]);
+    for (const table of tables) {
+      const values = [table.table, table.column, colocationOf(table, distribution)];
+      await client.query('select create_distributed_table($1::regclass, $2, colocate_with => $3)', values);
     }
     await client.query('commit');
   } catch (error) {
@@ -146,14 +143,23 @@ async function distributeTables(
 }
 
 /**
- * Removes the original rows of distributed tables. Citus copies the rows to the nodes. The originals stay on the disk
- * of the coordinator, although no query reads them any more.
+ * Returns the value of `colocate_with` for a table: `none`, or `default` for the first of the colocated tables, or the
+ * name of this first table for the others.
+ */
+function colocationOf(table: DistributedTable, { colocated }: Distribution): string {
+  if (!colocated.includes(table)) return 'none';
+  return table === colocated[0] ? 'default' : colocated[0].table;
+}
+
+/**
+ * Removes the original rows of distributed tables. Citus copies the rows to the nodes. The original rows stay on the
+ * disk of the coordinator, although no query reads them any more.
  */
 async function removeLocalRows(client: pg.Client, { colocated, independent }: Distribution): Promise<void> {
   for (const { table } of [...colocated, ...independent]) {
     const { rows } = await client.query('select pg_relation_size($1::regclass) > 0 as has_rows', [table]);
     if (!rows[0].has_rows) continue;
-    // This also removes the local rows of the tables that reference this table.
+    // The function also removes the local rows of the tables that reference this table.
     await retryOnLockTimeout(async () => {
       await client.query('select truncate_local_data_after_distributing_table($1::regclass)', [table]);
     });

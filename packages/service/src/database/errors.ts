@@ -1,12 +1,13 @@
 // Classifies the errors of PostgreSQL and of the connection to it.
 
-/**
- * SQLSTATEs of a transaction that PostgreSQL has rolled back and that may succeed when it is repeated: a
- * serialization failure, a deadlock, and CIINF of Citus for rows that have just moved to another node.
- */
-const transactionConflicts = new Set(['40001', '40P01', 'CIINF']);
+/** SQLSTATEs of transactions that were rolled back only because of other work, and may succeed when repeated. */
+const transactionConflicts = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  'CIINF', // an error of Citus: the rows have just moved to another node
+]);
 
-/** SQLSTATEs and network errors whose cause usually disappears after a moment. */
+/** SQLSTATEs and codes of network errors whose cause usually disappears after a moment. */
 const transientErrors = new Set([
   ...transactionConflicts,
   '55P03', // lock_not_available: a lock timeout
@@ -32,12 +33,12 @@ const transientErrors = new Set([
  */
 const transientClasses = /^(08|28|53|57P|58)/;
 
-/** Matches the messages of connection errors of pg and knex, which have no code. */
+/** Matches the messages of those connection errors of pg and knex that have no code. */
 const connectionErrors = /Connection terminated|timeout expired|is not queryable|Unable to acquire a connection/;
 
 const errorsMarkedAsUnavailable = new WeakSet<object>();
 
-/** Makes `isUnavailable` return true for this error, no matter which code it has. */
+/** Makes `isUnavailable` return true for this error, whatever its code is. */
 export function markAsUnavailable(error: unknown): void {
   if (typeof error === 'object' && error !== null) errorsMarkedAsUnavailable.add(error);
 }
@@ -48,7 +49,10 @@ export function errorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Whether the same request may succeed a moment later. The client then gets 503 with Retry-After. */
+/**
+ * Whether the error has a transient cause, so that the same request may succeed a moment later. The response is then
+ * 503 with Retry-After.
+ */
 export function isUnavailable(error: unknown): boolean {
   if (errorsMarkedAsUnavailable.has(error as object)) return true;
   const code = errorCode(error);
@@ -57,7 +61,7 @@ export function isUnavailable(error: unknown): boolean {
   return error.name === 'TimeoutError' || connectionErrors.test(error.message);
 }
 
-/** Whether PostgreSQL has rolled the transaction back only because of other transactions. */
+/** Whether PostgreSQL has rolled the transaction back although it may succeed when it is repeated. */
 export function isTransactionConflict(error: unknown): boolean {
   return transactionConflicts.has(errorCode(error) ?? '');
 }

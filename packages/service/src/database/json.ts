@@ -1,10 +1,11 @@
 // Converts a value to JSON text for a column of type jsonb.
 
+/** The escape sequence with which JSON.stringify writes a NUL character. */
 const escapedNul = '\\u0000';
 
 /**
- * Removes NUL characters from strings. Any parameter of a request may contain them, but PostgreSQL cannot store them in
- * text.
+ * Returns the JSON text of a value. Removes NUL characters from strings, because PostgreSQL cannot store them and any
+ * parameter of a request may contain them.
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);

@@ -5,17 +5,17 @@ import { type Database, requirePool } from './connection-source.ts';
 import { errorCode } from './errors.ts';
 
 /**
- * Errors whose counters are created with the value 0. Otherwise, a counter would first appear with the value 1, and
- * Prometheus would not see this first increase.
+ * SQLSTATEs whose counters exist from the start with the value 0. Prometheus would otherwise not see the increase from
+ * 0 to 1.
  */
-const expectedErrors = {
-  deadlock: '40P01',
-  serializationFailure: '40001',
-  lockTimeout: '55P03',
-  statementTimeout: '57014',
-};
+const expectedErrors = [
+  '40P01', // deadlock_detected
+  '40001', // serialization_failure
+  '55P03', // lock_not_available
+  '57014', // query_canceled
+];
 
-/** The keys of `databases`, such as `primary`, are the values of the label `pool`. */
+/** Adds the metrics of databases to the registry. The keys of `databases` are the values of the label `pool`. */
 export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonly<Record<string, Database>>): void {
   const pools = Object.entries(databases).map(([name, db]) => [name, requirePool(db)] as const);
   new Gauge({
@@ -45,16 +45,20 @@ export function collectDatabaseMetrics({ registry }: Metrics, databases: Readonl
     registers: [registry],
   });
   for (const [name, pool] of pools) {
-    for (const code of Object.values(expectedErrors)) errors.inc({ pool: name, code }, 0);
+    for (const code of expectedErrors) errors.inc({ pool: name, code }, 0);
     retries.inc({ pool: name }, 0);
     pool.on('failure', (error) => errors.inc({ pool: name, code: errorLabel(error) }));
     pool.on('retry', () => retries.inc({ pool: name }));
   }
 }
 
-/** Only SQLSTATEs and errno names become labels, because their number is limited. */
+/** Matches SQLSTATEs, and names of network errors such as ECONNRESET. Their number is limited, so they can be labels. */
+const labelCodes = /^([0-9A-Z]{5}|E[A-Z_]{3,14})$/;
+
+/** Returns the value of the label `code`: the code of the error, or `timeout` or `other` for an error without one. */
 function errorLabel(error: unknown): string {
   const code = errorCode(error);
-  if (code !== undefined && /^([0-9A-Z]{5}|E[A-Z_]{3,14})$/.test(code)) return code;
-  return Error.isError(error) && /time(d ?out|out)/i.test(`${error.name} ${error.message}`) ? 'timeout' : 'other';
+  if (code !== undefined && labelCodes.test(code)) return code;
+  const isTimeout = Error.isError(error) && /timeout|timed ?out/i.test(`${error.name} ${error.message}`);
+  return isTimeout ? 'timeout' : 'other';
 }

@@ -1,5 +1,5 @@
-// Applies the numbered SQL files of a directory to a database, in order, and each file only once (docs/behaviour.md,
-// "Start-up").
+// Applies the numbered SQL files of a directory to a database, in their order, and each file only once
+// (docs/behaviour.md, "Start-up").
 //
 // Several hosts can migrate a database at the same time, because each run takes an advisory lock. This lock belongs to
 // the database session and does not work through a connection pooler, so the URL must lead directly to PostgreSQL.
@@ -23,8 +23,8 @@ export interface AppliedMigration {
 
 /**
  * Returns why this release cannot use the schema, or undefined if it can. `expected` is the number of migrations of
- * this release. This release can use the schema of a later release if all additional migrations are named `expand_…`.
- * Therefore, instances of this release can continue to serve requests during an upgrade.
+ * this release. This release can use the schema of a later release if the names of all additional migrations begin with
+ * `expand_`. Instances of this release can therefore continue to serve requests during an upgrade.
  */
 export function schemaMismatch(applied: readonly AppliedMigration[], expected: number): string | undefined {
   if (applied.length < expected) return `schema version ${applied.length} is older than ${expected}: run migrate`;
@@ -38,14 +38,16 @@ export interface MigrateOptions {
   readonly log?: (message: string) => void;
 }
 
+/** The number of the advisory lock. Any number that no other program uses in the same database is possible. */
 const advisoryLock = 4_206_912_021;
 /**
  * A file whose first line is this comment runs outside a transaction, because PostgreSQL forbids CREATE INDEX
  * CONCURRENTLY inside one. Such a file must be safe to run again after an interruption.
  */
 const noTransaction = '-- no transaction';
-const lockNotAvailable = '55P03';
-const deadlockDetected = '40P01';
+/** The SQLSTATEs lock_not_available and deadlock_detected. */
+const lockErrors = ['55P03', '40P01'];
+/** How often a migration is tried while other transactions have the locks that it needs. */
 const maxAttempts = 20;
 
 /**
@@ -68,7 +70,8 @@ export async function readMigrations(directory: string): Promise<readonly Migrat
 
 /**
  * Migrates the database to the newest version and returns the versions that this call has applied.
- * @throws {Error} if the schema is newer than the files, or if a file was changed after it had been applied
+ * @throws {Error} if the schema is newer than the files, if a file was changed after it had been applied, or if a
+ * migration fails
  */
 export async function migrate({ url, directory, log = () => {} }: MigrateOptions): Promise<readonly number[]> {
   const migrations = await readMigrations(directory);
@@ -86,7 +89,7 @@ export async function migrate({ url, directory, log = () => {} }: MigrateOptions
     const missing = migrations.slice(rows.length);
     for (const migration of missing) {
       log(`migration ${migration.version} ${migration.name}`);
-      await retryOnLockTimeout(() => apply(client, migration)).catch((error: Error) => {
+      await retryOnLockTimeout(() => applyMigration(client, migration)).catch((error: Error) => {
         throw new Error(`migration ${migration.version} ${migration.name}: ${error.message}`, { cause: error });
       });
     }
@@ -110,8 +113,8 @@ export async function withMigrationLock<T>(
   try {
     await client.query('set statement_timeout = 0');
     await acquireMigrationLock(client);
-    // A statement that waits for a lock of a table blocks all later queries of this table. The statement therefore
-    // gives up soon, and is repeated later.
+    // While a statement waits for a lock of a table, all later queries of this table wait too. The statement therefore
+    // fails after 3 s, and retryOnLockTimeout repeats it.
     await client.query("set lock_timeout = '3s'");
     return await work(client);
   } finally {
@@ -133,6 +136,7 @@ async function acquireMigrationLock(client: pg.Client): Promise<void> {
   }
 }
 
+/** @throws {Error} if the applied migrations differ from the files */
 function checkHistory(
   migrations: readonly Migration[],
   applied: readonly { version: number; checksum: string }[],
@@ -146,20 +150,21 @@ function checkHistory(
   }
 }
 
-/** Repeats `work` after a lock timeout or a deadlock. The pauses between the attempts are random and become longer. */
+/** Runs `work`, and repeats it after a lock timeout or a deadlock. */
 export async function retryOnLockTimeout(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      const { code } = error as { code?: string };
-      if ((code !== lockNotAvailable && code !== deadlockDetected) || attempt === maxAttempts) throw error;
-      await sleep(500 * Math.random() + 250 * Math.min(attempt, 8));
+      const { code = '' } = error as { code?: string };
+      if (!lockErrors.includes(code) || attempt === maxAttempts) throw error;
+      // The pauses grow with the attempts, from 0.25 s to 2 s, plus a random time of up to 0.5 s.
+      await sleep(250 * Math.min(attempt, 8) + 500 * Math.random());
     }
   }
 }
 
-async function apply(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
+async function applyMigration(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
   const record = () =>
     client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
       version,
@@ -178,7 +183,7 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
     await record();
     await client.query('commit');
   } catch (error) {
-    // The rollback fails if the connection is lost. Its error is ignored, because the first error says more.
+    // The rollback fails if the connection is lost. This second error is ignored, because the first one is the cause.
     await client.query('rollback').catch(() => {});
     throw error;
   }

@@ -1,9 +1,9 @@
 // Implements a pool with a limited number of connections. Our own queries use the pool directly. knex uses it through
 // its option `connectionPool` (docs/decisions/0011-internals-of-knex-and-pg.md).
 //
-// A query takes 31 µs of CPU time instead of 39 µs with tarn, the pool that knex uses by default. For every statement,
-// tarn creates a promise, a timer and an asynchronous check. This pool returns an idle connection synchronously, and a
-// single timer checks all timeouts.
+// A query takes 31 µs of CPU time with this pool, and 39 µs with tarn, the pool that knex uses by default. For every
+// statement, tarn creates a promise, a timer and an asynchronous check. This pool returns an idle connection
+// synchronously, and a single timer checks all timeouts.
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -12,14 +12,17 @@ export interface PooledConnection {
   inUse: boolean;
   /** Set by the pool when the connection becomes idle, in ms of the monotonic clock. */
   idleSince: number;
+  /** False after the connection to the server was lost. */
   readonly isUsable: boolean;
-  /** Closes the connection if the response to its current statement is overdue. */
+  /** Closes the connection if its current statement has run for too long. `now` is in ms of the monotonic clock. */
   closeIfOverdue(now: number): void;
   close(): Promise<void>;
 }
 
 export interface PoolOptions<Connection> {
+  /** The maximum number of connections. */
   readonly max: number;
+  /** Opens a connection. */
   readonly open: () => Promise<Connection>;
   /** How long a caller waits for a connection, in ms. */
   readonly acquireTimeout: number;
@@ -33,16 +36,16 @@ interface Waiter<Connection> {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * `failure`: opening a connection, waiting for a connection, or running a statement has failed. `retry`: a transaction
- * is repeated.
- */
 interface PoolEvents {
+  /** Opening a connection, waiting for a connection, or running a statement has failed. */
   failure: [error: unknown];
+  /** A transaction is repeated. */
   retry: [];
 }
 
+/** How often the pool checks its timeouts, in ms. */
 const checkInterval = 250;
+/** How long `destroy` waits until the connections are closed, in ms. */
 const closeTimeout = 5_000;
 
 export class Pool<Connection extends PooledConnection> extends EventEmitter<PoolEvents> {
@@ -51,12 +54,13 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   readonly #waiters: Waiter<Connection>[] = [];
   readonly #open = new Set<Connection>();
   /**
-   * Sorted by the time of release. The connection that was released last is used next, so the first connection has been
-   * idle for the longest time.
+   * The open connections that nobody uses, sorted by the time of their release. The pool uses the last of them next, so
+   * the first of them has been idle for the longest time.
    */
   readonly #idle: Connection[] = [];
   readonly #closing = new Set<Promise<void>>();
-  #opening = 0;
+  /** The number of connections that are being opened. */
+  #openingCount = 0;
   #destroyed: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -67,7 +71,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.max = options.max;
   }
 
-  // knex recognises a pool by these methods. They have the same names as in tarn, the pool that knex uses by default.
+  // knex recognises a pool by these methods, which have the same names as in tarn.
   numUsed = (): number => this.#open.size - this.#idle.length;
   numFree = (): number => this.#idle.length;
   numPendingAcquires = (): number => this.#waiters.length;
@@ -125,6 +129,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.#notifyIfEmpty();
     await empty;
     clearInterval(this.#timer);
+    // Waits for the connections to close. The pool stops waiting after `closeTimeout`.
     const timeout = new AbortController();
     await Promise.race([
       Promise.all(this.#closing),
@@ -133,6 +138,7 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     timeout.abort();
   }
 
+  /** Gives the connection to the caller that has waited for the longest time, or makes it idle. */
   #offer(connection: Connection): void {
     const waiter = this.#waiters.shift();
     if (waiter) {
@@ -147,28 +153,32 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
   /** Opens a connection for each waiting caller, up to the maximum number of connections. */
   #openMissing(): void {
     this.#timer ??= setInterval(() => this.#checkTimeouts(), checkInterval).unref();
-    while (this.#opening < this.#waiters.length && this.#open.size + this.#opening < this.max) {
-      this.#opening += 1;
+    while (this.#openingCount < this.#waiters.length && this.#open.size + this.#openingCount < this.max) {
+      this.#openingCount += 1;
       this.#options.open().then(
-        (connection) => {
-          this.#opening -= 1;
-          this.#open.add(connection);
-          if (this.#destroyed) this.#close(connection);
-          else this.#offer(connection);
-        },
-        (error: unknown) => {
-          this.#opening -= 1;
-          this.emit('failure', error);
-          // While other connections are open, callers continue to wait for one of them. The server may have reached its
-          // own maximum number of connections.
-          if (this.#open.size === 0) {
-            this.#waiters.shift()?.reject(error);
-            this.#openMissing();
-          }
-          this.#notifyIfEmpty();
-        },
+        (connection) => this.#handleOpened(connection),
+        (error: unknown) => this.#handleOpenFailure(error),
       );
     }
+  }
+
+  #handleOpened(connection: Connection): void {
+    this.#openingCount -= 1;
+    this.#open.add(connection);
+    if (this.#destroyed) this.#close(connection);
+    else this.#offer(connection);
+  }
+
+  #handleOpenFailure(error: unknown): void {
+    this.#openingCount -= 1;
+    this.emit('failure', error);
+    // While other connections are open, callers continue to wait for one of them. The server may have reached its own
+    // maximum number of connections.
+    if (this.#open.size === 0) {
+      this.#waiters.shift()?.reject(error);
+      this.#openMissing();
+    }
+    this.#notifyIfEmpty();
   }
 
   #close(connection: Connection): void {
@@ -181,10 +191,12 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
     this.#notifyIfEmpty();
   }
 
+  /** If no connection is open, `destroy` can continue. */
   #notifyIfEmpty(): void {
-    if (this.#open.size + this.#opening === 0) this.#onEmpty?.();
+    if (this.#open.size + this.#openingCount === 0) this.#onEmpty?.();
   }
 
+  /** Rejects callers that have waited for too long, and closes connections that are overdue or have long been idle. */
   #checkTimeouts(): void {
     const now = performance.now();
     const { acquireTimeout, idleTimeout } = this.#options;
@@ -201,9 +213,10 @@ export class Pool<Connection extends PooledConnection> extends EventEmitter<Pool
       if (connection) this.#close(connection);
     }
     this.#openMissing();
-    if (this.#open.size + this.#opening > 0 || this.#waiters.length > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    if (this.#open.size + this.#openingCount === 0 && this.#waiters.length === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
   }
 }
 

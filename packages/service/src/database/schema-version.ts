@@ -7,13 +7,16 @@ import pg from 'pg';
 import { errorCode, markAsUnavailable } from './errors.ts';
 import { type AppliedMigration, readMigrations, schemaMismatch } from './migrate.ts';
 
-/** The classes 42 (syntax error or access rule violation) and 3F (invalid schema name), which no data can cause. */
+/** The SQLSTATE classes 42 (syntax error or access rule violation) and 3F (invalid schema name). */
 const schemaRelatedErrors = /^(42|3F)/;
+/** The SQLSTATE of a query for a table that does not exist. */
+const undefinedTable = '42P01';
 const timeoutMilliseconds = 2_000;
 
-/** If the schema has caused the error, marks it, so that `isUnavailable` returns true for it. Resolves afterwards. */
+/** Makes `isUnavailable` return true for the error if the schema of the database does not fit this release. */
 export type InspectError = (error: unknown) => Promise<void>;
 
+/** Whether the error may have occurred because the schema does not fit this release. */
 export function isSchemaRelated(error: unknown): boolean {
   return schemaRelatedErrors.test(errorCode(error) ?? '');
 }
@@ -49,7 +52,8 @@ async function hasMismatch(url: string, migrationsDirectory: string): Promise<bo
     );
     return schemaMismatch(rows, expected) !== undefined;
   } catch (error) {
-    return errorCode(error) === '42P01';
+    // A database without the table schema_migration has not been migrated at all.
+    return errorCode(error) === undefinedTable;
   } finally {
     await client.end().catch(() => {});
   }

@@ -1,4 +1,4 @@
-// Runs several statements in one transaction. `begin` is sent together with the first statements. A transaction whose
+// Runs several statements in one transaction. BEGIN is sent together with the first statements. A transaction whose
 // statements are all sent together therefore takes only two round trips to the server.
 import type { Result } from './batch.ts';
 import type { Connection, Statement } from './connection.ts';
@@ -14,14 +14,16 @@ import {
 export type { Statement } from './connection.ts';
 
 /**
- * Sends the statements together, and returns the rows of each statement. If a statement fails, the later ones are not
- * executed.
+ * Sends the statements together, and returns the rows of each statement. If a statement fails, rejects with its error,
+ * and the later statements are not executed.
  */
 export type Run = <Rows extends readonly object[][]>(...statements: readonly Statement[]) => Promise<Rows>;
 
 /**
- * Runs `work` in a transaction. If `work` throws an error, the transaction is rolled back. If the commit itself fails,
- * it is unknown whether the transaction was committed. If `db` is a transaction of knex, `work` runs in a savepoint.
+ * Runs `work` in a transaction and returns its result. If `work` throws an error, the transaction is rolled back. If
+ * `db` is a transaction of knex, `work` runs in a savepoint.
+ * @throws {Error} the error of `work` or of the commit. After an error of the commit, it is unknown whether the
+ * transaction was committed.
  */
 export async function inTransaction<T>(db: Database, work: (run: Run) => Promise<T>): Promise<T> {
   const pool = findPool(db);
@@ -46,7 +48,7 @@ export async function inTransaction<T>(db: Database, work: (run: Run) => Promise
 
 export interface ReadOnlyTransaction {
   readonly run: Run;
-  /** For functions that take a database. Their statements then run in this transaction. */
+  /** A database for other functions, whose statements then run in this transaction. */
   readonly db: Queryable;
   /** Ends the transaction in the background. */
   readonly close: () => void;
@@ -67,12 +69,12 @@ export async function beginReadOnly(db: Database): Promise<ReadOnlyTransaction> 
   };
 }
 
-/** Sends `begin`, if given, together with the first statements. */
+/** Returns a function that runs statements on the connection. Its first call sends `begin` before the statements. */
 function runOn(connection: Connection, begin?: string): Run {
-  let first: readonly Statement[] = begin === undefined ? [] : [[begin]];
+  let unsent: readonly Statement[] = begin === undefined ? [] : [[begin]];
   return async (...statements) => {
-    const before = first;
-    first = [];
+    const before = unsent;
+    unsent = [];
     const results = await sendAll(connection, [...before, ...statements]);
     return results.slice(before.length).map(({ rows }) => rows) as never;
   };

@@ -1,6 +1,5 @@
-// Creates the Express application of a service with the functions that every service has: request ids, the access log,
-// metrics and health (docs/behaviour.md, "Health, metrics and logs"). The service adds its routes, limits and error
-// responses.
+// Creates the Express application of a service, with request ids, the access log, metrics and health checks
+// (docs/behaviour.md, "Health, metrics and logs"). The service adds its routes, limits and error responses.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import type { Logger } from '../logging.ts';
@@ -15,12 +14,13 @@ export interface HttpAppOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly readiness: () => Promise<Readiness>;
+  /** The setting `trust proxy` of Express. Default: false. */
   readonly trustProxy?: boolean | number | string;
-  /** `false` if `/metrics` has its own port. */
+  /** Whether the application serves `/metrics`. Default: true. */
   readonly serveMetrics?: boolean;
   /**
-   * `false` if the service writes `commonHeaders` itself, together with its other headers. This is faster than setting
-   * each header separately.
+   * Whether the application sets the common headers of every response. Default: true. A service can instead write
+   * `commonHeaders` together with its other headers, which is faster than setting each header separately.
    */
   readonly setHeaders?: boolean;
 }
@@ -38,7 +38,7 @@ export function createHttpApp({
   setHeaders = true,
 }: HttpAppOptions): Express {
   const app = express();
-  createMessageClasses(app);
+  useMessageClasses(app);
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('trust proxy', trustProxy);
@@ -62,11 +62,11 @@ export function createMetricsApp(metrics: Metrics): Express {
 }
 
 /**
- * Creates classes of requests and responses that have the prototypes of the Express application. Express sets these
- * prototypes for every request and response. This takes no time if the server has already created them with these
- * classes.
+ * Gives the application its own classes of requests and responses. Express changes the prototype of every request and
+ * response. This takes no time if the server has created them with these classes (`messageClassesOf`), because they
+ * then have the right prototypes from the start.
  */
-function createMessageClasses(app: Express): void {
+function useMessageClasses(app: Express): void {
   class AppRequest extends IncomingMessage {}
   class AppResponse extends ServerResponse {}
   Object.setPrototypeOf(AppRequest.prototype, app.request);
@@ -74,14 +74,14 @@ function createMessageClasses(app: Express): void {
   Object.assign(app, { request: AppRequest.prototype, response: AppResponse.prototype });
 }
 
-/** Returns the classes with which the server of this application must create requests and responses. */
+/** Returns the classes with which the HTTP server of this application should create requests and responses. */
 export function messageClassesOf(app: Express): MessageClasses {
   return { IncomingMessage: app.request.constructor, ServerResponse: app.response.constructor } as MessageClasses;
 }
 
 /**
- * Returns the headers of every response as alternating names and values, the format of `writeHead`. The library helmet
- * is not used, because most of its headers are for HTML pages. Other responses need only `nosniff`.
+ * Returns the headers of every response as alternating names and values, which is the format of `writeHead`. The
+ * library helmet is not used, because most of its headers are for HTML pages. Other responses need only `nosniff`.
  */
 export function commonHeaders(response: ServerResponse): string[] {
   const { requestId } = (response as Response).locals as RequestLocals;

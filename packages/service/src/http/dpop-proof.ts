@@ -1,8 +1,8 @@
 // Verifies DPoP proofs (RFC 9449 section 4.3). A DPoP proof is a JWT for a single request, with which the client proves
 // that it has the key to which its access token is bound.
 //
-// The caller must check the time and the nonce, and that the proof is used only once, because the two services have
-// different rules for these.
+// The caller must check the time and the nonce of the proof, and that the proof is used only once. Each of the two
+// services has its own rules for these checks.
 import { hash, verify } from 'node:crypto';
 import { joseToDer } from 'ecdsa-sig-formatter';
 import { type DpopHeader, decodeProofPart, InvalidDpopProof, readDpopHeader } from './dpop-header.ts';
@@ -25,9 +25,11 @@ export interface ProvenRequest {
   readonly accessToken: string;
 }
 
+/** The maximum length of a proof, in characters. */
 const maxLength = 8_192;
 
 /**
+ * Returns the claims of a valid proof.
  * @throws {InvalidDpopProof} if the proof is malformed, not correctly signed, or for another request or access token
  */
 export function verifyDpopProof(proof: string, request: ProvenRequest): DpopProof {
@@ -52,11 +54,11 @@ export function verifyDpopProof(proof: string, request: ProvenRequest): DpopProo
 }
 
 /**
- * Uses `verify` of node:crypto, which takes half the CPU time of WebCrypto.
+ * Verifies a signature with `verify` of node:crypto, which takes half the CPU time of WebCrypto.
  *
- * A signature with ES256 consists of r and s, with 32 bytes each (RFC 7518 section 3.4). With the option
- * `dsaEncoding: 'ieee-p1363'`, `verify` could read it directly, but would take 75 µs instead of 52 µs. Converting the
- * signature to DER takes only 2 µs.
+ * A signature with ES256 consists of the two numbers r and s, with 32 bytes each (RFC 7518 section 3.4). With the
+ * option `dsaEncoding: 'ieee-p1363'`, `verify` could read this format, but would take 75 µs instead of the 52 µs that
+ * it takes for the DER format. Converting the signature to DER takes only 2 µs.
  */
 function isSignedBy({ alg, key }: DpopHeader, data: Buffer, encodedSignature: string): boolean {
   const signature = Buffer.from(encodedSignature, 'base64url');

@@ -1,4 +1,5 @@
-// Creates the listeners of a service: one for its application, and one for its metrics if they have a separate port.
+// Describes the HTTP servers of a service: one for its application, and one for its metrics if they have a separate
+// port.
 import type { Express } from 'express';
 import type { Listener } from '../lifecycle.ts';
 import type { Metrics } from '../metrics.ts';

@@ -5,13 +5,13 @@ import type { Duplex } from 'node:stream';
 
 export type MalformedRequestStatus = 400 | 408 | 413 | 431;
 
-/** Returns the headers and the body of the response with this status. */
+/** Returns the headers and the body of the response to a malformed request. */
 export type MalformedRequestResponder = (status: MalformedRequestStatus) => {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
 
-/** Returns the status for an error of Node's HTTP server with this `code`. */
+/** Returns the status of the response to a request for which Node's HTTP server has reported the error `code`. */
 export function malformedRequestStatus(code: string | undefined): MalformedRequestStatus {
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
@@ -19,20 +19,20 @@ export function malformedRequestStatus(code: string | undefined): MalformedReque
 }
 
 /**
- * Whether the request has exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 does not require the header. A
- * request with several Host headers is dangerous: `headers` of Node contains only the first one, and a proxy may have
- * used another one.
+ * Whether the request has exactly one Host header, or uses HTTP/1.0 and has none (RFC 9112 section 3.2). A request with
+ * several Host headers is dangerous: Node's `headers` contains only the first one, and a proxy may have used another.
  */
 export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersion === '1.0';
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    if (name.toLowerCase() === 'host') hosts++;
   }
   return hosts === 1;
 }
 
+/** Writes the response directly to the connection and closes the connection. */
 export function sendMalformedResponse(
   socket: Duplex,
   status: MalformedRequestStatus,

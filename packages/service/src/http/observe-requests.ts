@@ -1,23 +1,17 @@
-// Express middleware that gives each request an id and a logger and, when it ends, logs and counts it.
+// Gives each request an id and a logger, and logs and counts the request when its response has ended.
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { type Logger, withoutRedaction } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** The properties of `response.locals` that this middleware sets and reads. */
+/** The properties of `response.locals` that the middleware of this file sets and reads. */
 export interface RequestLocals {
   readonly requestId: string;
-  /** Adds the request id to every line. */
+  /** A logger that adds the request id to every line. */
   readonly logger: Logger;
-  /**
-   * The template of the matched route, such as /api/bookings/{id}, if Express does not know it. Set by the router of
-   * the app.
-   */
+  /** The template of the route, such as /api/bookings/{id}. A router sets it if it does not use routes of Express. */
   route?: string;
-  /**
-   * The codes of the problems in the response, which are logged and counted. Set by the code that writes the
-   * response.
-   */
+  /** The codes of the problems in the response, which are logged and counted. The code that sends problems sets it. */
   codes?: readonly string[];
 }
 
@@ -27,10 +21,10 @@ const traceparentHeader = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$
 const unloggedRoutes = ['/health/live', '/health/ready', '/metrics'];
 
 /**
- * Creates the logger only when it is used, because few requests log anything except the access log.
+ * Creates the logger only when it is read, because most requests log nothing except the line of the access log.
  *
- * A class takes less memory than an object literal with a getter (150 MB instead of 290 MB): V8 creates a hidden class
- * for each such object, and frees it only in a full garbage collection.
+ * An object literal with a getter in place of this class would take more memory (290 MB instead of 150 MB), because V8
+ * creates a hidden class for each such object, and frees it only in a full garbage collection.
  */
 class Locals implements RequestLocals {
   readonly requestId: string;
@@ -50,7 +44,7 @@ class Locals implements RequestLocals {
   }
 }
 
-/** Creates the middleware. With `trustsProxy`, the address of the client is read from X-Forwarded-For. */
+/** Creates the Express middleware. If `trustsProxy` is true, the logged address is read from X-Forwarded-For. */
 export function observeRequests(logger: Logger, metrics: Metrics, trustsProxy: boolean) {
   const accessLog = withoutRedaction(logger);
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -60,7 +54,8 @@ export function observeRequests(logger: Logger, metrics: Metrics, trustsProxy: b
     const traceId = typeof traceparent === 'string' ? traceparentHeader.exec(traceparent)?.[1] : undefined;
     const locals = new Locals(requestId, traceId, logger);
     response.locals = locals;
-    // Routers change `request.path` later. It has no query, which may contain a code or a token.
+    // The path is read here, because routers change it later. The query is not logged, because it may contain a code or
+    // a token.
     const path = request.path;
     response.on('close', () => {
       const duration = performance.now() - startedAt;

@@ -1,5 +1,5 @@
-// Checks whether the service can serve requests, for `GET /health/ready` (docs/behaviour.md, "Health, metrics and
-// logs").
+// Checks whether the service can serve requests. `GET /health/ready` returns the results (docs/behaviour.md, "Health,
+// metrics and logs").
 import { type Database, errorCode } from '../database/database.ts';
 import { type AppliedMigration, readMigrations, schemaMismatch } from '../database/migrate.ts';
 
@@ -14,9 +14,10 @@ export interface Readiness {
 
 /** The timeout of each check, in ms. */
 const checkTimeout = 2_000;
+/** The SQLSTATE of a query for a table that does not exist. */
 const undefinedTable = '42P01';
 
-/** Combines named checks, which run in parallel. Simultaneous calls of the returned function share one run. */
+/** Returns a function that runs the named checks in parallel. Simultaneous calls of the function share one run. */
 export function createReadiness(checks: Readonly<Record<string, Check>>): () => Promise<Readiness> {
   let running: Promise<Readiness> | undefined;
   const run = async (): Promise<Readiness> => {
@@ -33,6 +34,7 @@ export function createReadiness(checks: Readonly<Record<string, Check>>): () => 
   };
 }
 
+/** Returns 'ok', the message of the error with which the check has rejected, or that the check has timed out. */
 async function resultOf(check: Check): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<string>((resolve) => {
@@ -51,10 +53,10 @@ async function resultOf(check: Check): Promise<string> {
   }
 }
 
-/** Checks that the database responds, and that this release can use its schema. */
+/** Returns a check that the database responds, and that this release can use its schema. */
 export function databaseCheck(db: Database, migrationsDirectory: string): Check {
   const migrations = readMigrations(migrationsDirectory);
-  // The error is reported by the check.
+  // If the migrations cannot be read, each run of the check rejects. Without this handler, the process would end.
   migrations.catch(() => {});
   return async () => {
     const mismatch = schemaMismatch(await appliedMigrations(db), (await migrations).length);

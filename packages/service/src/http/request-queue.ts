@@ -2,26 +2,30 @@
 //
 // HTTP/1.1 allows a client to send requests before it has read earlier responses (pipelining, RFC 9112 section 9.3.2).
 // Node calls the handler for all these requests at the same time, and stores the responses in memory until the client
-// reads them. A client that never reads its responses could occupy 9 to 25 MB per connection. Here, a request is served
-// only after the previous response was passed to the operating system. A connection therefore occupies the memory of
-// one response at most.
+// reads them. A client that never reads its responses could occupy 9 to 25 MB per connection. The queue serves a
+// request only after the previous response was passed to the operating system. A connection therefore occupies the
+// memory of at most one response.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A connection on which more requests than this wait is closed. Browsers do not use pipelining. */
+/** The maximum number of requests that wait on one connection. A connection with more waiting requests is closed. */
 const maxWaiting = 100;
 
 export interface RequestQueue {
+  /** Handles a new connection. */
   readonly add: (socket: Socket) => void;
+  /** Handles a new request. */
   readonly receive: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Returns the open connections. */
   readonly sockets: () => Iterable<Socket>;
-  /** The unfinished responses of a connection, of which the first one is being sent. */
+  /** Returns the unfinished responses of a connection. The first one belongs to the request that is being served. */
   readonly responsesOf: (socket: Socket) => readonly ServerResponse[];
 }
 
+/** Creates a queue that calls `serve` for one request of each connection at a time. */
 export function createRequestQueue(serve: RequestListener): RequestQueue {
   /**
-   * The unfinished responses of each connection. They are in arrays and not in sets: a Set that changes for every
+   * The unfinished responses of each connection. The responses are in an array, because a Set that changes for every
    * request leaves old tables in V8, which keep finished requests in memory. With sets, a small GET took 17 ms instead
    * of 2.5 ms in the 99th percentile.
    */
@@ -50,8 +54,8 @@ export function createRequestQueue(serve: RequestListener): RequestQueue {
       responses.push(response as ServerResponse<IncomingMessage>);
       response.once('close', () => finish(socket, responses, response));
       if (responses.length === 1) serve(request, response as ServerResponse<IncomingMessage>);
-      // The server reads no further requests until this request is served. Otherwise, a client that does not read its
-      // responses could keep its connection open by sending more requests.
+      // The server reads nothing from the connection until only one response is unfinished. Otherwise, a client that
+      // does not read its responses could keep its connection open by sending more requests.
       else socket.pause();
     },
     sockets: () => connections.keys(),

@@ -28,7 +28,7 @@ const specialIpv4 = [
   '240.0.0.0/4', // reserved, with the broadcast address
 ];
 
-/** IPv6 networks inside 2000::/3 that are special (RFC 6890). Only 2000::/3 is global unicast. */
+/** IPv6 networks inside 2000::/3 that are special (RFC 6890). All public IPv6 addresses are inside 2000::/3. */
 const specialIpv6 = [
   '2001::/23', // protocol assignments, with Teredo, benchmarks and ORCHID
   '2001:db8::/32', // documentation
@@ -41,8 +41,8 @@ const special = networkList([...specialIpv4, ...specialIpv6]);
 const globalUnicast = networkList(['2000::/3']);
 
 /**
- * Whether an address is a public unicast address. Mapped, NAT64 and 6to4 addresses, which contain an IPv4 address, do
- * not count as public.
+ * Whether an address is a public unicast address. IPv6 addresses that contain an IPv4 address do not count as public.
+ * These are mapped, NAT64 and 6to4 addresses.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !special.check(address, 'ipv4');
@@ -50,7 +50,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Returns a function that checks whether an address is in one of the networks.
+ * Returns a function that checks whether an address is in one of the networks. A network can also be a single address.
  * @throws {Error} if a network is not in CIDR notation
  */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {

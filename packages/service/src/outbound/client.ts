@@ -13,10 +13,10 @@ import { createNetworkCheck, isPublicAddress } from './addresses.ts';
 export interface OutboundClientOptions {
   /**
    * Networks in CIDR notation that are allowed in addition to public addresses. Requests to these networks can use
-   * http.
+   * http. Requests to public addresses must use https.
    */
   readonly allowNetworks: readonly string[];
-  /** The maximum number of open connections to one host. */
+  /** The maximum number of open connections to one host. Default: 20. */
   readonly maxConnectionsPerHost?: number;
 }
 
@@ -24,9 +24,12 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** In milliseconds, for the whole request: resolving the name, connecting, sending, and reading the response. */
+  /** The time for the whole request, from resolving the name to reading the response, in ms. */
   readonly timeout: number;
-  /** The maximum size of the response body. A larger body is an error. With 0, any body is accepted and discarded. */
+  /**
+   * The maximum size of the response body. A larger body is an error. If `maxBytes` is 0, any body is accepted and
+   * discarded.
+   */
   readonly maxBytes: number;
 }
 
@@ -38,36 +41,39 @@ export interface OutboundResponse {
 
 export type OutboundClient = ReturnType<typeof createOutboundClient>;
 
+/** Thrown for a URL that is not allowed, and for a name that has no allowed address. */
 export class AddressNotAllowed extends Error {
   override readonly name = 'AddressNotAllowed';
 }
 
-/** If a discarded body has more bytes than this, the connection is closed instead of reused. */
-const maxDrainedBytes = 65_536;
+/** The maximum size of a body that is discarded. If a body is larger, its connection is closed instead of reused. */
+const maxDiscardedBytes = 65_536;
+/** Up to 2 idle connections to each host stay open, for up to 30 s. */
+const agentSettings = { keepAlive: true, maxFreeSockets: 2, timeout: 30_000 };
 
 export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20 }: OutboundClientOptions) {
   const isAllowedNetwork = createNetworkCheck(allowNetworks);
   const isAllowed = (address: string, protocol: string): boolean =>
     isAllowedNetwork(address) || (protocol === 'https:' && isPublicAddress(address));
 
-  const resolve = createResolver();
+  const resolveName = createResolver();
   /**
    * Resolves a name to its allowed addresses.
    * @throws {AddressNotAllowed} if the name has no allowed address
    * @throws {Error} if the name cannot be resolved
    */
   const resolveAllowed = async (hostname: string, protocol: string): Promise<readonly LookupAddress[]> => {
-    const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address, protocol));
+    const allowed = (await resolveName(hostname)).filter(({ address }) => isAllowed(address, protocol));
     if (allowed.length === 0) throw new AddressNotAllowed(`${hostname} has no address that is allowed`);
     return allowed;
   };
 
-  const settings = { keepAlive: true, maxSockets: maxConnectionsPerHost, maxFreeSockets: 2, timeout: 30_000 };
+  const settings = { ...agentSettings, maxSockets: maxConnectionsPerHost };
   const agents = { 'http:': new HttpAgent(settings), 'https:': new HttpsAgent(settings) };
 
   /**
-   * Returns why a URL is not allowed, or undefined if it is. Only the URL itself is checked. Its name is resolved when
-   * a request is sent.
+   * Returns undefined for an allowed URL. For another URL, returns a phrase that says what the address must or must not
+   * be. Only the URL itself is checked. The addresses of its name are checked when a request is sent.
    */
   const urlError = (address: string): string | undefined => {
     const url = URL.parse(address);
@@ -99,35 +105,36 @@ export function createOutboundClient({ allowNetworks, maxConnectionsPerHost = 20
       const signal = AbortSignal.timeout(request.timeout);
       const host = hostOf(url);
       const addresses = isIP(host) === 0 ? await untilAborted(resolveAllowed(host, protocol), signal) : undefined;
-      const { promise, resolve, reject } = Promise.withResolvers<OutboundResponse>();
-      const options: CheckedRequestOptions = {
-        method: request.method,
-        headers: {
-          ...request.headers,
-          ...(request.body !== undefined && { 'Content-Length': Buffer.byteLength(request.body) }),
-        },
+      return send(url, request, {
         agent: agents[protocol],
         ...(addresses && { lookup: lookupOf(addresses), addresses: addresses.map(({ address }) => address) }),
         signal,
-      };
-      const sent = (protocol === 'https:' ? https : http).request(url, options);
-      sent.once('error', reject);
-      sent.once('response', (response) => {
-        response.once('error', reject);
-        const { statusCode: status = 0, headers } = response;
-        if (request.maxBytes === 0) {
-          discard(response);
-          resolve({ status, headers, body: Buffer.alloc(0) });
-        } else readBody(response, request.maxBytes).then((body) => resolve({ status, headers, body }), reject);
       });
-      sent.end(request.body);
-      return promise;
     },
 
     close: (): void => {
       for (const agent of Object.values(agents)) agent.destroy();
     },
   };
+}
+
+function send(url: URL, request: OutboundRequest, options: CheckedRequestOptions): Promise<OutboundResponse> {
+  const { method, body, maxBytes } = request;
+  const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
+  const { promise, resolve, reject } = Promise.withResolvers<OutboundResponse>();
+  const { request: startRequest } = url.protocol === 'https:' ? https : http;
+  const sent = startRequest(url, { ...options, method, headers: { ...request.headers, ...length } });
+  sent.once('error', reject);
+  sent.once('response', (response) => {
+    response.once('error', reject);
+    const { statusCode: status = 0, headers } = response;
+    if (maxBytes === 0) {
+      discard(response);
+      resolve({ status, headers, body: Buffer.alloc(0) });
+    } else readBody(response, maxBytes).then((content) => resolve({ status, headers, body: content }), reject);
+  });
+  sent.end(body);
+  return promise;
 }
 
 /**
@@ -138,7 +145,10 @@ const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** Concurrent requests to the same name share one lookup, because lookups occupy the few threads of Node. */
+/**
+ * Returns a function that resolves names. Concurrent requests to the same name share one lookup, because lookups occupy
+ * the few threads of Node.
+ */
 function createResolver(): Resolve {
   const running = new Map<string, Promise<readonly LookupAddress[]>>();
   return (hostname) => {
@@ -148,7 +158,7 @@ function createResolver(): Resolve {
   };
 }
 
-/** Waits for `work`, and rejects if the signal aborts earlier. A lookup of a name cannot be aborted itself. */
+/** Waits for `work`, and rejects if the signal aborts earlier. Node cannot abort the lookup of a name. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);
@@ -160,7 +170,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** Creates a lookup function that returns the given addresses, which were already checked. */
+/** Returns a function for the option `lookup` of a request. The function returns the addresses that were checked. */
 const lookupOf =
   (addresses: readonly LookupAddress[]): LookupFunction =>
   (_hostname, options, callback) => {
@@ -170,11 +180,13 @@ const lookupOf =
   };
 
 interface CheckedRequestOptions extends https.RequestOptions {
+  /** The checked addresses of the host. Missing if the URL contains an address instead of a name. */
   readonly addresses?: readonly string[];
 }
 
 /**
- * The name under which an agent stores a connection. A connection is reused only if its host has the same addresses.
+ * Returns the name under which an agent stores a connection. An agent reuses a connection only for requests with the
+ * same name, so the host must also have the same addresses.
  */
 const connectionName = (name: string, { addresses = [] }: CheckedRequestOptions): string =>
   [name, ...addresses.toSorted()].join(' ');
@@ -192,13 +204,13 @@ class HttpsAgent extends https.Agent {
 }
 
 /**
- * Reads a short body to its end, so that the connection can be reused. If the body is longer, closes the connection.
+ * Reads a short body to its end, so that the connection can be reused. Closes the connection of a longer body.
  */
 function discard(response: http.IncomingMessage): void {
-  let left = maxDrainedBytes;
+  let remaining = maxDiscardedBytes;
   response.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) response.destroy();
+    remaining -= chunk.length;
+    if (remaining < 0) response.destroy();
   });
   // The timeout of the request also aborts a body that never ends. The error is ignored, because the caller already has
   // the response.

@@ -1,7 +1,7 @@
-// Runs in the browser: shows times in the time zone of the viewer and adds buttons that copy a text. Pages work without
-// it.
+// Shows times in the time zone of the user, and adds buttons that copy a text. This script runs in the browser. Pages
+// also work without the script.
 
-/** Equal to the format in ../time-format.ts, apart from the time zone. */
+/** Formats a time like `5 Mar 2026, 19:00 GMT+9`. */
 const timeFormat = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',
@@ -11,31 +11,40 @@ const timeFormat = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
-for (const time of document.querySelectorAll('time[datetime]')) {
-  const date = new Date(time.dateTime);
-  if (!Number.isNaN(date.getTime())) time.textContent = timeFormat.format(date);
+for (const element of document.querySelectorAll('time[datetime]')) {
+  const date = new Date(element.dateTime);
+  if (!Number.isNaN(date.getTime())) element.textContent = timeFormat.format(date);
+}
+
+/** The element in which a screen reader notices that a text was copied. */
+const copyStatus = document.getElementById('copy-status');
+/** The milliseconds for which a button shows whether the text was copied. */
+const resultDuration = 3_000;
+
+/** Shows a button that copies the text of the element `source`. */
+function activateCopyButton(button, source) {
+  const label = button.textContent;
+  button.hidden = false;
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = 'Copied';
+      if (copyStatus) copyStatus.textContent = `${button.dataset.what} copied.`;
+    } catch {
+      // The browser did not allow it. The text is selected, so that the user can copy it with the keyboard.
+      button.textContent = 'Copy the selected text';
+      getSelection()?.selectAllChildren(source);
+    }
+    setTimeout(() => {
+      button.textContent = label;
+      if (copyStatus) copyStatus.textContent = '';
+    }, resultDuration);
+  });
 }
 
 if (navigator.clipboard) {
-  const status = document.getElementById('copy-status');
   for (const button of document.querySelectorAll('button[data-copy]')) {
     const source = document.getElementById(button.dataset.copy);
-    if (!source) continue;
-    const label = button.textContent;
-    button.hidden = false;
-    button.addEventListener('click', async () => {
-      try {
-        await navigator.clipboard.writeText(source.textContent);
-        button.textContent = 'Copied';
-        if (status) status.textContent = `${button.dataset.what} copied.`;
-      } catch {
-        button.textContent = 'Selected: copy it';
-        getSelection()?.selectAllChildren(source);
-      }
-      setTimeout(() => {
-        button.textContent = label;
-        if (status) status.textContent = '';
-      }, 3_000);
-    });
+    if (source) activateCopyButton(button, source);
   }
 }

@@ -91,7 +91,7 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
   };
 
   const router = Router();
-  router.all(path, allowAnyOrigin);
+  router.all(path, allowCrossOriginRequests);
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);
@@ -117,8 +117,11 @@ function onePerArgument<Argument extends object, Value>(create: (argument: Argum
   };
 }
 
-/** Userinfo accepts requests from any origin, without cookies (docs/behaviour.md, "Cross-origin requests"). */
-const allowAnyOrigin: RequestHandler = (request, response, next) => {
+/**
+ * Lets web pages of every origin use userinfo, without cookies (docs/behaviour.md, "Cross-origin requests"). Responds to
+ * the OPTIONS request that a browser sends first.
+ */
+const allowCrossOriginRequests: RequestHandler = (request, response, next) => {
   response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate, DPoP-Nonce');
   if (request.method !== 'OPTIONS') return next();

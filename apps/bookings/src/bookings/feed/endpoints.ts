@@ -14,6 +14,7 @@ export function createFeedEndpoints(services: FeedServices & { readonly baseUrl:
   return [
     defineEndpoint({
       operationId: 'listBookingChanges',
+      clientFunction: 'changes.read',
       method: 'GET',
       path: '/api/booking-changes',
       tag: 'Bookings',

@@ -1,4 +1,5 @@
-// Describes the headers that several endpoints share, for the OpenAPI document.
+// Describes the headers and the successful responses that several endpoints share, for the OpenAPI document.
+import type { Schema, SuccessDescription } from '@bay-booking/common/endpoint';
 
 const string = { type: 'string' } as const;
 
@@ -21,7 +22,24 @@ export const ifNoneMatchHeader = {
 } as const;
 
 export const etagHeader = { ETag: { description: 'The version of the resource (RFC 9110).', schema: string } } as const;
-export const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
+
 export const locationHeader = {
   Location: { description: 'The address of the new resource.', schema: string },
+} as const;
+
+/** The headers of the response with a new resource. */
+export const creationHeaders = { ...etagHeader, ...locationHeader } as const;
+
+const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
+
+/** Describes the response with one page of a list. `items` names what the list contains, such as `bookings`. */
+export function pageSuccess(items: string, schema: Schema, example: unknown): SuccessDescription {
+  return { status: 200, description: `A page of ${items}.`, schema, example, headers: linkHeader };
+}
+
+/** What the endpoints that delete a resource with an ETag have in common. */
+export const deletionParts = {
+  headers: ifMatchHeader,
+  success: { status: 204, description: 'Deleted.' },
+  errorCodes: ['ERR00404', 'ERR00412'],
 } as const;

@@ -1,0 +1,132 @@
+// Lists what the API consists of: its endpoints, and the tags and named schemas of the OpenAPI document.
+import { linksBelow } from '@bay-booking/common/links';
+import type { Database } from '@bay-booking/service/database/database';
+import { createAvailabilityEndpoints } from './availability/endpoints.ts';
+import { createRulesStore } from './availability/rules-store.ts';
+import { availabilityComponents } from './availability/schema.ts';
+import { createAvailabilityStore } from './availability/store.ts';
+import { createFacilityLookup } from './bookings/booking-id.ts';
+import { createCompleteFlag, createCountReader } from './bookings/counts/reader.ts';
+import { createBookingEndpoints } from './bookings/endpoints.ts';
+import { createChangeWatcher } from './bookings/feed/change-watcher.ts';
+import { createFeedEndpoints } from './bookings/feed/endpoints.ts';
+import { feedComponents } from './bookings/feed/schema.ts';
+import { createFeedStore } from './bookings/feed/store.ts';
+import { type BookingLimits, noLimits } from './bookings/limits.ts';
+import { bookingComponents } from './bookings/schema.ts';
+import { createSearchStore, type SearchStore } from './bookings/search/store.ts';
+import { createIdempotencyStore } from './bookings/storage/idempotency-store.ts';
+import { createBookingStore } from './bookings/storage/store.ts';
+import { createClosureEndpoints } from './closures/endpoints.ts';
+import { closureComponents } from './closures/schema.ts';
+import { createClosureStore } from './closures/store.ts';
+import type { CachedFlag } from './database/cached-flag.ts';
+import type { ReadRouter } from './database/replica/read-router.ts';
+import { createHoldEndpoints } from './holds/endpoints.ts';
+import { holdComponents } from './holds/schema.ts';
+import { createHoldStore } from './holds/store.ts';
+import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
+import { openingHoursComponents } from './opening-hours/schema.ts';
+import { createOpeningHoursStore } from './opening-hours/store.ts';
+import { createCatalogue } from './places/catalogue.ts';
+import { createPlacesEndpoints } from './places/endpoints.ts';
+import { placeComponents } from './places/schema.ts';
+import { createPlacesStore, type PlacesStore } from './places/store.ts';
+import { webhookComponents } from './webhooks/schema.ts';
+
+/** The tags in the order of the API reference. */
+export const tags = [
+  { name: 'Bookings', description: 'Bookings of bays.' },
+  { name: 'Places', description: 'Locations and their bays.' },
+  { name: 'Webhooks', description: 'Notifications of changes.' },
+  { name: 'Availability', description: 'When bays are free.' },
+  { name: 'Holds', description: 'Bays that are kept free for one client.' },
+  { name: 'Opening hours and closures', description: 'When bays can be booked.' },
+];
+
+/** The schemas that have a name in the document, and therefore in clients that are generated from the document. */
+export const namedSchemas = {
+  ...bookingComponents,
+  ...feedComponents,
+  ...placeComponents,
+  ...webhookComponents,
+  ...openingHoursComponents,
+  ...closureComponents,
+  ...availabilityComponents,
+  ...holdComponents,
+};
+
+export interface EndpointOptions {
+  readonly db: Database;
+  readonly readRouter?: ReadRouter | undefined;
+  readonly baseUrl: string;
+  readonly now: () => Date;
+  readonly stopping?: AbortSignal | undefined;
+  readonly limits?: BookingLimits | undefined;
+  /** How many holds a client can have at the same time. 0 switches holds off. */
+  readonly holdsPerClient?: number | undefined;
+}
+
+export function createEndpoints({
+  db,
+  readRouter,
+  baseUrl,
+  now,
+  stopping,
+  limits = noLimits,
+  holdsPerClient = 50,
+}: EndpointOptions) {
+  const link = linksBelow(baseUrl);
+  const feed = createFeedStore(db);
+  const places = createPlacesStore(db);
+  const catalogue = createCatalogue({ store: places });
+  const idempotency = createIdempotencyStore(db);
+  const rules = createRulesStore(db);
+  const bookings = createBookingStore(db);
+  const holds = createHoldStore(db);
+  const bookingRules = { idempotency, catalogue, rules, limits, link, now };
+  const holdServices = { ...bookingRules, store: holds, bookings, maxHolds: holdsPerClient };
+  const lists = readRouter
+    ? createRoutedLists(readRouter, createCompleteFlag(db))
+    : { searches: createSearchStore(db), places };
+  return [
+    ...createBookingEndpoints({
+      ...bookingRules,
+      store: bookings,
+      searches: lists.searches,
+      findLikelyFacilities: createFacilityLookup(),
+      findHold: holds.find,
+      baseUrl,
+    }),
+    ...createFeedEndpoints({ feed, changeWatcher: createChangeWatcher({ store: feed, stopping }), link, baseUrl }),
+    ...createPlacesEndpoints({ store: { findLocation: places.findLocation, ...lists.places }, link }),
+    ...createOpeningHoursEndpoints({ store: createOpeningHoursStore(db), link }),
+    ...createClosureEndpoints({ store: createClosureStore(db), idempotency, link, now }),
+    ...createAvailabilityEndpoints({ store: createAvailabilityStore(db), findHold: holds.find, link }),
+    ...(holdsPerClient === 0 ? [] : createHoldEndpoints(holdServices)),
+  ];
+}
+
+/**
+ * The stores that read lists through the read router. A single booking or location is read from the primary, because
+ * the client may change it next.
+ */
+function createRoutedLists(readRouter: ReadRouter, isComplete: CachedFlag) {
+  return {
+    searches: {
+      search: async (...args) => {
+        // The flag is read before the position that the replica must reach. If the flag says that the counts are
+        // complete, they are therefore complete on a replica that has reached the position.
+        const complete = await isComplete();
+        return readRouter.run((db) => {
+          const counts = createCountReader(db, async () => complete);
+          return createSearchStore(db, { counts }).search(...args);
+        });
+      },
+    } satisfies SearchStore,
+    places: {
+      findLocations: (...args) => readRouter.run((db) => createPlacesStore(db).findLocations(...args)),
+      findBays: (...args) => readRouter.run((db) => createPlacesStore(db).findBays(...args)),
+    } satisfies Pick<PlacesStore, 'findLocations' | 'findBays'>,
+  };
+}

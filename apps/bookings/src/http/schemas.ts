@@ -1,0 +1,22 @@
+// Defines the JSON Schemas that several resources share.
+import { linksSchema } from '@bay-booking/common/links';
+
+export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
+
+/** The links of a resource that clients can change. */
+export const editLinksSchema = linksSchema('self', 'edit', 'delete');
+
+/** The links of a resource that has none. */
+export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
+
+/**
+ * Returns the schema of an object in a response. The object has all the properties and no others, but the properties
+ * that `optional` names can be left out.
+ */
+export function responseSchema<const Properties extends object>(
+  properties: Properties,
+  optional: readonly (keyof Properties)[] = [],
+) {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name as keyof Properties));
+  return { type: 'object', required, additionalProperties: false, properties } as const;
+}

@@ -1,0 +1,22 @@
+// Tests that the summary of `npm start` names every client and every account of the demo.
+import { expect, test } from '@jest/globals';
+import { demoData } from './demo.ts';
+import { readSettings } from './settings.ts';
+import { summary } from './summary.ts';
+
+interface Demo {
+  readonly accounts: readonly { username: string; password: string }[];
+  readonly clients: readonly { client_id: string; client_secret?: string }[];
+}
+
+test('the summary contains the credentials of every client and every account of the demo', () => {
+  const settings = readSettings({}, []);
+  const { accounts, clients } = JSON.parse(demoData('auth', settings.scopeBase)) as Demo;
+  const text = summary(settings, 'PostgreSQL', 1);
+  for (const { username, password } of accounts) {
+    expect(text).toContain(username);
+    expect(text).toContain(`(${password})`);
+  }
+  for (const { client_id: id, client_secret: secret } of clients)
+    expect(text).toContain(`  ${id}${secret === undefined ? ' ' : ` / ${secret} `}`);
+});

@@ -1,0 +1,8 @@
+// Writes the modules of packages/client that list what openapi.json contains. `npm run generate -w tests` runs this
+// command.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '@bay-booking/testkit/repository';
+import { generateClientModules } from './client-modules.ts';
+
+for (const [file, text] of Object.entries(generateClientModules())) writeFileSync(join(root, file), text);
