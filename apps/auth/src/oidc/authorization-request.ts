@@ -16,8 +16,8 @@ const idpPrefix = 'idp:';
 
 /**
  * Moves the provider in `idp:NAME` from `acr_values` to the internal parameter `idp`. If `idp:NAME` stayed in
- * `acr_values`, the library would reject requests without the scope openid, and would compare `idp:NAME` with the acr of
- * the session. If the client itself sent the parameter `idp`, the value of the client is removed.
+ * `acr_values`, the library would reject requests without the scope openid, and would compare `idp:NAME` with the acr
+ * of the session. If the client itself sent the parameter `idp`, the value of the client is removed.
  */
 function moveIdp(query: AuthorizationQuery): AuthorizationQuery {
   const { acr_values: acrValues, [idpParameter]: sentByClient, ...others } = query;
@@ -64,9 +64,9 @@ export function rewriteAuthorizationRequests(provider: Provider, authorizationPa
 
 /**
  * Returns a function that completes the checks of an authorization request, and sets its effective scope. The setting
- * `extraParams` of oidc-provider contains this function, as the check of the parameter `idp`. The library calls it after
- * its own checks of the request. The function throws `InvalidRequest` if a parameter was sent more than once, or if the
- * requested social provider is unknown.
+ * `extraParams` of oidc-provider contains this function, as the check of the parameter `idp`. The library calls it
+ * after its own checks of the request. The function throws `InvalidRequest` if a parameter was sent more than once, or
+ * if the requested social provider is unknown.
  */
 export function createRequestCheck(isSocialProvider: (name: string) => boolean) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {

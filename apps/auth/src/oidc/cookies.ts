@@ -1,5 +1,5 @@
-// Reads and writes our own browser cookies, which are not signed. The cookies are set through oidc-provider, because the
-// library adds the attribute `Secure` if the issuer is an https address.
+// Reads and writes our own browser cookies, which are not signed. The cookies are set through oidc-provider, because
+// the library adds the attribute `Secure` if the issuer is an https address.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 

@@ -1,8 +1,8 @@
-// Decides whether a DPoP proof is recent, by its time and its nonce (RFC 9449 section 8). Also decides for how long a
-// used proof must be remembered.
+// Decides whether a DPoP proof is recent, by its time and its nonce (RFC 9449 section 8), and for how long a used proof
+// must be remembered.
 //
-// The library has no public functions for nonces, so this file uses two internal modules of the library. Read these
-// modules again at every upgrade of the library. test/dpop.test.ts covers both.
+// oidc-provider has no public functions for nonces, so this file uses two internal modules of the library. Read these
+// modules again at every upgrade of the library. test/dpop.test.ts tests the result.
 import { hkdfSync } from 'node:crypto';
 import { decodeJwt, type JWTPayload } from 'jose';
 import { errors, type JWK, type KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -11,7 +11,7 @@ import internalsOf from 'oidc-provider/lib/helpers/weak_cache.js';
 import type { Next } from './middleware-types.ts';
 import type { IsFirstUse } from './replay-detection.ts';
 
-/** The maximum age of a proof without a nonce, in seconds. The library has the same limit. */
+/** The maximum age of a proof without a nonce, in seconds. The library uses the same limit. */
 export const maxAge = 300;
 /**
  * The maximum age of a proof with a nonce, in seconds. The nonce already shows that the proof is new, so a large
@@ -20,8 +20,8 @@ export const maxAge = 300;
 export const maxAgeWithNonce = 24 * 3600;
 
 /**
- * The secrets from which nonces are made, the current one first. Each is derived from a signing key, and all instances
- * share these keys. Each instance therefore accepts the nonces of the others.
+ * Returns the secrets from which nonces are made. The first secret makes new nonces. Each secret is derived from a
+ * signing key. All instances share the signing keys, so each instance accepts the nonces of every other instance.
  */
 export const nonceSecretsOf = (keys: readonly JWK[]): readonly Buffer[] =>
   keys
@@ -29,7 +29,7 @@ export const nonceSecretsOf = (keys: readonly JWK[]): readonly Buffer[] =>
     .map(({ d = '' }) => Buffer.from(hkdfSync('sha256', Buffer.from(d, 'base64url'), '', 'DPoP nonces', 32)));
 
 /**
- * Issues and checks nonces. The nonces of all published keys are accepted, because during a rotation some instances
+ * Creates and checks nonces. Nonces of all published keys are accepted, because during a rotation some instances
  * already use the new key while others still use the old key.
  */
 export function createNonces(keys: readonly JWK[]) {
@@ -40,15 +40,17 @@ export function createNonces(keys: readonly JWK[]) {
   };
 }
 
-/** The difference between `iat` and the current time in seconds, for proofs from the past and from the future. */
+/**
+ * Returns the difference between `iat` and the current time in seconds. It is positive even if `iat` is in the future.
+ */
 export const ageOf = ({ iat }: { readonly iat?: number | undefined }): number =>
   Math.abs(Date.now() / 1000 - (iat ?? 0));
 
 /**
  * Changes two rules of the library for proofs with a nonce:
- * - The library does not limit the age of such proofs. Here a proof that is older than a day is rejected.
+ * - The library does not limit the age of such proofs. This function makes it reject a proof that is older than a day.
  * - The library rejects an expired nonce even if the proof is recent and needs no nonce. Every client that has been
- *   idle for some minutes would need a second request. Here the expired nonce in a recent proof is accepted.
+ *   idle for some minutes would need a second request. This function makes it accept any nonce in a recent proof.
  */
 export function adjustProofsWithNonce(provider: Provider, keys: readonly JWK[]): void {
   const nonces = createNonces(keys);
@@ -67,22 +69,25 @@ export function adjustProofsWithNonce(provider: Provider, keys: readonly JWK[]):
 }
 
 /**
- * The last time at which a proof can be used, in seconds since 1970. The `iat` of a proof with a nonce may be a day in
- * the future. At that later time the proof is recent, so it would be accepted without a valid nonce. A proof must
- * therefore be remembered until `maxAge` after its `iat`.
+ * Returns the last time at which a proof that is used now could be accepted, in seconds since 1970.
+ *
+ * The `iat` of a proof with a nonce may be up to a day in the future. Around that later time, the proof is recent and
+ * needs no valid nonce. A used proof must therefore be remembered until `maxAge` seconds after its `iat`, or after now
+ * if its `iat` is in the past.
  */
 export function lastUseOf({ iat }: { readonly iat?: unknown }): number {
   const now = Date.now() / 1000;
-  return Math.min(Math.max(now, typeof iat === 'number' ? iat : 0), now + maxAgeWithNonce) + maxAge;
+  const latest = Math.max(now, typeof iat === 'number' ? iat : 0);
+  return Math.min(latest, now + maxAgeWithNonce) + maxAge;
 }
 
-/** Makes the library's replay check remember each proof until its last use (`lastUseOf`). */
+/** Returns a replay check for the library that remembers each proof until `lastUseOf`, or longer. */
 export const rememberUntilLastUse =
   (isFirstUse: IsFirstUse): IsFirstUse =>
   (issuer, jti, expiresAt) =>
     isFirstUse(issuer, jti, Math.max(expiresAt, lastUseOf(currentProof() ?? {})));
 
-/** The payload of the current request's DPoP proof, which may not have been verified. */
+/** Returns the payload of the DPoP proof of the current request. The proof may not have been verified. */
 const currentProof = () => payloadOf((Provider.ctx as KoaContextWithOIDC | undefined)?.get('DPoP') ?? '');
 
 /** Reads the payload of a proof without verifying it. Returns undefined for text that is not a JWT. */

@@ -1,8 +1,8 @@
-// Implements DPoP (RFC 9449) where oidc-provider does not. It binds the tokens of our own grants to the key of a proof,
-// and verifies the proofs at our own userinfo endpoint.
+// Verifies DPoP proofs (RFC 9449) where oidc-provider does not: in token requests of our own grant types, and at our
+// own userinfo endpoint.
 //
 // The library has no public functions for DPoP, so this file uses an internal module of the library. Read that module
-// again at every upgrade of the library. test/dpop.test.ts covers it.
+// again at every upgrade of the library. test/dpop.test.ts tests the result.
 import { type DpopProof, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { checkDpopReplay, checkDpopRequired, validateDpop } from 'oidc-provider/lib/helpers/grants.js';
@@ -25,11 +25,14 @@ export async function verifyProofOfRequest(provider: Provider, ctx: KoaContextWi
 }
 
 export interface UserinfoProof {
+  /** The value of the header `DPoP`. */
   readonly proof: string | undefined;
   readonly method: string;
   readonly url: string;
   readonly accessToken: string;
+  /** The thumbprint of the key to which the access token is bound. */
   readonly jkt: string;
+  /** The client to which the access token was issued. */
   readonly clientId: string;
 }
 
@@ -46,30 +49,30 @@ export interface ProofError {
  */
 export function createProofVerifier({ keys, isFirstUse }: { keys: readonly JWK[]; isFirstUse: IsFirstUse }) {
   const nonces = createNonces(keys);
-  const invalid = (description: string): ProofError => ({ error: 'invalid_dpop_proof', description });
-  const useNonce = (description: string): ProofError => ({
+  const invalidProof = (description: string): ProofError => ({ error: 'invalid_dpop_proof', description });
+  const nonceRequired = (description: string): ProofError => ({
     error: 'use_dpop_nonce',
     description,
     nonce: nonces.next(),
   });
 
   return async ({ proof, jkt, clientId, ...request }: UserinfoProof): Promise<ProofError | undefined> => {
-    if (proof === undefined) return invalid('no DPoP proof provided');
+    if (proof === undefined) return invalidProof('no DPoP proof provided');
     let verified: DpopProof;
     try {
       verified = verifyDpopProof(proof, request);
     } catch (error) {
-      if (error instanceof InvalidDpopProof) return invalid(error.message);
+      if (error instanceof InvalidDpopProof) return invalidProof(error.message);
       throw error;
     }
     const { nonce, thumbprint, jti } = verified;
     if (ageOf(verified) > maxAge) {
-      if (nonce === undefined) return useNonce('DPoP proof iat is not recent enough, use a DPoP nonce instead');
-      if (ageOf(verified) > maxAgeWithNonce) return invalid('DPoP proof iat is not within a day');
-      if (!nonces.check(nonce)) return useNonce('invalid nonce in DPoP proof');
+      if (nonce === undefined) return nonceRequired('DPoP proof iat is not recent enough, use a DPoP nonce instead');
+      if (ageOf(verified) > maxAgeWithNonce) return invalidProof('DPoP proof iat is not within a day');
+      if (!nonces.check(nonce)) return nonceRequired('invalid nonce in DPoP proof');
     }
     if (thumbprint !== jkt) return { error: 'invalid_token', description: 'the token is bound to another key' };
     const isNew = await isFirstUse(clientId, jti, lastUseOf(verified));
-    return isNew ? undefined : invalid('DPoP proof was already used');
+    return isNew ? undefined : invalidProof('DPoP proof was already used');
   };
 }

@@ -1,5 +1,5 @@
-// Listens to the events of oidc-provider. Adds missing fields to successful responses, and records protocol events in
-// the audit trail.
+// Listens to the events of oidc-provider, to add missing fields to successful responses and to record the events in the
+// audit trail.
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -13,7 +13,7 @@ export function registerEventListeners(
   provider: Provider,
   { audience, audit }: { audience: string; audit: Audit },
 ): void {
-  // Listeners run in the order of their registration. The audit trail therefore gets the completed responses.
+  // The library calls listeners in the order of their registration. `recordEvents` therefore sees completed responses.
   completeResponses(provider, audience);
   recordEvents(provider, audit);
 }
@@ -24,6 +24,7 @@ export function registerEventListeners(
  */
 function completeResponses(provider: Provider, audience: string): void {
   provider.on('authorization.success', (ctx, response) => {
+    // The sign-in for a device ends with this event too, but without a response to the client.
     if (!response) return;
     response.scope = grantedScope(ctx, ctx.oidc.params?.scope as string | undefined, audience);
     // RFC 9207 section 2 requires `iss` in every response. The library leaves it out if the response has an id_token.
@@ -39,6 +40,7 @@ function completeResponses(provider: Provider, audience: string): void {
 }
 
 function recordEvents(provider: Provider, audit: Audit): void {
+  /** `more` adds fields to the event or replaces them. */
   const record = (kind: string, ctx: KoaContextWithOIDC, more: Partial<AuditEvent> = {}): void =>
     audit.record({
       kind,
@@ -49,6 +51,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
     });
 
   provider.on('authorization.success', (ctx, response) => {
+    // The event has no response at the end of the sign-in for a device.
     if (!response) {
       record('device.connected', ctx, { detail: { scope: ctx.oidc.entities.DeviceCode?.scope } });
       return;
@@ -78,7 +81,7 @@ function recordEvents(provider: Provider, audit: Audit): void {
   provider.on('device_resume.error', (ctx, error) => record('device.refused', ctx, { detail: detailOf(error) }));
   provider.on('grant.success', (ctx) => {
     const grantType = String(ctx.oidc.params?.grant_type);
-    // grants/client-credentials.ts records its tokens itself.
+    // grants/client-credentials.ts has already recorded the token.
     if (grantType === 'client_credentials') return;
     const scope = String((ctx.body as { scope?: string }).scope ?? '');
     record('token.issued', ctx, { accountId: ctx.oidc.entities.Grant?.accountId, detail: { grantType, scope } });

@@ -1,20 +1,22 @@
-// Selects the facilities for the claim `facilities` of a bookings token (docs/behaviour.md, "Access tokens").
+// Selects the facilities that an access token for bookings lists in its claim `facilities` (docs/behaviour.md, "Access
+// tokens").
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { FacilityStore } from '../facilities/store.ts';
 import { requestState } from './request-state.ts';
 import { type ScopeTable, splitScope } from './scopes.ts';
 import { orUnavailable } from './unavailable.ts';
 
-/** The maximum number of ids in one token. With more ids, the token would be too long for an HTTP header. */
+/** The maximum number of facilities in one token. With more facilities, the token would be too long for a header. */
 export const maxFacilities = 200;
 
 /**
- * Returns the ids for the claim.
- * @throws {errors.InvalidRequest} if the ids are too many, or the account has no role at a requested facility
+ * Returns the facility ids for the claim.
+ * @throws {errors.InvalidRequest} if there are more than `maxFacilities`, or if the account has no role at a requested
+ *   facility
  */
 export type FacilitiesClaim = (ctx: KoaContextWithOIDC, accountId: string) => Promise<readonly string[]>;
 
-/** Several steps of a request need the facilities. They are selected once and remembered until the request ends. */
+/** Several steps of a request need the facilities. They are selected once and stored in the state of the request. */
 export const createFacilitiesClaim =
   (facilities: FacilityStore): FacilitiesClaim =>
   (ctx, accountId) => {
@@ -30,14 +32,14 @@ export const createFacilitiesClaim =
     return state.facilitiesClaim;
   };
 
-/** The values of the parameter `facility` of the token request. A request may repeat this parameter. */
+/** Returns the values of the parameter `facility` of a token request. A request may repeat this parameter. */
 export function requestedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
-  const requested = (ctx.oidc.body as { facility?: string | string[] } | undefined)?.facility;
-  return [...new Set(requested === undefined ? [] : Array.isArray(requested) ? requested : [requested])];
+  const { facility = [] } = (ctx.oidc.body ?? {}) as { facility?: string | string[] };
+  return [...new Set([facility].flat())];
 }
 
 /**
- * Returns the requested facilities, or all facilities of the subject (`ids`) if none are requested.
+ * Returns the requested facilities, or all facilities of the account (`ids`) if none are requested.
  * @throws {errors.InvalidRequest} if more than `maxFacilities` are selected, or if `ids` lacks a requested facility
  */
 export function selectFacilities(ids: readonly string[], requested: readonly string[]): readonly string[] {

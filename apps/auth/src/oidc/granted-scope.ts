@@ -1,13 +1,14 @@
-// Removes scopes that a client has lost from its codes and refresh tokens, and determines the `scope` of a response.
+// Limits the scopes of stored codes and refresh tokens to those that the client may still have, and determines the
+// parameter `scope` of responses.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { allowedScopes } from './registered-client.ts';
 import { checkRequestedScopes } from './requested-scope.ts';
 import { isOpenidFamily, offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 
 /**
- * Removes scopes from a code or refresh token if its client is no longer allowed to have them. If a refresh request has
- * the parameter `scope`, this function checks the parameter with the scope rules.
- * @throws {errors.InvalidGrant} if no scope for an access token remains, or a refresh token has lost offline_access
+ * Removes scopes from a code or refresh token (`token`) if its client is no longer allowed to have them. If a refresh
+ * request has the parameter `scope`, this function checks the parameter with the scope rules.
+ * @throws {errors.InvalidGrant} if no scope for an access token remains, or if a refresh token has lost offline_access
  * @throws {errors.InvalidScope} if the parameter `scope` of a refresh request breaks a scope rule
  */
 export function limitToAllowedScopes(
@@ -18,6 +19,7 @@ export function limitToAllowedScopes(
   const { client } = ctx.oidc;
   const allowed = client ? allowedScopes(client) : [];
   const remaining = splitScope(token.scope).filter((scope) => allowed.includes(scope));
+  // Without openid, the other scopes of the openid family are not valid (rule 2 in scopes.ts).
   const valid = remaining.includes('openid') ? remaining : remaining.filter((scope) => !isOpenidFamily(scope));
   const isEmpty = valid.every((scope) => scope === offlineAccess);
   if (isEmpty || (token.kind === 'RefreshToken' && !valid.includes(offlineAccess))) {
@@ -28,9 +30,7 @@ export function limitToAllowedScopes(
   if (client && requested.length > 0) checkRequestedScopes(scopes, client, { requested, issuesIdToken: true });
 }
 
-/**
- * Returns the `scope` of the response: the requested scopes that the user granted (specification, "Scopes" rule 3).
- */
+/** Returns the requested scopes that the user granted, for the response (specification, "Scopes" rule 3). */
 export function grantedScope(ctx: KoaContextWithOIDC, requested: string | undefined, audience: string) {
   const { grant } = ctx.oidc;
   if (!grant || requested === undefined) return requested;

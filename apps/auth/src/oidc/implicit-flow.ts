@@ -1,18 +1,18 @@
 // Serves `response_type=token`, which oidc-provider does not support (specification, "Implicit flow").
 //
-// The library supports `code token`, so a request for `token` is rewritten to `code token` before the library reads
-// it. The library then checks the request, asks for consent, and issues an access token and a code. The code is
-// removed from the response and deleted from the database before the response is sent. A request for `code token`
-// gives the same result as a request for `token`.
+// The library supports `code token`, so a request for `token` is rewritten to a request for `code token`. The library
+// then issues an access token and a code. The code is removed from the response, and deleted from the database, before
+// the response is sent. A client that itself requests `code token` gets the same response as for `token`.
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { AuthorizationQuery, Next } from './middleware-types.ts';
 
+/** The response type that replaces `token`. */
 const standIn = 'code token';
 
-/** Whether the (rewritten) response type is that of the implicit flow without an id_token. */
+/** Whether a rewritten response type requests an access token alone. */
 export const isImplicitToken = (responseType: unknown): boolean => responseType === standIn;
 
-/** Replaces the response type `token` by `code token`. Returns a query with another response type unchanged. */
+/** Replaces the response type `token` by `code token`. Does not change a query with another response type. */
 export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQuery {
   const { response_type: responseType, response_mode: responseMode, ...others } = query;
   const types = typeof responseType === 'string' ? responseType.trim().split(/\s+/).sort().join(' ') : '';
@@ -20,8 +20,8 @@ export function rewriteTokenRequest(query: AuthorizationQuery): AuthorizationQue
   return {
     ...others,
     response_type: standIn,
-    // Removes `response_mode=query`, because logs would then contain the token. Without this parameter, the library
-    // puts the response into the fragment of the redirect URI.
+    // `response_mode=query` is left out. It would put the token into the query of the redirect URI, which logs contain.
+    // Without the parameter, the library puts the token into the fragment.
     ...(responseMode !== 'query' && responseMode !== undefined && { response_mode: responseMode }),
   };
 }
@@ -40,6 +40,6 @@ export function deleteImplicitCodes(provider: Provider): void {
   });
 }
 
-/** The response types as the discovery document shows them to clients. */
+/** Returns the response types as the discovery document shows them to clients. */
 export const publishedResponseTypes = (types: readonly string[]): readonly string[] =>
   types.map((type) => (type === standIn ? 'token' : type));

@@ -1,5 +1,5 @@
-// Decides when an authorization request must show the sign-in page or the consent page. The checks of oidc-provider
-// apply, and four checks of our own.
+// Decides when an authorization request must show the sign-in page or the consent page. This file adds four checks to
+// the checks of oidc-provider. A check returns true if the page must be shown.
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';
@@ -8,7 +8,7 @@ import { offlineAccess, splitScope } from './scopes.ts';
 
 const { base, Check } = interactionPolicy;
 
-/** `audience` is the audience of access tokens with our own scopes. */
+/** `audience` is the audience of access tokens for the Bookings API. */
 export function createInteractionPolicy(audience: string): interactionPolicy.DefaultPolicy {
   const policy = base();
   const login = policy.get('login');
@@ -38,9 +38,9 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
     }),
   );
   policy.get('consent')?.checks.add(
-    // The library does not ask again for declined scopes. If the user has declined all requested scopes before, the
-    // request would fail with access_denied, and the user would see no page (docs/behaviour.md, "Scopes").
-    // `offline_access` does not count as granted, because a refresh token without any other scope has no use.
+    // The library does not ask for declined scopes again. If the user has declined all requested scopes before, the
+    // request would fail with access_denied and show no page (docs/behaviour.md, "Scopes"). If only `offline_access`
+    // was granted, the page is also shown, because a refresh token without any other scope has no use.
     new Check('nothing_granted', 'the user has declined the requested scopes before', 'consent_required', (ctx) => {
       const { grant, params, result } = ctx.oidc;
       const granted = splitScope(grant && grantedScope(ctx, params?.scope as string | undefined, audience));

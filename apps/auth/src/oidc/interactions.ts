@@ -1,6 +1,7 @@
-// Reads and completes interactions. An interaction is the part of an authorization request in which the user is on our
-// sign-in and consent pages. oidc-provider stores the interaction and gives the browser a cookie for it. A page stores
-// its result in the interaction. The browser then returns to the authorization endpoint, which reads the result.
+// Reads interactions and stores their results. An interaction is the part of an authorization request in which the user
+// is on our sign-in and consent pages. oidc-provider creates the interaction and gives the browser a cookie for it. Our
+// page stores its result in the interaction, and redirects the browser to the authorization endpoint. The library then
+// reads the result.
 import type { Request, Response } from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import { idpParameter } from './authorization-request.ts';
@@ -17,7 +18,9 @@ export interface SignInResult {
   readonly accountId: string;
   /** The time of the sign-in, in seconds since 1970. */
   readonly signedInAt: number;
+  /** The authentication context class (claim `acr`): `idp:NAME` after a social sign-in. */
   readonly acr?: string | undefined;
+  /** The authentication methods (claim `amr`), such as `pwd` for a password. */
   readonly amr: readonly string[];
 }
 
@@ -31,18 +34,20 @@ export interface InteractionClient {
 
 export interface Interaction {
   readonly uid: string;
+  /** The page that must be shown: `login` or `consent`. */
   readonly prompt: string;
   readonly requestedScopes: readonly string[];
   readonly redirectUri: string | undefined;
-  /** Whether a device waits for the result (RFC 8628). The browser then ends on our own page, not at the client. */
+  /** Whether a device waits for the tokens (RFC 8628). The last page is then our own, and not a page of the client. */
   readonly isForDevice: boolean;
   readonly loginHint: string | undefined;
   /** The social provider that the request chose with `acr_values=idp:NAME`. */
   readonly socialProvider: string | undefined;
   /** The account that is signed in. Undefined if nobody is signed in. */
   readonly accountId: string | undefined;
+  /** What the user has already granted to the client. Undefined if there is no grant yet. */
   readonly grantId: string | undefined;
-  /** Returns undefined when the client was removed or disabled since the request began. */
+  /** Returns undefined if the client was removed or disabled after the request began. */
   readonly findClient: () => Promise<InteractionClient | undefined>;
   // Each of the following functions stores a result and redirects the browser to the authorization endpoint.
   readonly signIn: (response: Response, result: SignInResult) => Promise<void>;
@@ -69,8 +74,8 @@ export function createInteractions(provider: () => Provider) {
     },
 
     /**
-     * Finds an interaction without its cookie. It is for requests to other paths, because browsers send the cookie only
-     * to the path of the interaction. The caller must know by other means that the interaction belongs to this browser.
+     * Finds an interaction without its cookie. Browsers send the cookie only to the path of the interaction, so
+     * requests to other paths need this function. The caller must know that the interaction belongs to this browser.
      * @throws {InteractionExpired} if the interaction has ended
      */
     async findByUid(uid: string): Promise<Interaction> {

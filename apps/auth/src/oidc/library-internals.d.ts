@@ -1,5 +1,5 @@
-// Declares types for the three internal modules of oidc-provider that dpop.ts and dpop-nonces.ts use. The library has
-// none for them.
+// Declares the types of the three internal modules of oidc-provider that dpop.ts and dpop-nonces.ts use. The library
+// contains no types for these modules.
 declare module 'oidc-provider/lib/helpers/grants.js' {
   import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 
@@ -7,7 +7,9 @@ declare module 'oidc-provider/lib/helpers/grants.js' {
     readonly thumbprint: string;
     readonly jti: string;
   }
-  /** Verifies the proof of a request. Undefined if the request has none. Throws InvalidDpopProof or UseDpopNonce. */
+  /**
+   * Verifies the proof of a request. Resolves to undefined if there is none. Throws InvalidDpopProof or UseDpopNonce.
+   */
   export function validateDpop(provider: Provider, ctx: KoaContextWithOIDC): Promise<Proof | undefined>;
   /** Throws InvalidGrant if the client must send a proof and `proof` is undefined. */
   export function checkDpopRequired(provider: Provider, ctx: KoaContextWithOIDC, proof: Proof | undefined): void;

@@ -1,8 +1,11 @@
-// Silences two warnings of oidc-provider, which the library prints once per process. They would only confuse operators:
+// Silences two warnings that oidc-provider prints once per process. The warnings would only confuse operators:
 // - The library warns that the body of a request was already read. Our own endpoints (endpoints/) read it on purpose.
 // - The library warns that it cannot protect its outgoing requests. Our own client protects them (outbound-fetch.ts).
-const silenced = ['oidc-provider WARNING: already parsed request body', 'failed to setup SSRF protection for fetch'];
+const silencedTexts = [
+  'oidc-provider WARNING: already parsed request body',
+  'failed to setup SSRF protection for fetch',
+];
 const { warn } = console;
 console.warn = (...values: unknown[]): void => {
-  if (!silenced.some((text) => String(values[0]).includes(text))) warn(...values);
+  if (!silencedTexts.some((text) => String(values[0]).includes(text))) warn(...values);
 };

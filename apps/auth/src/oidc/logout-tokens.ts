@@ -1,5 +1,5 @@
-// Sends a logout token to a client (OpenID Connect Back-Channel Logout 1.0 section 2.5). The library signs and sends
-// the token. backchannel-logout/sender.ts decides when.
+// Sends a logout token to a client (OpenID Connect Back-Channel Logout 1.0 section 2.5). oidc-provider signs and sends
+// the token. backchannel-logout/sender.ts decides when a token is sent.
 import { AddressNotAllowed } from '@bay-booking/service/outbound/client';
 import type { Provider } from 'oidc-provider';
 import type { LogoutResult, SendLogoutToken } from '../backchannel-logout/sender.ts';
@@ -7,9 +7,12 @@ import type { RegisteredClient } from './registered-client.ts';
 
 type BackchannelLogout = (this: RegisteredClient, accountId: string, sid: string | undefined) => Promise<void>;
 
+/** The members of the library's client that send logout tokens. The types of the library do not contain them. */
 interface LogoutClient {
   readonly backchannelLogoutUri?: string;
+  /** The library calls this method when a session ends. It does nothing here. */
   backchannelLogout: BackchannelLogout;
+  /** The library's original implementation of `backchannelLogout`, which sends the token. */
   sendLogoutToken: BackchannelLogout;
 }
 
@@ -41,7 +44,10 @@ export const createSendLogoutToken =
     }
   };
 
-/** Returns only codes: the message of an error may contain the address of the client, and the address a secret. */
+/**
+ * Returns only error codes and no messages. A message may contain the address of the client, and the address may
+ * contain a secret.
+ */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {
   if (error.response) return { outcome: 'rejected', status: error.response.status };
   if (error instanceof AddressNotAllowed) return { outcome: 'address_not_allowed' };

@@ -1,7 +1,7 @@
 // Allows clients of the implicit flow to have redirect URIs on `http://localhost`, in development only.
 //
-// When the library validates a client, it reports such URIs as errors through `invalidate`, a method of the client
-// schema. This file replaces the method by one that ignores the two errors.
+// When oidc-provider validates the metadata of a client, it reports each error by calling the method `invalidate`. This
+// file replaces the method by one that ignores the two errors about `http` and `localhost`.
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { Provider } from 'oidc-provider';
 

@@ -24,22 +24,22 @@ const crossOriginEndpoints: ReadonlySet<string> = new Set([
 
 export const isMachineEndpoint = (path: string): boolean => endpoints.has(path);
 
-/** Runs before the library. */
+/** Changes the request, and sets headers of the response, before the library handles the request. */
 export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   ctx.set('Cache-Control', 'no-store');
   // If the client prefers HTML, the library would return an error as an HTML page.
   ctx.req.headers.accept = 'application/json';
-  // The library rejects requests from origins that it does not allow. If the response already has a CORS header, the
-  // library does nothing about CORS, and `finishMachineResponse` decides.
+  // The library would reject requests from web pages. If the response already has a CORS header, the library ignores
+  // CORS, and `finishMachineResponse` decides which web pages may read the response.
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
-/** Runs after the library. `audience` is the address of the Bookings API. */
+/** Corrects the response after the library has handled the request. `audience` is the address of the Bookings API. */
 export function finishMachineResponse(
   ctx: KoaContextWithOIDC,
   { issuer, audience }: { readonly issuer: string; readonly audience: string },
 ): void {
-  // A token request without grant_type is an invalid_request, with or without authentication.
+  // A token request without `grant_type` stays an `invalid_request`, even if the client authentication is missing too.
   const lacksGrantType = ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined;
   if (!lacksGrantType) correctFailedAuthentication(ctx);
   if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
@@ -48,7 +48,10 @@ export function finishMachineResponse(
   if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, new URL(audience).origin);
 }
 
-/** Errors that the library returns as `invalid_request` although the client authentication is missing or malformed. */
+/**
+ * The descriptions of errors that the library returns as `invalid_request`, although the client authentication is
+ * missing or malformed.
+ */
 const authenticationErrors: ReadonlySet<unknown> = new Set([
   'no client authentication mechanism provided',
   'invalid authorization header value format',
@@ -58,7 +61,7 @@ const authenticationErrors: ReadonlySet<unknown> = new Set([
   'client_assertion_type must be provided',
 ]);
 
-/** Turns these errors into a 401 `invalid_client`, as RFC 6749 section 5.2 requires. */
+/** Turns the `authenticationErrors` into a 401 `invalid_client`, as RFC 6749 section 5.2 requires. */
 function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
   const { error_description } = (ctx.body ?? {}) as { error_description?: string };
   if (ctx.status !== 400 || !authenticationErrors.has(error_description)) return;
@@ -67,13 +70,13 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
 }
 
 /**
- * Lets web pages read the response, if they come from an origin of the client. The interactive API reference of the
- * Bookings API may also read the response to a client_credentials request: its reader enters the credentials there.
+ * Lets web pages of the client read the response. The interactive reference of the Bookings API, at `referenceOrigin`,
+ * may read the response to a client_credentials request, because a reader can enter credentials in the reference.
  */
 function allowOrigin(ctx: KoaContextWithOIDC, referenceOrigin: string): void {
   const origin = ctx.get('Origin');
   const client = ctx.oidc?.client;
-  // An audience that is not an http address has the origin "null", which many pages have.
+  // If the audience is not an http address, `referenceOrigin` is "null". Sandboxed pages of any site send this origin.
   const isReference =
     origin !== 'null' && origin === referenceOrigin && ctx.oidc?.params?.grant_type === 'client_credentials';
   if (origin && (isReference || (client && webOriginsOf(client).has(origin)))) {

@@ -1,20 +1,20 @@
-// Makes oidc-provider send its requests, such as those to the `jwks_uri` of a client, with our client for outbound
-// requests. Our client refuses addresses in private networks. If the library fails to set up its own protection, it
-// allows every network.
+// Makes oidc-provider send its own requests, such as a request to the `jwks_uri` of a client, with our client for
+// outbound requests. Our client refuses addresses in private networks. The library has such a protection too, but if it
+// cannot set the protection up, it allows every network.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import './library-warnings.ts';
 
 /** The time limit of the whole request, in milliseconds. */
 const timeout = 2_500;
 /**
- * The maximum size of a response. The only POST request of the library sends a logout token, and the library does not
- * read the body of the response.
+ * The maximum size of a response in bytes, by method. The library's only POST request sends a logout token. The library
+ * does not read the body of the response to it.
  */
 const maxBytes = { GET: 100_000, POST: 0 };
 /** The constructor of `Response` throws if a response with one of these statuses has a body. */
 const statusesWithoutBody = [204, 205, 304];
 
-/** Returns the setting `fetch` of the configuration. */
+/** Returns the setting `fetch` of oidc-provider. */
 export const createOutboundFetch =
   (client: OutboundClient) =>
   async (input: string | URL | Request, { method, headers, body }: RequestInit = {}): Promise<Response> => {

@@ -118,8 +118,8 @@ function onePerArgument<Argument extends object, Value>(create: (argument: Argum
 }
 
 /**
- * Lets web pages of every origin use userinfo, without cookies (docs/behaviour.md, "Cross-origin requests"). Responds to
- * the OPTIONS request that a browser sends first.
+ * Lets web pages of every origin use userinfo, without cookies (docs/behaviour.md, "Cross-origin requests"). Responds
+ * to the OPTIONS request that a browser sends first.
  */
 const allowCrossOriginRequests: RequestHandler = (request, response, next) => {
   response.setHeader('Access-Control-Allow-Origin', '*');
