@@ -1,5 +1,5 @@
-// Sends the pages that oidc-provider asks for: errors that cannot be sent to the client, signing out, and the end of
-// the sign-in for a device. interaction/provider-pages.ts renders them.
+// Sends the pages that oidc-provider requests from us: errors that cannot be sent to the client, signing out, and the
+// end of the sign-in for a device. interaction/provider-pages.ts renders these pages.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { pageHeaders } from '../html/response-headers.ts';
@@ -9,16 +9,19 @@ export interface ErrorPage {
   readonly error: string;
   readonly description: string;
   /**
-   * The name of the client that made the request, or the `client_id` of the request if no such client is registered.
+   * The name of the client that sent the request. If the client is not registered, the `client_id` of the request.
    */
   readonly client?: string | undefined;
-  /** The address to which the client wants the browser to return. It may not be registered: show it only as text. */
+  /**
+   * The address to which the request wants to redirect the browser. The client may not have registered this address, so
+   * a page must show it as text and not as a link.
+   */
   readonly redirectUri?: string | undefined;
 }
 
 /** Returns the client of a request and its redirect URI. A parameter that was sent more than once is ignored. */
 export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' | 'redirectUri'> {
-  // `oidc` is undefined if the path is not an endpoint. `params` is undefined until the endpoint has read the request.
+  // `oidc` is undefined if the path is not an endpoint. `params` is undefined before the library has read the request.
   const { client, params = {} } = ctx.oidc ?? {};
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value.slice(0, 500) : undefined);
   return {
@@ -27,12 +30,12 @@ export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' |
   };
 }
 
-/** Each function returns HTML. */
+/** The pages, as functions that return HTML. */
 export interface ProviderPages {
   readonly error: (page: ErrorPage, request: IncomingMessage, response: ServerResponse) => Promise<string>;
   /**
-   * `form` is the library's form with the id `op.logoutForm`. The form has no buttons, so the page adds them. The
-   * button with `name=logout` and `value=yes` signs out.
+   * `form` is the HTML of the library's form, which has the id `op.logoutForm` and no buttons. The page adds the
+   * buttons. The button with `name=logout` and `value=yes` signs the user out.
    */
   readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
   readonly signedOut: (
@@ -53,7 +56,7 @@ export interface ProviderPages {
   ) => Promise<string>;
 }
 
-/** Sends a page. With `allowExternalFormTargets`, a form of the page may redirect to an address of the client. */
+/** Sends a page. If `allowExternalFormTargets` is true, a form of the page may redirect to an address of the client. */
 export function showPage(
   ctx: KoaContextWithOIDC,
   html: string,
@@ -66,9 +69,9 @@ export function showPage(
 }
 
 /**
- * The headers of the HTML documents that the library writes itself. Such a document contains a form that an inline
- * script submits to the client. The library adds the hash of the script to `script-src`. The policy has no
- * `form-action`, because that would have to list the addresses of all clients.
+ * The headers of the HTML documents that the library itself writes. Each document contains a form that an inline script
+ * submits to the client. The library adds the hash of the script to `script-src`. The policy has no `form-action`,
+ * because this directive would have to list the addresses of all clients.
  */
 export const libraryDocumentHeaders = {
   'Content-Security-Policy': "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",

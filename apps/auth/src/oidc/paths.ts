@@ -1,5 +1,6 @@
-// Lists the paths of the protocol endpoints, and for each path its allowed methods and its label in the metrics.
+// Lists the paths of the protocol endpoints, with their allowed methods and their labels in the metrics.
 
+/** The path of each endpoint. The names of the endpoints are those of oidc-provider's setting `routes`. */
 export const routes = {
   authorization: '/connect/authorize',
   pushed_authorization_request: '/connect/par',
@@ -19,9 +20,10 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
   '/.well-known/oauth-authorization-server',
 ]);
 
+/** The documents that every web page may read. */
 export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
-/** The paths that are requested by programs, not by browsers. app.ts serves them first, before all pages. */
+/** The paths that programs request, and not users with their browsers. app.ts serves these paths before all pages. */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
   routes.device_authorization,
@@ -31,6 +33,7 @@ export const machinePaths: ReadonlySet<string> = new Set([
   ...publicDocumentPaths,
 ]);
 
+/** All exact paths that the library serves. Paths that contain an id are not among them. */
 export const protocolPaths: ReadonlySet<string> = new Set([
   ...Object.values(routes),
   ...discoveryPaths,
@@ -57,7 +60,8 @@ export const methodsOf: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The label `route` of the metrics. It is never the raw path, because clients could then create any number of series.
+ * Returns the label `route` of the metrics for a path. The path itself is not used as the label, because a client could
+ * then create an unlimited number of time series.
  */
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;

@@ -1,5 +1,5 @@
-// Creates the oidc-provider instance, and replaces it when the signing keys change. The library reads its keys only
-// once. All other data of a provider is in the database, so a new provider can replace the old one between two
+// Creates the provider, the running instance of oidc-provider, and replaces it when the signing keys change. A provider
+// reads its keys only once. All other data is in the database, so a new provider can replace the old one between two
 // requests. signing-keys/schedule.ts explains the rotation of keys.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@bay-booking/service/logging';
@@ -30,7 +30,7 @@ export interface ProviderManager {
    * 503 until the keys have been loaded.
    */
   readonly signingKeys: () => readonly JWK[];
-  /** Returns the keys without their secrets. The list is empty until the keys have been loaded. */
+  /** Returns the properties of all keys. The list is empty until the keys have been loaded. */
   readonly keys: () => readonly SigningKey[];
   /** Handles a request with the current provider. Responds with a 503 until the keys have been loaded. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
@@ -53,24 +53,25 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
   const { keys: store, createProvider, tokenLifetime, logger } = options;
   const schedule = createKeySchedule(store);
   let running: CurrentProvider | undefined;
+  /** The ids and states of the keys of the running provider. */
   let fingerprint = '';
 
   const refresh = async (): Promise<void> => {
     await (running ? schedule.advance() : schedule.ensureCurrentKeys());
     const keys = await store.load();
-    const found = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
-    if (found === fingerprint) return;
+    const newFingerprint = keys.map(({ kid, state }) => `${kid} ${state}`).join('\n');
+    if (newFingerprint === fingerprint) return;
     await store.recordTokenLifetime(tokenLifetime);
     const jwks = keys.map(({ privateJwk }) => privateJwk as JWK);
     const provider = createProvider(jwks);
     const callback = provider.callback();
     running = { provider, handle: (request, response) => void callback(request, response), jwks, keys };
-    fingerprint = found;
+    fingerprint = newFingerprint;
     logger.info({ keys: keys.map(({ kid, alg, state }) => `${alg} ${state} ${kid}`) }, 'signing keys loaded');
   };
 
-  // If the database is unavailable or not migrated yet, the instance starts and tries again, but is not ready. Trying
-  // again cannot help against a wrong KEY_ENCRYPTION_KEY, so that error stops the start.
+  // If the database is unavailable or not migrated yet, this instance starts and tries again until it is ready. A wrong
+  // KEY_ENCRYPTION_KEY stops the start, because trying again cannot help.
   let hasFailed = false;
   await refresh().catch((err: unknown) => {
     if (err instanceof WrongEncryptionKey) throw err;
@@ -78,7 +79,7 @@ export async function createProviderManager(options: ProviderManagerOptions): Pr
     logger.warn({ err }, 'signing keys cannot be loaded yet');
   });
   const stopPolling = poll(refresh, (err) => {
-    // The provider continues to sign with the keys that it has. One log line for a series of failures is enough.
+    // The provider continues to sign with the keys that it has. Only the first failure of a series is logged.
     if (err && !hasFailed) logger.warn({ err }, 'key table cannot be read');
     hasFailed = err !== undefined;
   });

@@ -1,7 +1,7 @@
 // Configures oidc-provider. Every feature of the library is configured here or in client-schema.ts, and nowhere else.
 // README.md in this folder lists all places where we change the library's behaviour, and the reasons.
 //
-// A provider has a fixed set of signing keys. When the keys change, provider-manager.ts creates a new provider.
+// The signing keys of a provider cannot change. When the keys rotate, provider-manager.ts creates a new provider.
 import type { Logger } from '@bay-booking/service/logging';
 import { type Adapter, type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { Audit } from '../audit/audit.ts';
@@ -72,11 +72,14 @@ export interface ProviderDependencies {
   readonly logger: Logger;
 }
 
-/** `keys` are private JWKs. For each algorithm, the library signs with the first key. */
+/**
+ * Creates the provider, and registers everything that changes its behaviour. `keys` are private JWKs. For each
+ * algorithm, the library signs with the first key.
+ */
 export function createProvider(dependencies: ProviderDependencies, keys: readonly JWK[]): Provider {
   const { settings, scopes, resource, findAccount, revokeGrant, audit } = dependencies;
   const facilitiesClaim = createFacilitiesClaim(dependencies.facilities);
-  const provider = new Provider(settings.issuer, createConfiguration(dependencies, { keys, facilitiesClaim }));
+  const provider = new Provider(settings.issuer, createConfiguration(dependencies, keys, facilitiesClaim));
   // Makes Koa read the X-Forwarded-* headers. They can be trusted, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
@@ -101,23 +104,23 @@ export function createProvider(dependencies: ProviderDependencies, keys: readonl
 
 function createConfiguration(
   dependencies: ProviderDependencies,
-  { keys, facilitiesClaim }: { keys: readonly JWK[]; facilitiesClaim: FacilitiesClaim },
+  keys: readonly JWK[],
+  facilitiesClaim: FacilitiesClaim,
 ): Configuration {
   const { settings, scopes, resource, lifetimes, pages, logger } = dependencies;
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true } as const;
-  const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
 
   return {
     adapter: dependencies.adapter,
     jwks: { keys: keys.map(signingKeyFor) as never },
     routes,
     ...clientSettings,
-    // Puts every granted claim into the id_token as well as into userinfo.
+    // Makes the id_token contain all granted claims. With `true`, some would only be in the response of userinfo.
     conformIdTokenClaims: false,
     assertJwtClientAuthClaimsAndHeader: checkClientAssertion,
-    // In seconds. FAPI 2.0 Security Profile section 5.3.2.1: the clock of a client may be 10 s ahead.
+    // The seconds by which the clock of a client may be ahead (FAPI 2.0 Security Profile section 5.3.2.1).
     clockTolerance: 10,
-    // RFC 9700 section 2.1: every request must have a redirect URI, which must be one of the registered URIs.
+    // Every request must contain a redirect URI, and it must be one of the registered URIs (RFC 9700 section 2.1).
     allowOmittingSingleRegisteredRedirectUri: false,
     cookies: {
       keys: [...settings.cookieKeys],
@@ -139,18 +142,7 @@ function createConfiguration(
       // grants/issue.ts gives grants without a refresh token a shorter lifetime.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
-    findAccount: async (ctx, id, token) => {
-      const account = await orUnavailable(() => dependencies.findAccount(id));
-      if (!account || account.disabledAt) return undefined;
-      requestState(ctx).account = account;
-      // The library finds the account before it consumes a refresh token. After an error here, the client can therefore
-      // use the token again.
-      if (ctx.oidc.route === 'token' && token) {
-        limitToAllowedScopes(ctx, token, scopes);
-        if (splitScope(token.scope).includes(scopes.bookings)) await facilitiesClaim(ctx, id);
-      }
-      return { accountId: account.id, claims: () => claimsOf(account) };
-    },
+    findAccount: createFindAccount(dependencies, facilitiesClaim),
     loadExistingGrant,
     interactions: {
       policy: createInteractionPolicy(resource.audience),
@@ -163,12 +155,12 @@ function createConfiguration(
       required: (ctx, client) =>
         ownMetadataOf(client).pkce === 'required' && !isImplicitToken(ctx.oidc.params?.response_type),
     },
-    // Tokens stay valid when the session of the browser ends. They depend on their grant only.
+    // Tokens stay valid when the session of the browser ends. A token ends early only if its grant is revoked.
     expiresWithSession: () => false,
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
-    // machine-endpoints.ts handles CORS.
+    // The library allows no origin. Instead, machine-endpoints.ts decides which web pages may read a response.
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;
@@ -178,48 +170,76 @@ function createConfiguration(
       showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
     fetch: dependencies.fetch,
-    features: {
-      ...features,
-      dPoP: { ...features.dPoP, nonceSecret: nonceSecretsOf(keys)[0] },
-      deviceFlow: createDeviceFlow({ pages, audit: dependencies.audit }),
-      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
-      introspection: {
-        enabled: true,
-        allowedPolicy: (_ctx, client, token) =>
-          mayInspect(client, token.clientId, token.kind === 'RefreshToken' ? 'refresh token' : 'access token'),
+    features: createFeatures(dependencies, keys),
+  };
+}
+
+function createFeatures(
+  { pages, audit, resource }: ProviderDependencies,
+  keys: readonly JWK[],
+): NonNullable<Configuration['features']> {
+  const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
+  return {
+    ...features,
+    dPoP: { ...features.dPoP, nonceSecret: nonceSecretsOf(keys)[0] },
+    deviceFlow: createDeviceFlow({ pages, audit }),
+    externalSigningSupport: { enabled: true, ack: 'experimental-01' },
+    introspection: {
+      enabled: true,
+      allowedPolicy: (_ctx, client, token) =>
+        mayInspect(client, token.clientId, token.kind === 'RefreshToken' ? 'refresh token' : 'access token'),
+    },
+    revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+    userinfo: { enabled: true },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: (ctx, form) => {
+        const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
+        // After the form is submitted, the browser is redirected to this address of the client.
+        const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
+        showPage(ctx, page, { allowExternalFormTargets });
       },
-      revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
-      userinfo: { enabled: true },
-      rpInitiatedLogout: {
-        enabled: true,
-        logoutSource: (ctx, form) => {
-          const page = pages.confirmSignOut({ form, clientName: ctx.oidc.client?.clientName });
-          // After the form is submitted, the browser is redirected to this address of the client.
-          const allowExternalFormTargets = ctx.oidc.params?.post_logout_redirect_uri !== undefined;
-          showPage(ctx, page, { allowExternalFormTargets });
-        },
-        postLogoutSuccessSource: async (ctx) =>
-          showPage(ctx, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
+      postLogoutSuccessSource: async (ctx) =>
+        showPage(ctx, await pages.signedOut({ clientName: ctx.oidc.client?.clientName }, ctx.req, ctx.res)),
+    },
+    resourceIndicators: {
+      enabled: true,
+      // The audience of a request without the parameter `resource`. Only the custom scopes need an audience.
+      defaultResource: (ctx, _client, oneOf) =>
+        (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
+      getResourceServerInfo: (_ctx, requested, client) => {
+        if (requested !== resource.audience) {
+          throw new errors.InvalidTarget('resource is not one that this server issues tokens for');
+        }
+        return resource.info(allowedScopes(client));
       },
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: (ctx, _client, oneOf) =>
-          (oneOf?.[0] ?? (hasCustomScope(ctx.oidc.params?.scope) ? resource.audience : undefined)) as string,
-        getResourceServerInfo: (_ctx, requested, client) => {
-          if (requested !== resource.audience) {
-            throw new errors.InvalidTarget('resource is not one that this server issues tokens for');
-          }
-          return resource.info(allowedScopes(client));
-        },
-        // Without this function, the response to a request for openid and a custom scope would contain an opaque token
-        // for userinfo instead of a JWT.
-        useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
-      },
+      // If this returned false, a client that requests openid and a custom scope would get an opaque token for userinfo
+      // instead of a JWT for the Bookings API.
+      useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
     },
   };
 }
 
-/** Registers the middleware that runs before and after the library. The first one is the outermost. */
+/** Returns the setting `findAccount`. It also checks that the scopes of a code or refresh token may still be used. */
+function createFindAccount(
+  { scopes, findAccount }: ProviderDependencies,
+  facilitiesClaim: FacilitiesClaim,
+): Configuration['findAccount'] {
+  return async (ctx, id, token) => {
+    const account = await orUnavailable(() => findAccount(id));
+    if (!account || account.disabledAt) return undefined;
+    requestState(ctx).account = account;
+    // The library calls this function before it consumes a refresh token. After an error here, the client can therefore
+    // use the refresh token again.
+    if (ctx.oidc.route === 'token' && token) {
+      limitToAllowedScopes(ctx, token, scopes);
+      if (splitScope(token.scope).includes(scopes.bookings)) await facilitiesClaim(ctx, id);
+    }
+    return { accountId: account.id, claims: () => claimsOf(account) };
+  };
+}
+
+/** Registers the middleware that runs around the library. The middleware that is registered first is the outermost. */
 function registerMiddleware(provider: Provider, dependencies: ProviderDependencies, keys: readonly JWK[]): void {
   const { settings, scopes, resource, concurrentUse, pages, logger } = dependencies;
   registerResponseMiddleware(provider, {

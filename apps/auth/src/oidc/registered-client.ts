@@ -1,11 +1,11 @@
-// Reads the registered scopes, redirect URIs and own metadata of a client from oidc-provider's client object.
+// Reads the scopes, the redirect URIs and our own metadata of a client from oidc-provider's client object.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { OwnMetadata } from './client-metadata.ts';
 import { offlineAccess, splitScope } from './scopes.ts';
 
 export type RegisteredClient = NonNullable<KoaContextWithOIDC['oidc']['client']>;
 
-/** The library's types do not know the members that client-metadata.ts adds. */
+/** Returns the members that client-metadata.ts adds to a client. The types of the library do not contain them. */
 export const ownMetadataOf = (client: RegisteredClient): OwnMetadata => client as unknown as OwnMetadata;
 
 /** Every scope that the client may request. */
@@ -13,21 +13,21 @@ export const allowedScopes = (client: RegisteredClient): readonly string[] =>
   splitScope(ownMetadataOf(client).allowed_scope);
 
 /**
- * Returns the requested scopes, without `offline_access` if that scope would have no effect: the client may request it,
- * but the client or the flow cannot have refresh tokens. A scope that the client may not request is not removed, so
- * that the scope rules reject it.
+ * Returns the requested scopes. `offline_access` is removed if the client may request it, but the client or the flow
+ * has no refresh tokens. If the client may not request `offline_access`, the scope is not removed, so that the scope
+ * rules reject the request.
  */
 export function effectiveScopes(
   client: RegisteredClient,
   requested: string | undefined,
   flowHasRefreshTokens = true,
 ): readonly string[] {
-  const refreshes = flowHasRefreshTokens && client.grantTypeAllowed('refresh_token');
-  const ignored = refreshes || !allowedScopes(client).includes(offlineAccess) ? undefined : offlineAccess;
-  return splitScope(requested).filter((scope) => scope !== ignored);
+  const canRefresh = flowHasRefreshTokens && client.grantTypeAllowed('refresh_token');
+  const removesOfflineAccess = !canRefresh && allowedScopes(client).includes(offlineAccess);
+  return splitScope(requested).filter((scope) => !(removesOfflineAccess && scope === offlineAccess));
 }
 
-/** The origins of the registered redirect URIs. URIs with a custom scheme have no origin. */
+/** Returns the origins of the registered redirect URIs. URIs with a custom scheme have no origin and are left out. */
 export function webOriginsOf(client: RegisteredClient): ReadonlySet<string> {
   const origins = (client.redirectUris ?? []).map((uri) => URL.parse(uri)?.origin);
   return new Set(origins.filter((origin): origin is string => origin !== undefined && origin !== 'null'));

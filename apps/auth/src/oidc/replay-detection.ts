@@ -1,17 +1,19 @@
 // Ensures that each client assertion (RFC 7523) and each DPoP proof (RFC 9449) is accepted only once by all instances
 // together.
 //
-// The library first looks up the identifier of an assertion or proof, and then stores it. Two concurrent requests could
-// both pass this check. Here one statement looks up and stores the identifier, so exactly one of the requests passes.
+// oidc-provider first looks up the identifier of an assertion or proof, and then stores it. Two concurrent requests
+// could both pass this check. Here, one statement looks up and stores the identifier, so exactly one of the requests
+// passes.
 import { hash } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import type { ArtifactStore } from './storage/artifacts.ts';
 
-/** In seconds. An identifier is stored this much longer than requested, because the clock of a client may be ahead. */
+/** The seconds for which an identifier is stored after its expiry, because the clock of a client may be ahead. */
 const margin = 600;
 
 /**
- * Resolves to false if the assertion or proof with this `jti` was used before. `expiresAt` is in seconds since 1970.
+ * Resolves to true if no assertion or proof with this issuer and `jti` was used before. `expiresAt` is the time until
+ * which a second use must be detected, in seconds since 1970.
  */
 export type IsFirstUse = (issuer: string, jti: string, expiresAt: number) => Promise<boolean>;
 
@@ -22,7 +24,7 @@ export const createReplayDetection =
     return artifacts.insertOnce('ReplayDetection', hash('sha256', JSON.stringify([issuer, jti])), expiresIn);
   };
 
-/** Replaces the library's check. The library uses it for all assertions, and for the proofs at the token endpoint. */
+/** Replaces the library's check, which is used for all assertions and for the proofs at the token endpoint. */
 export function registerReplayDetection(provider: Provider, isFirstUse: IsFirstUse): void {
   (provider.ReplayDetection as { unique: IsFirstUse }).unique = isFirstUse;
 }

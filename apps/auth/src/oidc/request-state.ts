@@ -1,9 +1,9 @@
-// Defines the data that our code stores during one request to oidc-provider, to use it in a later step of the request.
-// The data is a property of the library's request context, so it is discarded together with the request.
+// Defines the data that our code stores during a request to oidc-provider and uses in a later step of this request. The
+// data is stored in the library's request context, so it is discarded when the request ends.
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { ProviderAccount } from './claims.ts';
 
-/** The session as it was before the request changed it. */
+/** A session as the database contained it at the beginning of the request. */
 export interface FoundSession {
   readonly id: string;
   readonly payload: AdapterPayload;
@@ -12,7 +12,7 @@ export interface FoundSession {
 export interface RequestState {
   /** The time at which the request arrived, as a value of `performance.now()`. */
   arrivedAt?: number;
-  /** This function is called when the response is complete, just before it is written. */
+  /** A function that is called when the response is complete, just before it is written. */
   afterResponse?: () => void;
   /** Whether the rate limit has counted this token request. */
   rateLimitCounted?: boolean;
@@ -20,11 +20,9 @@ export interface RequestState {
   account?: ProviderAccount;
   /** The facilities that the issued access token will list. */
   facilitiesClaim?: Promise<readonly string[]>;
+  /** The session of the browser. Only the fields that the request changes are written (storage/sessions.ts). */
   session?: FoundSession;
-  /**
-   * The hash of the refresh token that this request uses. One statement stores the next refresh token and consumes this
-   * one (storage/refresh-tokens.ts).
-   */
+  /** The hash of the refresh token that this request uses (storage/refresh-tokens.ts). */
   usedRefreshToken?: string;
 }
 

@@ -1,4 +1,4 @@
-// Applies our scope rules (scopes.ts) to the requests of clients, before the library applies its own rules.
+// Applies our scope rules (scopes.ts) to the requests of clients, before oidc-provider applies its own rules.
 import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { isImplicitToken } from './implicit-flow.ts';
@@ -17,9 +17,9 @@ export function checkRequestedScopes(
 }
 
 /**
- * Checks the scopes of authorization requests inside the method `responseTypeAllowed`, which the library calls early. A
- * later check would be too late: the library then requires the scope openid for some parameters, so the client would
- * get `invalid_request` instead of our `invalid_scope`.
+ * Makes the method `responseTypeAllowed` of a client also check the scopes of an authorization request. The library
+ * calls this method early. After this method, the library rejects some requests without the scope openid with
+ * `invalid_request`. The client must get our error `invalid_scope` instead.
  */
 export function checkScopesOfAuthorizationRequests(provider: Provider, scopes: ScopeTable): void {
   const client = provider.Client.prototype as RegisteredClient;
@@ -42,15 +42,13 @@ const isAuthorizationRequest = (ctx: KoaContextWithOIDC): boolean =>
   ['authorization', 'pushed_authorization_request'].includes(ctx.oidc?.route);
 
 /**
- * The parameters as the client sent them. They are in the query of an authorization request, and in the body of a
- * pushed request or a device authorization request.
+ * Returns the parameters as the client sent them. An authorization request has them in its query. A pushed request and
+ * a device authorization request have them in their body.
  */
 export const sentParameters = (ctx: KoaContextWithOIDC): AuthorizationQuery =>
   ctx.oidc.route === 'authorization' ? ctx.query : (ctx.oidc.body as AuthorizationQuery);
 
-/**
- * The scope as the client sent it. The library stores a pushed request as an unsigned JWT, so it is read from there.
- */
+/** Returns the scope as the client sent it. The library stores a pushed request as an unsigned JWT. */
 function requestedScope(ctx: KoaContextWithOIDC): unknown {
   const { PushedAuthorizationRequest: pushed } = ctx.oidc.entities;
   return pushed?.request === undefined ? sentParameters(ctx).scope : decodeJwt(pushed.request).scope;
@@ -59,8 +57,8 @@ function requestedScope(ctx: KoaContextWithOIDC): unknown {
 /**
  * Sets the parameter `scope` of an authorization request to the effective scopes, which all later steps use.
  *
- * The library has removed offline_access unless the request has `prompt=consent`. This function restores it for flows
- * in which the client can get a refresh token: with an authorization code or a device code.
+ * The library has removed offline_access unless the request has `prompt=consent`. This function restores offline_access
+ * for flows in which the client can get a refresh token: with an authorization code or a device code.
  */
 export function setEffectiveScope(ctx: KoaContextWithOIDC, client: RegisteredClient): void {
   const params = ctx.oidc.params as Record<string, string | undefined>;

@@ -1,14 +1,15 @@
 // Describes the resource server for which access tokens are issued, with its audience and its scopes.
 //
-// There is exactly one resource server, and all custom scopes belong to it. The reason is that oidc-provider allows one
-// audience per token, while a token may have several of our scopes (docs/decisions/0004-one-audience.md).
+// There is exactly one resource server, the Bookings API, and all custom scopes belong to it. The reason is that a
+// token may have several of our scopes, but oidc-provider allows only one audience per token
+// (docs/decisions/0004-one-audience.md).
 import type { ScopeTable } from './scopes.ts';
 
 export interface ResourceServer {
   readonly audience: string;
   /**
-   * Returns the description that the library expects from the setting `getResourceServerInfo`. A token can have only
-   * those custom scopes that are among `scopes`.
+   * Returns the description that the library's setting `getResourceServerInfo` needs. A token can have only those
+   * custom scopes that are among `scopes`.
    */
   readonly info: (scopes: readonly string[]) => {
     readonly scope: string;

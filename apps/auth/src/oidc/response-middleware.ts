@@ -1,5 +1,5 @@
-// Completes every response of oidc-provider. The middleware runs before and after the library.
-// It turns errors that the library throws into OAuth errors. If the library does not serve a path or method, the
+// Completes every response of oidc-provider, with middleware that runs before and after the library. The middleware
+// turns errors that the library throws into OAuth errors. If the library does not serve a path or method, the
 // middleware responds with a 404 or 405.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
@@ -23,7 +23,9 @@ export interface ResponseMiddlewareOptions {
 /** The seconds for which HTTP caches may store the public keys. The value must be less than KEY_PUBLISH_DELAY. */
 const jwksMaxAge = 15;
 
-/** Must be called first, so that this middleware also gets errors that the library does not handle. */
+/**
+ * Must be called before other middleware is registered, so that this middleware also handles the errors of the other.
+ */
 export function registerResponseMiddleware(provider: Provider, options: ResponseMiddlewareOptions): void {
   const { scopes, logger, showNotFound } = options;
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
@@ -62,13 +64,21 @@ function respondToError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): 
   };
   const unavailable = status === 503 || isUnavailable(error);
   if (!unavailable && !expose) logger.error({ err: error, path: ctx.path }, 'request failed');
-  // The response already redirects the browser, and the address contains the error for the client.
+  // The response already redirects the browser to the client, with the error in the address.
   if (ctx.status >= 300 && ctx.status < 400 && ctx.response.get('Location')) return;
-  ctx.status = unavailable ? 503 : expose && status ? status : 500;
-  ctx.body = unavailable ? temporarilyUnavailable : expose ? { error: error.message, error_description } : serverError;
+  if (unavailable) {
+    ctx.status = 503;
+    ctx.body = temporarilyUnavailable;
+  } else if (expose) {
+    ctx.status = status || 500;
+    ctx.body = { error: error.message, error_description };
+  } else {
+    ctx.status = 500;
+    ctx.body = serverError;
+  }
 }
 
-/** Turns the library's 404 into a 405, if the path exists and does not support the method. */
+/** Turns the library's 404 into a 405 if the path exists but does not support the method. */
 function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   const methods = methodsOf.get(ctx.path);
   if (methods === undefined || methods.split(', ').includes(ctx.method)) return;
@@ -77,7 +87,7 @@ function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   ctx.body = { error: 'invalid_request', error_description: `only ${methods} are supported here` };
 }
 
-/** Adds the language to the library's own HTML documents. Screen readers need it. */
+/** Adds the language to the library's own HTML documents, because screen readers need to know the language. */
 function setLanguage(ctx: KoaContextWithOIDC): void {
   const { body } = ctx;
   if (typeof body === 'string' && /^<!DOCTYPE html>\s*<html>/.test(body)) {

@@ -1,4 +1,4 @@
-// Defines the scopes and decides whether a client may request a combination of them (specification, "Scopes").
+// Defines the scopes, and decides whether a client may request a combination of scopes (specification, "Scopes").
 
 export interface ScopeTable {
   /** Access to driving-range bays, targets, play sessions and measurements. */
@@ -7,11 +7,13 @@ export interface ScopeTable {
   readonly bookings: string;
   /** Our own scopes. They begin with SCOPE_BASE, and only they appear in access tokens for the Bookings API. */
   readonly custom: readonly string[];
+  /** The names of all scopes. */
   readonly all: readonly string[];
 }
 
-/** Scopes that a client may request only if it gets an id_token along with the access token (rule 2). */
+/** Scopes that a client may request only together with an id_token (specification, "Scopes" rule 2). */
 export const openidFamily = ['openid', 'profile', 'email', 'roles'] as const;
+/** The scope with which a client requests a refresh token. */
 export const offlineAccess = 'offline_access';
 
 export function createScopeTable(scopeBase: string): ScopeTable {
@@ -26,7 +28,7 @@ export const splitScope = (scope: string | undefined): readonly string[] => [
   ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),
 ];
 
-/** Removes repeated scopes and extra spaces. oidc-provider accepts only this form. */
+/** Removes repeated scopes and extra spaces. oidc-provider would reject extra spaces. */
 export const normaliseScope = (scope: string): string => splitScope(scope).join(' ');
 
 export const isOpenidFamily = (scope: string): boolean => (openidFamily as readonly string[]).includes(scope);

@@ -1,11 +1,11 @@
-// Signs ES256 tokens synchronously with node:crypto, which takes 20 µs of CPU time per signature. The library itself
-// signs with WebCrypto in the thread pool, which takes 100 µs. Tokens with RS256 are still signed by the library: such
-// a signature takes so long that it must not block the event loop.
+// Signs ES256 tokens synchronously with node:crypto, which takes 20 µs of CPU time per signature. oidc-provider would
+// sign with WebCrypto in the thread pool, which takes 100 µs. The library still signs RS256 tokens, because an RS256
+// signature takes so long that it must not block the event loop.
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { derToJose } from 'ecdsa-sig-formatter';
 import { ExternalSigningKey, type JWK } from 'oidc-provider';
 
-/** Converts a private JWK to an entry of the setting `jwks` of the configuration. */
+/** Converts a private JWK to an entry of oidc-provider's setting `jwks`. */
 export const signingKeyFor = (jwk: JWK): JWK | ExternalSigningKey =>
   jwk.alg === 'ES256' && jwk.kid !== undefined ? new Es256Key(jwk, jwk.kid) : jwk;
 

@@ -16,15 +16,15 @@ export function createTokenLifetimes({
 }) {
   return {
     /**
-     * The lifetime of an access token of this client. It is the `access_token_ttl` of the client, or else
-     * ACCESS_TOKEN_TTL. Every grant type uses this function.
+     * Returns the lifetime of the access tokens of a client, for every grant type: the `access_token_ttl` of the
+     * client, or else ACCESS_TOKEN_TTL.
      */
     accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
-    /** The lifetime of an access token of a client without `access_token_ttl`. */
+    /** The lifetime of the access tokens of a client without `access_token_ttl`. */
     defaultAccessToken: accessTokenTtl,
     /** The lifetime of an authorization code. */
     code: 60,
-    /** The time that a user has to enter the code of a device (RFC 8628). */
+    /** The time that a user has to enter the code that a device shows (RFC 8628). */
     deviceCode: 600,
     idToken,
     /** The lifetime of a refresh token. Each refresh issues a new token with the full lifetime. */

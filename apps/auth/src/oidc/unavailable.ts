@@ -4,7 +4,7 @@ import { isUnavailable } from '@bay-booking/service/database/database';
 import { errors } from 'oidc-provider';
 import { temporarilyUnavailable } from '../http/unavailable.ts';
 
-/** Creates the error. Its response tells the client to send the same request again later. */
+/** Creates the error that makes oidc-provider return the 503. */
 export function unavailable(cause: unknown): Error {
   const error = new errors.TemporarilyUnavailable(temporarilyUnavailable.error_description, {
     cause,
@@ -13,7 +13,7 @@ export function unavailable(cause: unknown): Error {
   return Object.assign(error, { status: 503, statusCode: 503 });
 }
 
-/** Runs `work`. If `work` fails because the database is unavailable, the error is replaced by `unavailable`. */
+/** Runs `work`. If `work` fails because the database is unavailable, throws the error of `unavailable` instead. */
 export async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
