@@ -211,7 +211,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   app.use((request, response, next) =>
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
   );
-  app.use(redirectPostedAuthorization(pages, routes.authorization, routes.end_session));
+  app.use(redirectPostedAuthorization(pages, [routes.authorization, routes.end_session]));
   app.use(
     createUserinfo({
       path: routes.userinfo,

@@ -4,14 +4,15 @@ import fc from 'fast-check';
 import { createScopeTable, findScopeError, isOpenidFamily, offlineAccess, openidFamily, splitScope } from './scopes.ts';
 
 const table = createScopeTable('https://bay-booking.example');
+/** Generates subsets of all scopes, except the subset that contains only offline_access. */
 const someScopes = fc
   .subarray([...table.all], { minLength: 1 })
   .filter((requested) => requested.some((scope) => scope !== offlineAccess));
 const errorOf = (requested: readonly string[], issuesIdToken: boolean, allowed: readonly string[] = table.all) =>
   findScopeError(table, { requested, allowed, issuesIdToken });
 
-describe('rule 2: scopes of the openid family are valid only with an id_token', () => {
-  test('without an id_token, the error names all of them', () => {
+describe('scopes of the openid family (rule 2)', () => {
+  test('a request without an id_token may contain no scope of the family, and the error names all of them', () => {
     fc.assert(
       fc.property(someScopes, (requested) => {
         const family = requested.filter(isOpenidFamily);
@@ -20,7 +21,7 @@ describe('rule 2: scopes of the openid family are valid only with an id_token', 
     );
   });
 
-  test('with an id_token, they are valid if and only if openid is one of them', () => {
+  test('a request with an id_token may contain scopes of the family only if it contains openid', () => {
     fc.assert(
       fc.property(someScopes, (requested) => {
         const valid = requested.includes('openid') || !requested.some(isOpenidFamily);
@@ -30,23 +31,20 @@ describe('rule 2: scopes of the openid family are valid only with an id_token', 
   });
 });
 
-describe('a client', () => {
-  test('gets the scopes that it may request, and an error for every other scope', () => {
+describe('scopes of a client', () => {
+  test('a request is valid if and only if the client may request all its scopes, and the error names the others', () => {
     fc.assert(
       fc.property(someScopes, fc.subarray([...table.all]), (requested, allowed) => {
-        const granted = ['openid', ...requested];
-        const missing = [...new Set(granted)].filter((scope) => !allowed.includes(scope));
-        expect(
-          errorOf(granted, true, allowed)
-            ?.scope.split(' ')
-            .every((scope) => missing.includes(scope)) ?? true,
-        ).toBe(true);
-        expect(errorOf(granted, true, allowed) === undefined).toBe(missing.length === 0);
+        const withOpenid = ['openid', ...requested];
+        const missing = withOpenid.filter((scope) => !allowed.includes(scope));
+        const error = errorOf(withOpenid, true, allowed);
+        expect(error?.scope.split(' ').every((scope) => missing.includes(scope)) ?? true).toBe(true);
+        expect(error === undefined).toBe(missing.length === 0);
       }),
     );
   });
 
-  test('must request at least one scope, and only scopes that exist', () => {
+  test('a request needs a scope other than offline_access, and every scope must exist', () => {
     expect(errorOf([], true)).toEqual({ description: 'scope is missing', scope: '' });
     expect(errorOf(['offline_access'], true)?.scope).toBe('offline_access');
     fc.assert(
@@ -58,7 +56,7 @@ describe('a client', () => {
   });
 });
 
-test('a scope parameter is a set of names, separated by spaces, in their original order', () => {
+test('splitScope returns the names in a scope parameter in their order, without repetitions', () => {
   expect(splitScope(undefined)).toEqual([]);
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...openidFamily)), (names) => {

@@ -4,11 +4,11 @@ import { expect, test } from '@jest/globals';
 import type { ExternalSigningKey } from 'oidc-provider';
 import { signingKeyFor } from './signer.ts';
 
-test('a signature consists of r and s with 32 bytes each, even if r or s begins with a zero byte', async () => {
+test('a signature consists of r and s with 32 bytes each, even if one of them begins with a zero byte', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = { ...privateKey.export({ format: 'jwk' }), alg: 'ES256', kid: 'test' };
   const signer = signingKeyFor(jwk as never) as ExternalSigningKey;
-  // About one of 128 signatures contains a number that begins with a zero byte.
+  // In about one of 128 signatures, r or s begins with a zero byte.
   let signaturesWithZeroByte = 0;
   for (let round = 0; round < 3_000; round += 1) {
     const data = Buffer.from(String(round));

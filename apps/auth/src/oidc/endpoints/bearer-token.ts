@@ -1,4 +1,4 @@
-// Reads the access token of a userinfo request, and writes the errors of RFC 6750 and RFC 9449.
+// Reads the access token of a userinfo request, and sends error responses (RFC 6750 section 3, RFC 9449 section 7).
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Request, RequestHandler, Response } from 'express';
 
@@ -13,26 +13,10 @@ export interface BearerError {
   readonly nonce?: string | undefined;
 }
 
+/** The token of a request, which is not verified yet, and the authentication scheme before the token. */
 export interface PresentedToken {
   readonly scheme: 'Bearer' | 'DPoP';
   readonly token: string;
-}
-
-/** Returns the token of the Authorization header, which is not verified yet. */
-export function presentedTokenOf(request: Request): PresentedToken | BearerError {
-  if (request.query.access_token !== undefined) {
-    const description = 'access tokens must not be provided via query parameter';
-    return { status: 400, error: 'invalid_request', description };
-  }
-  const header = request.get('authorization');
-  if (header === undefined) return { status: 401 };
-  const [scheme, token, ...more] = header.split(' ');
-  const known = schemes.get(scheme?.toLowerCase() ?? '');
-  if (known === undefined || !token || more.length > 0) {
-    const description = 'the authorization header must be Bearer and one token';
-    return { status: 401, error: 'invalid_request', description };
-  }
-  return { scheme: known, token };
 }
 
 const schemes: ReadonlyMap<string, 'Bearer' | 'DPoP'> = new Map([
@@ -40,13 +24,30 @@ const schemes: ReadonlyMap<string, 'Bearer' | 'DPoP'> = new Map([
   ['dpop', 'DPoP'],
 ]);
 
+/** Returns the token of the Authorization header, or an error if there is none or the header is malformed. */
+export function presentedTokenOf(request: Request): PresentedToken | BearerError {
+  if (request.query.access_token !== undefined) {
+    const description = 'access tokens must not be provided via query parameter';
+    return { status: 400, error: 'invalid_request', description };
+  }
+  const header = request.get('authorization');
+  if (header === undefined) return { status: 401 };
+  const [name = '', token, ...more] = header.split(' ');
+  const scheme = schemes.get(name.toLowerCase());
+  if (scheme === undefined || !token || more.length > 0) {
+    const description = 'the authorization header must be Bearer and one token';
+    return { status: 401, error: 'invalid_request', description };
+  }
+  return { scheme, token };
+}
+
 /**
- * Moves the token of a form into the Authorization header. A request that has a token in both places is rejected
+ * Moves the token of a form into the Authorization header. Rejects a request with a token in the form and in the header
  * (RFC 6750 section 2).
  */
 export const moveBodyTokenToHeader: RequestHandler = (request, response, next) => {
   const token = (request.body as { access_token?: unknown } | undefined)?.access_token;
-  // The body has already been read. Without these headers, the library does not try to read it again.
+  // The body has already been read. Without these headers, oidc-provider does not try to read the body again.
   delete request.headers['content-type'];
   delete request.headers['content-length'];
   delete request.headers['transfer-encoding'];
@@ -62,6 +63,7 @@ export const moveBodyTokenToHeader: RequestHandler = (request, response, next) =
   next();
 };
 
+/** Sends an error with the header `WWW-Authenticate`, which names the schemes that the client can use. */
 export function sendBearerError(response: Response, issuer: string, bearerError: BearerError): void {
   const { status, error, description, scheme = 'Bearer', nonce } = bearerError;
   const algorithms = `algs="${dpopAlgorithms.join(' ')}"`;
@@ -70,7 +72,7 @@ export function sendBearerError(response: Response, issuer: string, bearerError:
     ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
     ...(error === 'insufficient_scope' ? ['scope="openid"'] : []),
     ...(scheme === 'DPoP' ? [algorithms] : []),
-    // The response to a request without a token names both schemes.
+    // If the request had no token, the response names both schemes.
     ...(error === undefined ? [`DPoP realm="${issuer}"`, algorithms] : []),
   ];
   if (nonce !== undefined) response.set('DPoP-Nonce', nonce);

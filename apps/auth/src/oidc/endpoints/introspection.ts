@@ -1,6 +1,6 @@
-// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens. oidc-provider serves these endpoints
-// for opaque tokens only. It authenticates the client and then rejects a JWT with `unsupported_token_type`. This
-// middleware replaces that response.
+// Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens. oidc-provider serves the two
+// endpoints for opaque tokens only. The library authenticates the client and then rejects a JWT with
+// `unsupported_token_type`. The middleware in this file replaces the library's response.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
 import type { ProviderAccount } from '../claims.ts';
@@ -20,7 +20,7 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   const { revokeGrant, keys, findAccount } = options;
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
-  /** A valid token is inactive if its client was removed, its grant was revoked, or its account was disabled. */
+  /** Whether the client of a verified token still exists, its grant is not revoked, and its account is not disabled. */
   const isActive = async ({ clientId, grantId, subject }: VerifiedAccessToken): Promise<boolean> => {
     if (!(await provider.Client.find(clientId))) return false;
     if (grantId === undefined) return true;
@@ -40,9 +40,9 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
   };
 
   const revoke = async (ctx: KoaContextWithOIDC, client: RegisteredClient, token?: VerifiedAccessToken) => {
-    // A token that is invalid or belongs to another client gets the response 200 and is not revoked.
+    // If the token is invalid or belongs to another client, the response is a 200, but nothing is revoked.
     if (token?.clientId === client.clientId) {
-      // A token without a grant cannot be revoked. The response stays the library's error `unsupported_token_type`.
+      // A token without a grant cannot be revoked. The client gets the library's error `unsupported_token_type`.
       if (token.grantId === undefined) return;
       await revokeGrant(token.grantId);
       provider.emit('grant.revoked', ctx, token.grantId);
@@ -65,11 +65,10 @@ export function registerJwtIntrospection(provider: Provider, options: JwtIntrosp
 /**
  * Whether a client may introspect a token that was issued to the client `ownerId`.
  * - Every client may introspect its own tokens.
- * - A confidential client may also introspect the access tokens of other clients. It may be the back end of an
- *   application and receive the application's access token. It must already have the token to introspect it (RFC 7662
- *   section 4).
- * - A personal access token may not introspect tokens of other clients, because it exists for bookings only.
- * - No client may introspect the refresh tokens of other clients, because no client receives them.
+ * - A confidential client of the kind `standard` may also introspect the access tokens of other clients. For example,
+ *   an app sends its access token to its back end, and the back end introspects the token (RFC 7662 section 4).
+ * - Clients of other kinds may not do so. A personal access token, for example, exists for bookings only.
+ * - No client may introspect the refresh tokens of other clients, because clients do not send these to each other.
  */
 export function mayInspect(
   client: RegisteredClient,

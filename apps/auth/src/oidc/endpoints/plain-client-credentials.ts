@@ -1,11 +1,11 @@
-// Serves plain token requests of personal access tokens without oidc-provider, which takes about half the CPU time
+// Serves plain token requests of personal access tokens without oidc-provider, and needs half of the library's CPU time
 // (docs/decisions/0009).
 //
 // A plain request is a small form that contains only the grant type, the scope and the credentials of a personal access
 // token. Nearly all requests to the token endpoint are plain. This file decides whether a request is plain, and checks
 // the secret. grants/client-credentials.ts issues the token.
 //
-// All other requests go to the library. Requests that must be rejected go there too, so this file never writes an
+// The library handles all other requests. It also handles requests that must be rejected, so this file never sends an
 // error.
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
@@ -19,7 +19,7 @@ import '../library-warnings.ts';
 
 export interface PlainTokenRequestOptions {
   readonly path: string;
-  /** Returns undefined until the signing keys are loaded. */
+  /** Returns undefined until the signing keys have been loaded. */
   readonly provider: () => Provider | undefined;
   readonly bookingsScope: string;
   readonly limit: RateLimit;
@@ -29,6 +29,7 @@ export interface PlainTokenRequestOptions {
 export function servePlainTokenRequests(options: PlainTokenRequestOptions): RequestHandler {
   const { path, bookingsScope, limit, issue } = options;
 
+  /** Returns the body of the response. Returns undefined if the library must handle the request. */
   const issueToken = async (authorization: string | undefined, body: string, address: string) => {
     const provider = options.provider();
     const credentials = provider && plainCredentials(authorization, body, bookingsScope);
@@ -36,8 +37,8 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
     if (!client || ownMetadataOf(client).kind !== 'personal-access-token') return undefined;
     if (!(await client.compareClientSecret(credentials.secret))) return undefined;
     if (countTokenRequest(limit, client, address) > 0) return undefined;
-    // If issuing fails, the library handles the request again and counts it twice in the rate limit. That does no harm,
-    // because the request is rejected in any case.
+    // If `issue` throws an OAuth error, the library handles the request again, and the rate limit counts the request
+    // twice. This does no harm, because the request is rejected in any case.
     return issue(provider, { client, scope: bookingsScope, facilities: [], address }).catch((error: unknown) => {
       if (error instanceof errors.OIDCProviderError) return undefined;
       throw error;
@@ -45,7 +46,7 @@ export function servePlainTokenRequests(options: PlainTokenRequestOptions): Requ
   };
 
   const serve: RequestHandler = async (request, response, next) => {
-    // If the request is not plain, the library reads the body from this property.
+    // If the request is not plain, the library uses this property instead of reading the body again.
     request.body = await readBody(request);
     response.locals.route = path;
     response.setHeader('Cache-Control', 'no-store');
@@ -83,7 +84,7 @@ function hasPlainHeaders({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** The body has at most `maxBody` bytes, because Node.js reads no more than `Content-Length` announces. */
+/** Reads the body. It has `maxBody` bytes at most, because Node.js reads no more bytes than `Content-Length` says. */
 function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     let body = '';
@@ -91,12 +92,12 @@ function readBody(request: IncomingMessage): Promise<string> {
       body += chunk;
     });
     request.once('end', () => resolve(body));
-    // The client disconnected before the end of the body. Nobody reads the response.
+    // If the client disconnects before the end of the body, nobody reads the response.
     request.once('close', () => resolve(''));
   });
 }
 
-/** Matches text that is the same with and without URL encoding, because URL encoding changes none of its characters. */
+/** Matches text that is the same with and without URL encoding, because URL encoding does not change its characters. */
 const unencoded = /^[A-Za-z0-9._~-]{1,256}$/;
 /** Matches an Authorization header with the scheme Basic, and captures the encoded credentials. */
 const basicCredentials = /^Basic ([A-Za-z0-9+/]{1,700}={0,2})$/i;

@@ -1,20 +1,20 @@
 // Turns POST requests to the authorization endpoint and the end-session endpoint into GET requests, by a redirect
 // (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout 1.0 section 2).
 //
-// oidc-provider can serve such POST requests itself, but it would need cookies with `SameSite=None`: a POST request
-// from the site of a client contains no other cookies.
+// oidc-provider can itself serve POST requests to these endpoints. But the request comes from the site of a client, so
+// the browser would only send cookies with `SameSite=None`, and ours are not.
 //
-// Long requests are rejected, whether they are GET or POST requests. The reason is that the parameters of an
-// authorization request are stored until its interaction ends.
+// Long GET and POST requests are rejected, because the parameters of an authorization request are stored until the user
+// has signed in.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { sendHtml } from '../../html/response-headers.ts';
 import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
 import type { ProviderPages } from '../pages.ts';
 
-/** The maximum length of the URL in characters. Longer URLs do not work with all servers and browsers. */
+/** The maximum length of a URL in characters. Longer URLs do not work with all servers and browsers. */
 const maxUrlLength = 8_000;
 
-export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, ...paths: readonly string[]): Router {
+export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, paths: string[]): Router {
   const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> =>
     sendHtml(response, await pages.error(error, request, response), { status: error.status });
 
@@ -24,7 +24,8 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
     return showError(request, response, { status, error: 'invalid_request', description });
   };
 
-  const refuseLongUrl: RequestHandler = (request, response, next) =>
+  // `next('router')` continues after this router, so the library serves the GET request.
+  const rejectLongUrl: RequestHandler = (request, response, next) =>
     request.url.length > maxUrlLength ? showTooLong(request, response, 414) : next('router');
 
   const redirect: RequestHandler = (request, response) => {
@@ -40,10 +41,10 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   };
 
   const router = Router({ caseSensitive: true, strict: true });
-  // Without this line, Express would respond to OPTIONS requests itself, with a list of methods that is incomplete.
-  router.options([...paths], (_request, _response, next) => next('router'));
-  router.get([...paths], refuseLongUrl);
-  router.post([...paths], express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
-  router.use([...paths], handleRejectedBody(showError));
+  // Without this line, Express would respond to OPTIONS requests itself, with an incomplete list of methods.
+  router.options(paths, (_request, _response, next) => next('router'));
+  router.get(paths, rejectLongUrl);
+  router.post(paths, express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
+  router.use(paths, handleRejectedBody(showError));
   return router;
 }

@@ -33,14 +33,15 @@ const missingScope: BearerError = {
 const invalidToken: BearerError = { status: 401, error: 'invalid_token', description: 'invalid token provided' };
 
 export function createUserinfo({ path, provider, signingKeys, isFirstUse, claimsOf }: UserinfoOptions): Router {
+  // The verifiers are created again only when the signing keys change.
   const verifiersFor = onePerArgument((keys: readonly JWK[]) => ({
     verifyToken: createAccessTokenVerifier({ issuer: provider().issuer, keys }),
     verifyProof: createProofVerifier({ keys, isFirstUse }),
   }));
 
   /**
-   * Checks that a token that is bound to a key is sent with a DPoP proof, and that any other token is sent with the
-   * scheme Bearer (RFC 9449 section 7).
+   * Checks that the client has sent a bound token with the scheme DPoP and a valid proof, and any other token with the
+   * scheme Bearer (RFC 9449 section 7). Returns undefined if the token was sent correctly.
    */
   const findBindingError = async (
     request: Request,
@@ -49,8 +50,9 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
   ): Promise<BearerError | undefined> => {
     const { jkt, clientId } = token;
     const scheme = 'DPoP';
-    if ((jkt !== undefined) !== (presented.scheme === scheme)) return { ...invalidToken, scheme };
-    if (jkt === undefined) return undefined;
+    const isBound = jkt !== undefined;
+    if (isBound !== (presented.scheme === scheme)) return { ...invalidToken, scheme };
+    if (!isBound) return undefined;
     const error = await verifiersFor(signingKeys()).verifyProof({
       proof: request.get('DPoP'),
       method: request.method,
@@ -107,7 +109,7 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
 const looksLikeJwt = (token: string): boolean => token.split('.').length === 3;
 const isBearerError = (result: object): result is BearerError => 'status' in result;
 
-/** Returns a function that calls `create` once for each argument and caches the result. */
+/** Returns a function that calls `create` once for each argument, and caches the result. */
 function onePerArgument<Argument extends object, Value>(create: (argument: Argument) => Value) {
   const values = new WeakMap<Argument, Value>();
   return (argument: Argument): Value => {

@@ -1,4 +1,4 @@
-// Issues access tokens with the grant type client_credentials (RFC 6749 section 4.4). Most clients that use this grant
+// Issues access tokens for the grant type client_credentials (RFC 6749 section 4.4). Most clients that use this grant
 // type are personal access tokens of service accounts (specification, "Bookings API access").
 import { errors, type Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
@@ -17,7 +17,7 @@ export interface ClientCredentialsOptions {
   readonly audit: Audit;
 }
 
-/** A request of a client that has authenticated, and that the rate limit has counted. */
+/** A token request whose client has authenticated, and which the rate limit has counted. */
 export interface ClientCredentialsRequest {
   readonly client: RegisteredClient;
   readonly scope: string | undefined;
@@ -25,7 +25,10 @@ export interface ClientCredentialsRequest {
   readonly facilities: readonly string[];
   /** The IP address that sent the request. */
   readonly address: string;
-  /** Verifies the DPoP proof. Resolves to the thumbprint of its key, or to undefined if there is no proof. */
+  /**
+   * Verifies the DPoP proof of the request. Resolves to the thumbprint of its key, or to undefined if the request has
+   * no proof. Left out if the request cannot have a proof.
+   */
   readonly verifyProof?: () => Promise<string | undefined>;
 }
 
@@ -33,9 +36,10 @@ export type ClientCredentials = ReturnType<typeof createClientCredentials>;
 
 export function createClientCredentials({ scopes, resource, clients, audit }: ClientCredentialsOptions) {
   /**
+   * Returns the facilities that the token lists. A client without an account gets none.
    * @throws {errors.InvalidScope} if the account has no role at any facility
-   * @throws {errors.InvalidRequest} if the account has no role at a requested facility, or there are too many
-   * facilities
+   * @throws {errors.InvalidRequest} if the account has no role at a requested facility, or if there are too many
+   *   facilities
    */
   const facilitiesClaim = (client: RegisteredClient, requested: readonly string[]): readonly string[] => {
     const { account_id: accountId, facility_ids: ids = [] } = ownMetadataOf(client);
@@ -47,7 +51,7 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
 
   /**
    * Issues the token and records it in the audit trail. Returns the body of the response.
-   * @throws {errors.UnauthorizedClient} if the client is a driving range
+   * @throws {errors.UnauthorizedClient} if the client is a driving-range client
    * @throws {errors.InvalidScope} if the client may not have the scope, or its account has no facility
    * @throws {errors.InvalidRequest} if the requested facilities are not valid
    */
@@ -83,8 +87,8 @@ export function createClientCredentials({ scopes, resource, clients, audit }: Cl
     issue,
 
     /**
-     * Registers our handler of this grant type instead of the library's. If the scope is unknown or missing, the
-     * library's handler would issue a token without scopes, which has no use.
+     * Replaces the library's handler of this grant type. If the scope is unknown or missing, the library's handler
+     * would issue a token without scopes, which has no use.
      */
     register(provider: Provider): void {
       provider.registerGrantType(

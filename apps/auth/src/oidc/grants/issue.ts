@@ -1,6 +1,6 @@
-// Issues the tokens of the grant types `password` and `social_access_token`. The client gets an access token and, with
-// the scope offline_access, a refresh token. oidc-provider has no public function that issues both, so this file
-// repeats the steps of the library's handler for authorization codes.
+// Issues the tokens of the grant types `password` and `social_access_token`. The client gets an access token. With the
+// scope offline_access, it also gets a refresh token. oidc-provider has no public function that issues both, so this
+// file repeats the steps of the library's handler for authorization codes.
 import type { Provider, TokenEndpointGrantContext } from 'oidc-provider';
 import { verifyProofOfRequest } from '../dpop.ts';
 import type { ResourceServer } from '../resource-server.ts';
@@ -21,6 +21,10 @@ export interface TokenRequest {
   readonly gty: string;
 }
 
+/**
+ * Stores a grant, issues its tokens, and sets the body of the response.
+ * @throws {errors.InvalidDpopProof} and the other errors of `verifyProofOfRequest`
+ */
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
   { resource, lifetimes }: IssueOptions,
@@ -36,8 +40,9 @@ export async function issueTokens(
 
   const grant = new provider.Grant({ accountId, clientId: client.clientId });
   if (issuesRefreshToken) grant.addOIDCScope(offlineAccess);
-  // Without a refresh token, the grant is not needed after the access token has expired. A client may get a new access
-  // token every hour, so grants that are stored for a year would become very many.
+  // Without a refresh token, the grant is not needed after the access token has expired. The grant then gets the
+  // lifetime of the token. A client may request a token every hour, and each of these grants would otherwise be stored
+  // for a year.
   else Object.assign(grant, { expiresIn: lifetimes.accessToken(client) });
   grant.addResourceScope(resource.audience, custom);
   await grant.save();

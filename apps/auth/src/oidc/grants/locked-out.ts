@@ -1,9 +1,9 @@
-// Creates the error of a token request whose user or IP address is locked out after too many failed sign-ins.
+// Creates the error for a token request whose user or IP address is locked out after too many failed sign-ins.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
 /**
- * RFC 6749 defines no error for a locked-out user, so the response uses `invalid_grant`, as for a wrong password. The
- * status 429 tells the client to wait. `retryAfter` is in seconds.
+ * RFC 6749 defines no error code for a lockout. The code is therefore `invalid_grant`, as for a wrong password, and the
+ * status is 429. `retryAfter` is the number of seconds until the lockout ends.
  */
 export function lockedOut(ctx: KoaContextWithOIDC, retryAfter: number): Error {
   ctx.set('Retry-After', String(retryAfter));

@@ -1,5 +1,5 @@
-// Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow"). It checks
-// the password with the same function as the sign-in page, so it is protected against guessing in the same way.
+// Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow"). The grant
+// type and the sign-in page check passwords with the same function, so both have the same protection against guessing.
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
 import { unavailable } from '../unavailable.ts';
@@ -22,6 +22,7 @@ export function registerPasswordGrant(provider: Provider, options: PasswordGrant
       const result = await options
         .signIn({ username, password, address: ctx.ip })
         .catch((cause: Error & { status?: number }) => {
+          // For example, too many passwords may be waiting to be hashed.
           throw cause.status === 503 ? unavailable(cause) : cause;
         });
       if ('account' in result) {

@@ -1,12 +1,12 @@
-// Determines the scopes of a token request with a grant type that issues no id_token.
+// Determines the scopes of the token for our own grant types, which issue no id_token.
 import { effectiveScopes, type RegisteredClient } from '../registered-client.ts';
 import { checkRequestedScopes } from '../requested-scope.ts';
 import { offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 
 /**
- * Returns the scopes that the token gets. `issuesRefreshTokens` says whether the grant type issues refresh tokens. If
- * it does not, `offline_access` is removed from the scopes, and it does not matter whether the client may request it.
- * If `offline_access` is the only scope, it is not removed, so that the scope rules reject the request.
+ * Returns the scopes that the token gets. If the grant type issues no refresh tokens, `offline_access` is removed, even
+ * if the client may not request it. If `offline_access` is the only scope, it is not removed, so that the scope rules
+ * reject the request.
  * @throws {errors.InvalidScope} if the scopes break a scope rule (../scopes.ts)
  */
 export function resolveTokenScopes(

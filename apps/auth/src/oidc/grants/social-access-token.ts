@@ -1,6 +1,6 @@
-// Registers the grant type `social_access_token` (specification, "Native social token exchange"). A native app sends
-// the access token that it got from a social provider. The token is accepted only if the provider confirms that the
-// token is active and was issued to one of our apps.
+// Registers the grant type `social_access_token` (specification, "Native social token exchange"). A native app sends an
+// access token that a social provider has issued to the app. The token is accepted only if the provider confirms that
+// it is active and was issued to one of our apps.
 import { errors, type Provider } from 'oidc-provider';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import type { Lockout, SignInAttempt } from '../../guard/sign-in-guard.ts';
@@ -12,7 +12,7 @@ import { resolveTokenScopes } from './scopes.ts';
 
 export interface SocialGrantOptions extends IssueOptions {
   readonly verifyNativeToken: NativeTokenVerifier['verifyNativeToken'];
-  /** Begins an attempt to sign in. A token that no provider confirms counts as a failed sign-in from the address. */
+  /** Begins an attempt to sign in from an IP address. A token that no provider confirms is a failed attempt. */
   readonly beginSocialAttempt: (address: string) => Promise<SignInAttempt | Lockout>;
   readonly findOrCreateSocialAccount: (
     identity: SocialIdentity,

@@ -1,4 +1,5 @@
-// Chooses the storage of each oidc-provider model.
+// Chooses the adapter of each oidc-provider model. A model is a type of record, such as Session or RefreshToken. An
+// adapter stores the records of one model.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import type { ArtifactStore } from './artifacts.ts';

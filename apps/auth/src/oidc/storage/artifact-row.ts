@@ -1,19 +1,23 @@
-// Converts the payloads of oidc-provider's models to rows of the table oidc_artifact, and converts rows to payloads.
-// The id of most artifacts is a secret with which anybody can use the artifact, so the table stores only the SHA-256 of
-// the id (docs/decisions/0005).
+// Converts the payloads of oidc-provider's models to rows of the table oidc_artifact, and rows to payloads. The id of
+// most artifacts is a secret with which anybody could use the artifact, so the table contains only the SHA-256 of the
+// id (docs/decisions/0005).
 import { jsonText } from '@bay-booking/service/database/database';
 import type { AdapterPayload } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
 
-/** The ids of these models are no secrets, because no client uses them. Their payload may contain the id. */
+/**
+ * The ids of these models are not secret, because nobody can do anything with them. Their payload may contain the id.
+ */
 const modelsWithPublicId = new Set(['Grant', 'ReplayDetection']);
 
-/** The columns for the values of `valuesOf`, in the same order. */
+/** The columns of a row, in the order of `valuesOf`. */
 export const columns = 'model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at';
-/** The SQL expressions for these columns. */
+/** The SQL expressions whose results are stored in `columns`. */
 export const placeholders = '$1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9)';
 
-/** Returns the values of a row. `expiresIn` is in seconds. */
+/**
+ * Returns the values for `placeholders`. `expiresIn` is in seconds. Undefined means that the artifact never expires.
+ */
 export const valuesOf = (model: string, id: string, payload: AdapterPayload, expiresIn: number | undefined) => [
   model,
   hashSecret(id),
@@ -36,11 +40,12 @@ export function withoutSecrets(model: string, { jti, ...payload }: AdapterPayloa
 
 /**
  * Returns the payload of a row for the library. `id` is undefined if the caller does not know it. `consumedAt` is in
- * seconds since 1970. If it is undefined, the library treats the artifact as unused.
+ * seconds since 1970. If `consumedAt` is undefined, the library treats the artifact as unused.
  *
- * A row that a query returned has not expired by the clock of the database. The library, however, compares `exp` with
- * the clock of this host, which may be wrong. If the clock were a minute ahead, this instance would reject every code
- * that another instance issued. This function therefore moves `exp` into the future of this host.
+ * The caller has checked with the clock of the database that the artifact has not expired. The library, however,
+ * compares `exp` with the clock of this host, which may be wrong. If the clock were a minute ahead, this instance would
+ * reject every code that another instance issued. This function therefore returns an `exp` that is in the future by the
+ * clock of this host.
  */
 export const payloadOf = (
   payload: AdapterPayload,

@@ -1,4 +1,5 @@
-// Stores the records ("artifacts") of oidc-provider, such as codes, opaque access tokens, interactions and grants.
+// Stores the records of oidc-provider, such as codes, opaque access tokens, interactions and grants. We call these
+// records artifacts.
 //
 // Concurrent use: a conditional update consumes a code, so exactly one of several concurrent uses succeeds
 // (concurrent-use.ts). Every other write replaces the whole record, so the last write wins.
@@ -16,7 +17,10 @@ interface FoundRow {
   readonly consumedAt: number | null;
 }
 
-/** Inserts a row, or replaces the row with the same key. `key` names the columns of a unique index. */
+/**
+ * Returns a statement that inserts a row, or replaces the row with the same key. `key` is the conflict target: the
+ * columns of a unique index.
+ */
 export const upsertStatement = (key: string): string =>
   `insert into oidc_artifact (${columns}) values (${placeholders})
    on conflict ${key} do update set id = excluded.id, payload = excluded.payload, grant_id = excluded.grant_id,
@@ -38,8 +42,8 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         [model, value],
       );
       if (!row) return undefined;
-      // If this request is a concurrent use, the artifact is returned as unused. Otherwise the library would revoke the
-      // grant. The library then tries to consume the artifact, and that fails.
+      // If this request is a concurrent use, the artifact is returned as unused, because the library would revoke the
+      // grant of a used artifact. The library then tries to consume the artifact. This fails and rejects the request.
       const isUsed = row.consumedAt !== null && !concurrentUse.isConcurrent(row.id, row.consumedAt);
       return payloadOf(row.payload, id, isUsed ? (row.consumedAt ?? undefined) : undefined);
     };
@@ -49,7 +53,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
         await run(upsertById, valuesOf(model, id, payload, expiresIn));
       },
       find: (id) => findBy('id', hashSecret(id), id),
-      // The next two functions do not know the id. The library does not need it where it uses these functions.
+      // The next two functions do not know the id. The library does not need the id where it calls these functions.
       findByUid: (uid) => findBy('uid', uid),
       findByUserCode: (userCode) => findBy('user_code', userCode),
       async consume(id) {
@@ -75,7 +79,8 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
     adapterFor,
 
     /**
-     * Stores an id with this lifetime in seconds. Returns false if the id was already stored, even if it has expired.
+     * Stores an id, which expires after `expiresIn` seconds. Returns false if the id was already stored, even if it has
+     * expired.
      */
     async insertOnce(model: string, id: string, expiresIn: number): Promise<boolean> {
       const rows = await run(
@@ -94,7 +99,7 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       ]);
     },
 
-    /** Deletes up to `limit` artifacts that expired an hour ago or earlier. Returns how many it deleted. */
+    /** Deletes up to `limit` artifacts that expired an hour ago or earlier. Returns the number of deleted artifacts. */
     async cleanUp(limit = 1_000): Promise<number> {
       const rows = await run(
         `delete from oidc_artifact where ctid = any (array(

@@ -1,11 +1,12 @@
 // Reads clients for oidc-provider, which never writes them.
 //
-// Concurrent use: every request reads its client from the database again. After a client was revoked, its next request
+// Concurrent use: every request reads its client from the database again. After a client was disabled, its next request
 // is therefore rejected.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { orUnavailable } from '../unavailable.ts';
 
 export interface ClientOptions {
+  /** Resolves to the metadata of a client, or to undefined if there is no such client. */
   readonly findClient: (id: string) => Promise<AdapterPayload | undefined>;
 }
 

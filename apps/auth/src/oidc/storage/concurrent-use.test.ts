@@ -1,4 +1,4 @@
-// Tests for how long a use of a code or refresh token counts as in progress.
+// Tests how long the use of a code or refresh token counts as in progress.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,20 +7,20 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, Provider } from 'oidc-provider';
 import { createConcurrentUse } from './concurrent-use.ts';
 
-/** Jest replaces `performance` only. This list names everything else that it could replace. */
+/** Everything that Jest must not replace. Jest therefore replaces only the clock `performance`. */
 const doNotFake = [
   ...(['Date', 'hrtime', 'nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
   ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),
 ];
 
-test('a use without a response counts as in progress for 5 s, and not longer', async () => {
+test('a use whose response is not written counts as in progress for 5 s, and not longer', async () => {
   const concurrentUse = createConcurrentUse();
   const response = Promise.withResolvers<void>();
   const consumed = Promise.withResolvers<void>();
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   let isConcurrent: boolean | undefined;
-  // The client `first` uses the token, and gets its response only when the test resolves `response`. The other clients
-  // then use the same token.
+  // The client `first` uses the token, and gets its response only when the test resolves `response`. Meanwhile, the
+  // clients `second` and `third` use the same token.
   const find = async (clientId: string): Promise<undefined> => {
     if (clientId === 'first') {
       await concurrentUse.consume('token', async () => [{}]);

@@ -14,11 +14,14 @@ import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import type { Next } from '../middleware-types.ts';
 import { currentRequestState, requestState } from '../request-state.ts';
 
-/** In milliseconds. The longest time for which a winning request counts as in progress, and a connection as new. */
+/**
+ * The milliseconds for which a winning request counts as in progress, if its response is not written earlier. Also the
+ * time after which a new connection no longer determines the arrival of its first request.
+ */
 const maxDuration = 5_000;
 /**
- * The maximum number of remembered uses, which limits the memory. A use that is not remembered is treated like a use at
- * another instance.
+ * The maximum number of remembered uses, which limits the memory. If there are more, the oldest use is forgotten. It is
+ * then treated like a use at another instance.
  */
 const maxUses = 10_000;
 
@@ -70,6 +73,7 @@ export function createConcurrentUse() {
         const rows = await statement();
         if (rows.length === 0) throw new errors.InvalidGrant({ detail: 'used by a concurrent request' });
         use.hasWon = true;
+        // Requests that arrive after this function was called are replays.
         const end = () => {
           use.concurrentUntil = Math.min(use.concurrentUntil, performance.now());
         };
@@ -102,9 +106,9 @@ export function createConcurrentUse() {
 }
 
 /**
- * Calls `callback` after this process has read all requests that have already reached this host. They were sent before
- * the response, so they must count as concurrent. Two turns of the event loop are needed: the first turn accepts new
- * connections, and the second turn reads from them.
+ * Calls `callback` after this process has read all requests that have already reached this host. These requests were
+ * sent before the response, so they must count as concurrent uses. Two turns of the event loop are needed: the first
+ * turn accepts new connections, and the second turn reads from these connections.
  */
 const afterPendingRequests = (callback: () => void): void => {
   setImmediate(() => setImmediate(callback));
@@ -114,9 +118,9 @@ const watchedServers = new WeakSet<Server>();
 const openedAt = new WeakMap<Socket, number>();
 
 /**
- * The time at which a request arrived. For the first request of a connection, it is the time at which the connection
- * was opened. A client that sends many requests at the same time opens a connection for each of them. If this client is
- * busy, it may get the first response before it has sent the last request.
+ * Returns the time at which a request arrived. For the first request of a connection, this is the time at which the
+ * connection was opened. The reason is that a client opens a connection for each of many simultaneous requests. If the
+ * client is busy, it may get the first response before it has sent the last request.
  */
 function arrivalOf({ socket }: IncomingMessage & { socket: Socket & { server?: Server } }): number {
   const now = performance.now();

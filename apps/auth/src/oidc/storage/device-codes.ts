@@ -6,9 +6,9 @@
 // - Of several decisions about a code, only the first one counts.
 // - An approved code can be exchanged for tokens once.
 //
-// The table contains only a hash of the device code. Our page finds the record by the user code, so it does not know
-// the device code. It uses the hash as a reference to the record until the sign-in has ended. A stolen reference cannot
-// be used at the token endpoint, because the token endpoint hashes the code that a client sends.
+// The table contains only a hash of the device code. Our page finds the record by the user code, so the page does not
+// know the device code. Until the sign-in has ended, our code refers to the record by the hash, as the `reference`. A
+// stolen reference cannot be used at the token endpoint, because the endpoint hashes the code that a client sends.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -17,25 +17,26 @@ import { columns, placeholders, valuesOf, withoutSecrets } from './artifact-row.
 import type { ArtifactStore } from './artifacts.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 
-/** The seconds between two polls. Each poll that is too early makes the interval longer by as many seconds. */
+/** The seconds between two polls. Each poll that is too early makes the interval 5 s longer (RFC 8628 section 3.5). */
 export const pollInterval = 5;
 /** The seconds by which a poll may be early, because timers are not exact. */
 const tolerance = 0.1;
 /** The seconds for which an expired code is still stored, so that the device gets `expired_token`. */
 const retention = 600;
 
-/** The condition that the code has not expired, and that the user has neither allowed nor denied it. */
+/** The SQL condition that the code has not expired, and that the user has neither allowed nor denied the request. */
 const isPending = `model = 'DeviceCode' and consumed_at is null and account_id is null
   and payload ->> 'error' is null and expires_at > now() + interval '${retention} seconds'`;
 
 /**
  * Finds a code by the hash of the device code ($1). If the client $2 owns the code, and the code was not used and has
- * not expired, the statement also records the poll.
+ * not expired, the statement also records the poll: it stores the interval and the time of the next allowed poll.
  */
 const pollStatement = `
   with found as (
     select id, payload, expires_at > now() + interval '${retention} seconds' as valid, client_id = $2 as own,
-           extract(epoch from consumed_at)::float8 as used_at, coalesce(next_poll_at > clock_timestamp(), false) as early,
+           extract(epoch from consumed_at)::float8 as used_at,
+           coalesce(next_poll_at > clock_timestamp(), false) as early,
            coalesce(poll_interval, ${pollInterval}) as interval
       from oidc_artifact where model = 'DeviceCode' and id = $1 and expires_at > now() for update),
   poll as (
@@ -126,15 +127,15 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
     ...artifacts.adapterFor('DeviceCode'),
     async upsert(id, payload, expiresIn) {
       if (!isUserStep()) return create(id, payload, expiresIn);
-      // The library would store every error of the sign-in, such as a session that has ended. Such errors are not
-      // stored here, so that the user can enter the code again. Only the decision of the user is final.
+      // The library would store every error of the sign-in, such as a session that has ended. Only the decision of the
+      // user is stored here. After any other error, the user can enter the code again.
       if (payload.error !== undefined && payload.error !== 'access_denied') return;
       if (!(await decide(id, payload))) throw new errors.InvalidRequest('the code was used already, or has expired');
     },
     find: (id) => (isUserStep() ? findByReference(id) : poll(id)),
     async consume(id) {
       const hash = hashSecret(id);
-      // A denied code stays as it is, so that every poll gets `access_denied`.
+      // The code of a denied request is not marked as used, so that every poll gets `access_denied`.
       await concurrentUse.consume(hash, () =>
         run(
           `update oidc_artifact
@@ -149,7 +150,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
   return {
     adapter,
 
-    /** Finds a code that the user can still allow or deny. `userCode` is normalised (device-sign-in.ts). */
+    /** Finds a code that the user can still allow or deny. `userCode` is in upper case and without separators. */
     async findPending(userCode: string): Promise<PendingCode | undefined> {
       const [row] = await run<{ id: string; clientId: string; payload: AdapterPayload }>(
         `select id, client_id as "clientId", payload from oidc_artifact where user_code = $1 and ${isPending}`,
@@ -158,7 +159,7 @@ export function createDeviceCodes({ db, artifacts, concurrentUse }: DeviceCodeOp
       return row && { reference: row.id, clientId: row.clientId, params: row.payload.params ?? {} };
     },
 
-    /** Returns false if the code is no longer pending. */
+    /** Stores that the user has denied the request. Returns false if the code is no longer pending. */
     async deny(reference: string): Promise<boolean> {
       const rows = await run(
         `update oidc_artifact
@@ -177,8 +178,8 @@ const currentContext = (): KoaContextWithOIDC | undefined => Provider.ctx as Koa
 const isUserStep = (): boolean => currentContext()?.oidc.route === 'device_resume';
 
 /**
- * Sets `exp` to a time in the future if the code is valid, or in the past if it has expired. The clock of the database
- * decides whether it has expired (artifact-row.ts explains why).
+ * Sets `exp` to a time in the future if the code is valid, and to a time in the past otherwise. The caller has decided
+ * with the clock of the database whether the code is valid (artifact-row.ts explains why).
  */
 const withExpiry = (payload: AdapterPayload, isValid: boolean): AdapterPayload => ({
   ...payload,

@@ -4,7 +4,7 @@ import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
 import { hashSecret } from '../../secrets.ts';
 import { orUnavailable } from '../unavailable.ts';
 
-/** `id` is the value of the session cookie. */
+/** Ends the session whose cookie has the value `id`. */
 export type EndSession = (id: string) => Promise<void>;
 
 export interface EndedSessionOptions {

@@ -1,8 +1,9 @@
 // Stores pushed authorization requests (RFC 9126).
 //
-// A browser must open the request within 60 s, and the request gives one authorization code. The record is stored
-// longer than these 60 s, because the user may need more time to sign in. If the request was opened in two windows, the
-// record is still there when the user finishes the second one. The second window then gets an error instead of a code.
+// A browser must open the request within 60 s, and a request gives only one authorization code. The record is stored
+// for a longer time, because the user needs time to sign in. If the request was opened in two windows, the record still
+// exists when the user has signed in in the second window. This window then shows an error, and no second code is
+// issued.
 //
 // Concurrent use: a conditional update consumes the request, so exactly one of several uses succeeds.
 import { type Database, query } from '@bay-booking/service/database/database';
@@ -21,7 +22,7 @@ export interface PushedRequestOptions {
 interface FoundRequest {
   readonly payload: AdapterPayload;
   readonly isUsed: boolean;
-  /** The seconds until the record expires. */
+  /** The seconds until the stored record expires. */
   readonly remaining: number;
 }
 

@@ -1,7 +1,7 @@
 // Stores refresh tokens and rotates them: each refresh consumes one token and stores the next one (RFC 6749 section 6).
 //
-// Concurrent use: one statement consumes the used token and inserts the next one, so either both or none happen.
-// Exactly one of several concurrent uses consumes the token. The others get `invalid_grant` (concurrent-use.ts).
+// Concurrent use: one statement consumes the used token and inserts the next token, so either both happen or nothing.
+// Exactly one of several concurrent uses consumes the token. The other uses get `invalid_grant` (concurrent-use.ts).
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -10,6 +10,7 @@ import { orUnavailable } from '../unavailable.ts';
 import { columns, placeholders, valuesOf } from './artifact-row.ts';
 import type { ConcurrentUse } from './concurrent-use.ts';
 
+/** Inserts the next token only if the used token, whose hash is $10, was not used before. */
 const rotateStatement = `
   with used as (
     update oidc_artifact set consumed_at = clock_timestamp()
@@ -26,7 +27,9 @@ export interface RefreshTokenOptions {
 export function createRefreshTokenAdapter({ db, adapter, concurrentUse }: RefreshTokenOptions): Adapter {
   return {
     ...adapter,
-    /** Only remembers the token. The library always stores the next token after this call, and `upsert` does both. */
+    /**
+     * Remembers the token. The library then always stores the next token, and `upsert` consumes the remembered token.
+     */
     async consume(id) {
       const state = currentRequestState();
       if (!state) return adapter.consume(id);

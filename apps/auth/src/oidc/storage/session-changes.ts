@@ -1,15 +1,17 @@
-// Finds the changes that a request made to a session, because only these are written (sessions.ts).
+// Finds the changes that a request made to a session. Only these changes are written (sessions.ts).
 import type { AdapterPayload } from 'oidc-provider';
 
 interface Changes {
-  /** Fields that are new or have another value. */
+  /** The fields that are new or have another value. */
   readonly set: Readonly<Record<string, unknown>>;
+  /** The names of the fields that no longer exist. */
   readonly removed: readonly string[];
 }
 
 export interface SessionChanges {
+  /** The changes of all fields except `authorizations`. */
   readonly fields: Changes;
-  /** Changes of the field `authorizations`, by client id. */
+  /** The changes of the field `authorizations`, which contains an entry for each client id. */
   readonly authorizations: Changes;
 }
 

@@ -1,9 +1,9 @@
 // Stores the sessions of browsers.
 //
-// Concurrent use: two requests of one browser often run at the same time, for example from two tabs. The library writes
-// the whole session for each of them, so one request could undo the changes of the other. Here each request therefore
-// writes only the fields that it changed. If a session ends while a request uses it, the request does not write it.
-// Writing it would sign the user in again.
+// Concurrent use: two requests of one browser often run at the same time, for example from two tabs. oidc-provider
+// writes the whole session for each request, so one request could undo the changes of the other request. The adapter in
+// this file therefore writes only the fields that a request changed. If a session ends while a request uses it, the
+// request does not write the session, because the user would then be signed in again.
 import { type Database, jsonText, query } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
@@ -14,11 +14,13 @@ import { upsertStatement } from './artifacts.ts';
 import type { EndSession } from './ended-sessions.ts';
 import { sessionChanges } from './session-changes.ts';
 
-// The library gives a session a new id at every sign-in, but the uid does not change. If one browser signs in twice at
-// the same time, the later sign-in replaces the id of the session, and both sign-ins succeed.
+// The library gives a session a new id at every sign-in, but the uid of the session does not change. If a browser sends
+// two sign-ins at the same time, both succeed, and the later one replaces the id of the session.
 const insertStatement = upsertStatement('(model, uid) where uid is not null');
 
-// $10 is true if the request gives the session a new id. The session is then found by its uid alone.
+// Removes the fields $4 and sets the fields $5, and does the same with the authorizations of the clients ($6 and $7).
+// $8 is the uid, and $9 is the account at the beginning of the request. $10 is true if the request gives the session a
+// new id ($1). The session is then found by its uid alone.
 const mergeStatement = `
   update oidc_artifact
      set id = $1, account_id = $2, expires_at = now() + make_interval(secs => $3),
@@ -37,7 +39,10 @@ export interface SessionOptions {
 export function createSessionAdapter({ db, adapter, endSession }: SessionOptions): Adapter {
   const run = (sql: string, values: readonly unknown[]) => orUnavailable(() => query(db, sql, values));
 
-  /** Returns false if the session has ended, or another request has given it a new id or signed in another user. */
+  /**
+   * Writes the changes of a request. Returns false if the session has ended, or if another request has given the
+   * session a new id or signed in another user.
+   */
   const merge = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
     const { fields, authorizations } = sessionChanges(found.payload, payload);
     const rows = await run(mergeStatement, [
@@ -60,7 +65,7 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
     async find(id) {
       const payload = await adapter.find(id);
       const state = currentRequestState();
-      // The state needs a copy, because the library changes the payload.
+      // The state contains a copy, because the library changes the payload.
       if (payload && state && state.session?.id !== id) state.session = { id, payload: structuredClone(payload) };
       return payload;
     },
@@ -74,8 +79,8 @@ export function createSessionAdapter({ db, adapter, endSession }: SessionOptions
       await run(insertStatement, valuesOf('Session', id, payload, expiresIn));
     },
     async destroy(id) {
-      // To give a session a new id, the library deletes the session with the old id and stores it with the new id. The
-      // row must not be deleted in this case, because `merge` changes its id later.
+      // To give a session a new id, the library deletes the session with the old id and stores the session with the new
+      // id. The row must not be deleted in this case, because `merge` changes its id later.
       const sessionId = Provider.ctx?.oidc?.session?.jti;
       if (sessionId === id) return endSession(id);
       const getsNewId = sessionId !== undefined && currentRequestState()?.session?.id === id;
