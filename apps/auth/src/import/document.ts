@@ -2,6 +2,7 @@
 import { createImportReader, elementsOf, findDuplicates } from '@bay-booking/common/import-document';
 import type { FromSchema } from 'json-schema-to-ts';
 import { textPattern } from '../accounts/field-rules.ts';
+import { clientSettingSchemas } from '../clients/settings.ts';
 
 const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPattern}$` } as const;
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
@@ -66,10 +67,9 @@ export const importSchema = {
           scope: { type: 'string', maxLength: 2000 },
           kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
           pkce: { enum: ['required', 'optional'] },
-          profile: { enum: ['fapi2'] },
           accountId: line,
-          access_token_ttl: { type: 'integer', minimum: 60, maximum: 86_400 },
           name: line,
+          ...clientSettingSchemas,
         },
       },
     },

@@ -1,8 +1,9 @@
 // Converts a client of an import file to a stored client, and checks our own rules for clients.
 import type { StoredClient } from '../clients/metadata.ts';
+import { personalAccessTokenSettingsOf } from '../clients/settings.ts';
 import type { ClientValidator } from '../oidc/client-validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
-import type { ImportedClient } from './document.ts';
+import { type ImportedClient, importSchema } from './document.ts';
 import { withProfileSettings } from './high-security.ts';
 
 export interface ClientToStore extends StoredClient {
@@ -18,7 +19,6 @@ export interface ClientToStore extends StoredClient {
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...metadata } = imported;
   if (accountId !== undefined) {
-    const { access_token_ttl: accessTokenTtl } = imported;
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
     return {
       id,
@@ -26,7 +26,7 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
       pkce: 'required',
       metadata: {
         ...(label !== null && { client_name: label }),
-        ...(accessTokenTtl !== undefined && { access_token_ttl: accessTokenTtl }),
+        ...personalAccessTokenSettingsOf(imported),
       },
       scope: '',
       accountId,
@@ -73,17 +73,7 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
   };
 }
 
-const ownFields = [
-  'client_id',
-  'client_secret',
-  'scope',
-  'kind',
-  'pkce',
-  'accountId',
-  'name',
-  'access_token_ttl',
-  'profile',
-];
+const ownFields = Object.keys(importSchema.properties.clients.items.properties);
 
 /**
  * Reports fields that are neither our own nor OpenID Connect metadata. Misspelt fields must not be ignored, because

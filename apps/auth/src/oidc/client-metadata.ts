@@ -2,6 +2,7 @@
 // of our own.
 import type { ClientMetadata } from 'oidc-provider';
 import type { ClientKind, PkcePolicy, StoredClient } from '../clients/metadata.ts';
+import { type ClientSettings, clientSettingNames, clientSettingsOf } from '../clients/settings.ts';
 
 /**
  * The names of our own members. The setting `extraClientMetadata` lists them, because the library drops members that it
@@ -14,11 +15,10 @@ export const ownMetadata = [
   'account_id',
   'facility_ids',
   'secret_hashes',
-  'access_token_ttl',
-  'profile',
+  ...clientSettingNames,
 ] as const;
 
-export interface OwnMetadata {
+export interface OwnMetadata extends ClientSettings {
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
   /** Every scope that the client may request, space-separated. */
@@ -27,10 +27,6 @@ export interface OwnMetadata {
   /** The facilities of the account. They are current, because each request reads the client from the database. */
   readonly facility_ids: readonly string[] | undefined;
   readonly secret_hashes: readonly string[];
-  /** The lifetime of the client's access tokens in seconds. If it is undefined, ACCESS_TOKEN_TTL applies. */
-  readonly access_token_ttl: number | undefined;
-  /** With `fapi2`, the client must also follow the rules of the FAPI 2.0 Security Profile. */
-  readonly profile: 'fapi2' | undefined;
 }
 
 /** The metadata of a personal access token: it can use client_credentials only. */
@@ -58,8 +54,7 @@ export function providerMetadata(
     account_id: client.accountId ?? undefined,
     facility_ids: client.accountId === null ? undefined : (client.facilityIds ?? []),
     secret_hashes: client.secretHashes,
-    access_token_ttl: ownLifetime(client.metadata),
-    profile: client.metadata.profile === 'fapi2' ? 'fapi2' : undefined,
+    ...clientSettingsOf(client.metadata),
   };
   return {
     ...metadata,
@@ -75,9 +70,6 @@ export function providerMetadata(
 
 /** The library has no response type `token`; implicit-flow.ts serves it as `code token`. */
 const providerResponseType = (type: string): string => (type === 'token' ? 'code token' : type);
-
-const ownLifetime = ({ access_token_ttl }: Readonly<Record<string, unknown>>): number | undefined =>
-  typeof access_token_ttl === 'number' ? access_token_ttl : undefined;
 
 const nameOf = ({ client_name }: Readonly<Record<string, unknown>>) =>
   typeof client_name === 'string' ? { client_name } : {};
