@@ -84,8 +84,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   const audit = countEvents(createAudit({ db, logger }), metrics);
   collectDatabaseMetrics(metrics, { primary: db });
   const facilities = createFacilityStore({ db });
-  const clients = createClientStore({ db, audit });
-  const longestAccessTokenTtl = () => clients.findLongestAccessTokenTtl(lifetimes.defaultAccessToken);
+  const clients = createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl });
   const concurrentUse = createConcurrentUse();
   const artifacts = createArtifactStore({ db, concurrentUse });
   const deviceCodes = createDeviceCodes({ db, artifacts, concurrentUse });
@@ -134,7 +133,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     clients,
     facilities,
     scopes,
-    longestAccessTokenTtl,
+    longestAccessTokenTtl: clients.findLongestAccessTokenTtl,
     sendLogoutTokens: logoutSender.sendQueued,
   });
   const pages = createProviderPages(userPages.site.findLayoutUser);
@@ -232,8 +231,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       db,
       config,
       scopes,
-      accessTokenTtl: lifetimes.defaultAccessToken,
-      longestAccessTokenTtl,
+      longestAccessTokenTtl: clients.findLongestAccessTokenTtl,
       audit,
       logger,
       clients,

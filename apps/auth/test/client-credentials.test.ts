@@ -215,7 +215,7 @@ describe('the lifecycle of a personal access token', () => {
   let clients: ReturnType<typeof createClientStore>;
   beforeAll(() => {
     audit = createAudit({ db: server.db, logger: quietLogger });
-    clients = createClientStore({ db: server.db, audit });
+    clients = createClientStore({ db: server.db, audit, accessTokenTtl: 3600 });
   });
   afterAll(() => audit.flush());
   const create = (expiresAt: Date | null = null) =>

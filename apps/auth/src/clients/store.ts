@@ -25,8 +25,8 @@ export interface PersonalAccessToken {
   readonly disabledAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly lastUsedFrom: string | null;
-  /** The lifetime of its access tokens in seconds. If it is null, ACCESS_TOKEN_TTL applies. */
-  readonly accessTokenTtl: number | null;
+  /** The lifetime of its access tokens in seconds. */
+  readonly accessTokenTtl: number;
   /** The number of secrets that work now. It is two while the old secret still works after a rotation. */
   readonly secrets: number;
 }
@@ -65,16 +65,24 @@ export const activeClientQuery = `
     from client c left join account a on a.id = c.account_id
    where c.id = $1 and ${isActive} and (c.account_id is null or a.disabled_at is null)`;
 
+/** The columns of a PersonalAccessToken. $1 is the lifetime of access tokens of clients without `access_token_ttl`. */
 const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.created_at as "createdAt",
   c.expires_at as "expiresAt", c.disabled_at as "disabledAt", c.last_used_at as "lastUsedAt",
-  c.last_used_from as "lastUsedFrom", (c.metadata->>'access_token_ttl')::integer as "accessTokenTtl",
+  c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as secrets`;
 
 /** The milliseconds between two updates of the last use of one token. */
 const recordUseEvery = 60_000;
 const maxRecordedUses = 10_000;
 
-export function createClientStore({ db, audit }: { db: Database; audit: Audit }) {
+export interface ClientStoreOptions {
+  readonly db: Database;
+  readonly audit: Audit;
+  /** The lifetime of access tokens in seconds, for clients without their own lifetime. */
+  readonly accessTokenTtl: number;
+}
+
+export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOptions) {
   /** The time at which the last use of each token was written, by client id. */
   const useRecordedAt = new Map<string, number>();
 
@@ -118,25 +126,25 @@ export function createClientStore({ db, audit }: { db: Database; audit: Audit })
     listPersonalAccessTokens: (accountId: string): Promise<readonly PersonalAccessToken[]> =>
       query<PersonalAccessToken>(
         db,
-        `select ${tokenColumns} from client c where c.account_id = $1 order by c.created_at desc, c.id limit 500`,
-        [accountId],
+        `select ${tokenColumns} from client c where c.account_id = $2 order by c.created_at desc, c.id limit 500`,
+        [accessTokenTtl, accountId],
       ),
 
-    /** Returns the longest lifetime of access tokens of all clients in seconds, which is at least `minimum`. */
-    async findLongestAccessTokenTtl(minimum: number): Promise<number> {
+    /** Returns the longest lifetime of access tokens of all clients in seconds. */
+    async findLongestAccessTokenTtl(): Promise<number> {
       const [row] = await query<{ seconds: number }>(
         db,
         `select greatest($1::integer, max((metadata->>'access_token_ttl')::integer)) as seconds from client`,
-        [minimum],
+        [accessTokenTtl],
       );
-      return row?.seconds ?? minimum;
+      return row?.seconds ?? accessTokenTtl;
     },
 
     async findPersonalAccessToken(accountId: string, clientId: string): Promise<PersonalAccessToken | undefined> {
       const [token] = await query<PersonalAccessToken>(
         db,
-        `select ${tokenColumns} from client c where c.account_id = $1 and c.id = $2`,
-        [accountId, clientId],
+        `select ${tokenColumns} from client c where c.account_id = $2 and c.id = $3`,
+        [accessTokenTtl, accountId, clientId],
       );
       return token;
     },

@@ -20,8 +20,6 @@ export function createTokenLifetimes({
      * client, or else ACCESS_TOKEN_TTL.
      */
     accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
-    /** The lifetime of the access tokens of a client without `access_token_ttl`. */
-    defaultAccessToken: accessTokenTtl,
     /** The lifetime of an authorization code. */
     code: 60,
     /** The time that a user has to enter the code that a device shows (RFC 8628). */

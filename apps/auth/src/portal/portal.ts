@@ -37,9 +37,7 @@ import { createTokens } from './tokens.ts';
 
 export interface PortalOptions {
   readonly db: Database;
-  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience'>;
-  /** The lifetime of an access token in seconds, for clients without their own lifetime. */
-  readonly accessTokenTtl: number;
+  readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
   /** The longest lifetime of access tokens of all clients, in seconds. */
   readonly longestAccessTokenTtl: () => Promise<number>;
   readonly scopes: Pick<ScopeTable, 'bookings'>;
@@ -57,8 +55,7 @@ export interface PortalOptions {
 
 export function createPortal(options: PortalOptions): Router {
   const { db, site, sessions, accounts, clients, facilities, mailer, count, audit, logger } = options;
-  const { issuer, bookingsAudience } = options.config;
-  const { accessTokenTtl } = options;
+  const { issuer, bookingsAudience, accessTokenTtl } = options.config;
   const members = createMemberStore({ db });
   const store = createInvitationStore({ db });
   const acceptances = createAcceptanceStore({ db });
@@ -82,7 +79,7 @@ export function createPortal(options: PortalOptions): Router {
     bookingsApi: bookingsAudience,
     accessTokenTtl,
   });
-  const tokenPages = createTokenPages({ pages, members, clients, submittedForms, tokens, secretPage, accessTokenTtl });
+  const tokenPages = createTokenPages({ pages, members, clients, submittedForms, tokens, secretPage });
 
   const router = Router();
   router.use(assetRoutes(portalAssets));
@@ -104,7 +101,7 @@ export function createPortal(options: PortalOptions): Router {
   router.use(memberRoutes({ pages, members, longestAccessTokenTtl: options.longestAccessTokenTtl, audit }));
   router.use(historyRoutes({ pages, history: createHistoryStore({ db }), flushEvents: audit.flush }));
   router.use(tokenPages.routes);
-  router.use(tokenChangeRoutes({ pages, clients, submittedForms, tokens, secretPage, accessTokenTtl }));
+  router.use(tokenChangeRoutes({ pages, clients, submittedForms, tokens, secretPage }));
   router.use(
     '/portal',
     (request: Request, response: Response, next: NextFunction) => {

@@ -9,7 +9,7 @@ export interface ShownSecret extends NewSecret {
   /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
   /** The lifetime in seconds of access tokens from this token. Default: `SecretPageOptions.accessTokenTtl`. */
-  readonly accessTokenTtl?: number | null;
+  readonly accessTokenTtl?: number;
 }
 
 export interface SecretPageOptions {

@@ -17,8 +17,6 @@ export interface TokenChangePagesOptions {
   readonly submittedForms: Pick<SubmittedForms, 'newId'>;
   readonly tokens: Pick<Tokens, 'rotate' | 'revoke'>;
   readonly secretPage: SecretPage;
-  /** The lifetime of access tokens in seconds, unless the token has its own. */
-  readonly accessTokenTtl: number;
 }
 
 interface TokenContext {
@@ -29,7 +27,7 @@ interface TokenContext {
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
 
 export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
-  const { pages, clients, submittedForms, tokens, secretPage, accessTokenTtl } = options;
+  const { pages, clients, submittedForms, tokens, secretPage } = options;
 
   const showEnded = (request: Request, response: Response): Promise<void> =>
     pages.showMessage(request, response, {
@@ -63,7 +61,6 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         overlaps,
         formId: submittedForms.newId(),
         error,
-        accessTokenTtl: token.accessTokenTtl ?? accessTokenTtl,
         action: `${tokenPath(token.clientId)}/rotate`,
       },
       { title: `New secret for ${token.name}`, status, breadcrumbs: [tokensBreadcrumb] },
@@ -81,7 +78,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     `${path}/rotate`,
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token }) => {
-        const { clientId, name, accessTokenTtl: ownLifetime } = token;
+        const { clientId, name, accessTokenTtl } = token;
         const overlap = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
         if (overlap === undefined) {
           return showRotate(request, response, token, { status: 400, error: 'Choose one of these.' });
@@ -92,7 +89,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           actorOf(request, signedIn),
         );
         if (!('error' in result)) {
-          return secretPage.show(request, response, { ...result, name, overlap, accessTokenTtl: ownLifetime });
+          return secretPage.show(request, response, { ...result, name, overlap, accessTokenTtl });
         }
         return result.error === 'form-already-submitted'
           ? secretPage.showAlreadyShown(request, response)
@@ -112,7 +109,6 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
           'revoke-token',
           {
             token,
-            accessTokenTtl: token.accessTokenTtl ?? accessTokenTtl,
             action: `${tokenPath(token.clientId)}/revoke`,
           },
           { title: `Revoke ${token.name}?`, breadcrumbs: [tokensBreadcrumb] },

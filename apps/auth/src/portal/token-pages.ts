@@ -21,8 +21,6 @@ export interface TokenPagesOptions {
   readonly submittedForms: Pick<SubmittedForms, 'newId'>;
   readonly tokens: Pick<Tokens, 'create'>;
   readonly secretPage: SecretPage;
-  /** The lifetime of access tokens in seconds, for tokens without their own lifetime. */
-  readonly accessTokenTtl: number;
 }
 
 export interface TokenForm {
@@ -47,7 +45,7 @@ const notices: Readonly<Record<string, string>> = {
 };
 
 export function createTokenPages(options: TokenPagesOptions): { showTokens: ShowTokens; routes: Router } {
-  const { pages, members, clients, submittedForms, tokens, secretPage, accessTokenTtl } = options;
+  const { pages, members, clients, submittedForms, tokens, secretPage } = options;
 
   const showTokens: ShowTokens = async (
     request,
@@ -77,7 +75,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         ended: all.filter((token) => !isActive(token)),
         maxActiveTokens,
         maxTokenDays,
-        accessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl ?? accessTokenTtl)),
+        accessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl)),
         formId: submittedForms.newId(),
         values: { name, expiresInDays },
       },
