@@ -1,5 +1,6 @@
 // Runs periodic cleanup jobs, each at its own interval. Every instance runs all of them.
 import type { Logger } from '@bay-booking/service/logging';
+import { withJitter } from './jitter.ts';
 
 export interface CleanupJob {
   readonly name: string;
@@ -20,8 +21,7 @@ function startJob({ name, intervalMilliseconds, run }: CleanupJob, logger: Logge
   let isStopped = false;
   const schedule = (): void => {
     if (isStopped) return;
-    // Random delays keep instances that start together from running the job together.
-    timer = setTimeout(runOnce, intervalMilliseconds * (0.5 + Math.random()));
+    timer = setTimeout(runOnce, withJitter(intervalMilliseconds, 0.5));
     timer.unref();
   };
   const runOnce = (): void => {

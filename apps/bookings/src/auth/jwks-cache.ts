@@ -6,6 +6,7 @@
 // The library jwks-rsa parses the keys, but its own cache does not suit us for two reasons. It caches each key
 // separately, so a key that was removed from the JWKS would stay valid until its cache entry expires. And it fetches no
 // keys before the first request.
+import { withJitter } from '../jitter.ts';
 import { fetchVerificationKeys, type VerificationKey, type VerificationKeys } from './jwks-fetcher.ts';
 
 export interface JwksCache {
@@ -47,7 +48,7 @@ export interface JwksCacheOptions {
 /**
  * When auth removes a key, the tokens that are signed with it must be rejected within a minute. All instances of auth
  * notice the removal within 2 s, and caches between the services may store the JWKS for 15 s. The refresh follows
- * within 36 s, because the interval varies randomly by 20 %, so that instances do not all fetch at the same moment.
+ * within 36 s, because the interval varies randomly by 20 %.
  */
 const defaultRefreshInterval = 30_000;
 const maxUnknownKidBurst = 5;
@@ -94,7 +95,7 @@ export function createJwksCache(options: JwksCacheOptions): JwksCache {
   const scheduleRefresh = (): void => {
     clearTimeout(timer);
     if (isClosed) return;
-    timer = setTimeout(() => void refresh(), nextDelay() * (0.8 + 0.4 * Math.random()));
+    timer = setTimeout(() => void refresh(), withJitter(nextDelay(), 0.2));
     timer.unref();
   };
 

@@ -5,14 +5,14 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
-import { parseDateTime } from '../bookings/date-times.ts';
+import { parseDates } from '../bookings/date-times.ts';
 import { badRequest, fieldCodes, problemOf, problemsOf } from '../errors.ts';
 import type { FindHold } from '../holds/store.ts';
 import { pageSuccess } from '../http/endpoint-parts.ts';
-import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
 import { availabilityExample } from './examples.ts';
 import type { Interval } from './interval.ts';
-import { isoText } from './iso-text.ts';
+import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
 import { findGaps } from './rule.ts';
 import { createScheduleCache } from './rules-store.ts';
 import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.ts';
@@ -21,7 +21,6 @@ import type { AvailabilityStore, BayRow, TakenTimes } from './store.ts';
 type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
 const defineEndpoint = endpointDefiner<Caller>();
-const path = '/api/booking-availability';
 const maxMilliseconds = maxDays * 86_400_000;
 
 export interface AvailabilityServices {
@@ -47,6 +46,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
     return new Map(await Promise.all(entries));
   }
 
+  /** Returns the intervals in which a bay is free. `taken` and `closures` are those of all bays of its facility. */
   function gapsOf(bay: BayRow, { taken, closures }: TakenTimes, interval: Interval): Interval[] {
     const { id, bookable, locationId, hours, timeZone } = bay;
     const closuresOfBay = closures.filter(
@@ -61,7 +61,7 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
       operationId: 'getAvailability',
       clientFunction: 'availability.search',
       method: 'GET',
-      path,
+      path: availabilityPath,
       tag: 'Availability',
       summary: 'Find the free times of bays',
       description:
@@ -77,24 +77,18 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
       errorCodes: [...fieldCodes, 'ERR00010'],
       reportsValidationErrors: true,
       handle: async ({ query, validationErrors, caller }) => {
-        const { start, end } = readInterval(query, validationErrors);
+        const requested = readInterval(query, validationErrors);
         const page = pageRequest(query, defaultPageSizes.availability);
         const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
         const { rows, asOf, total } = await store.findBays(caller.facilities, query, page);
-        const interval = { start: Math.max(start, Date.parse(asOf)), end };
+        const interval = { start: Math.max(requested.start, Date.parse(asOf)), end: requested.end };
         const taken =
           interval.start < interval.end ? await findTaken(rows, interval, { asOf, exceptHoldId: hold?.id }) : undefined;
         const items = rows.map((bay) => {
           const takenInFacility = taken?.get(bay.facilityId);
           return bayAvailability(bay, takenInFacility ? gapsOf(bay, takenInFacility, interval) : [], query.minMinutes);
         });
-        const response = listResponse({ path, query, page }, items, total, link);
-        const { items: _, ...envelope } = response.body as { items: unknown };
-        return {
-          ...response,
-          body: { items, asOf, ...envelope },
-          headers: { ...response.headers, 'Cache-Control': 'no-store' },
-        };
+        return availabilityResponse({ items, asOf, total }, { query, page }, link);
       },
     }),
   ];
@@ -102,29 +96,16 @@ export function createAvailabilityEndpoints({ store, findHold, link }: Availabil
 
 /** @throws {ApiError} 400 with every problem of the request */
 function readInterval(query: AvailabilityQuery, routerErrors: readonly ValidationError[]): Interval {
-  const { locationIds, bayIds } = query;
   const errors = [...routerErrors];
-  const isReported = (field: string) => routerErrors.some((error) => error.field === field);
-  if (!locationIds && !bayIds && !isReported('locationIds') && !isReported('bayIds'))
+  const isPlaceReported = routerErrors.some(({ field }) => field === 'locationIds' || field === 'bayIds');
+  if (!query.locationIds && !query.bayIds && !isPlaceReported)
     errors.push({ field: 'locationIds', kind: 'missing', hint: 'locationIds or bayIds is needed' });
-  const [start, end] = [query.startDate, query.endDate].map((text) =>
-    text ? parseDateTime(text)?.getTime() : undefined,
-  );
-  const isReversed = start !== undefined && end !== undefined && end < start;
-  if (start !== undefined && end !== undefined && end - start > maxMilliseconds)
+  const { start, end } = parseDates(query);
+  const length = start && end ? end.getTime() - start.getTime() : 0;
+  if (length > maxMilliseconds)
     errors.push({ field: 'endDate', kind: 'invalid', hint: `must be at most ${maxDays} days after startDate` });
-  if (errors.length > 0 || isReversed || start === undefined || end === undefined)
-    throw badRequest([...problemsOf(errors), ...(isReversed ? [problemOf('ERR00010')] : [])]);
-  return { start, end };
-}
-
-function bayAvailability(bay: BayRow, gaps: readonly Interval[], minMinutes = 0) {
-  const { id, name, bookable, locationId, locationName, facilityId, timeZone } = bay;
-  const longEnough = gaps.filter(({ start, end }) => end - start >= minMinutes * 60_000);
-  return {
-    bay: { id, name, bookable },
-    location: { id: locationId, name: locationName, facilityId, timeZone },
-    free: longEnough.map(({ start, end }) => ({ startDate: isoText(start), endDate: isoText(end) })),
-    _links: {},
-  };
+  const problems = problemsOf(errors);
+  if (length < 0) problems.push(problemOf('ERR00010'));
+  if (problems.length > 0 || !start || !end) throw badRequest(problems);
+  return { start: start.getTime(), end: end.getTime() };
 }

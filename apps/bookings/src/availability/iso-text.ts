@@ -3,6 +3,7 @@
 // A page of availability has thousands of instants. Most of them are whole minutes, which also occur for other bays and
 // in other requests, so the texts of whole minutes are cached. Without the cache, toISOString and the garbage
 // collection that it causes took a quarter of the CPU time of such a page.
+
 const minute = 60_000;
 /** The maximum number of cached texts, which is enough for the 45 000 minutes of a month. */
 const maxTexts = 50_000;

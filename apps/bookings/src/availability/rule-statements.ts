@@ -5,6 +5,7 @@
 // booking waits for the lock of its bay, and then finds that the version has changed.
 import type { Statement } from '@bay-booking/service/database/transaction';
 
+/** The bays whose rules change: these bays, and all bays of these locations. */
 export interface RuleTarget {
   readonly facilityId: string;
   readonly locationIds: readonly string[];
@@ -19,6 +20,7 @@ export const ruleWrites = {
   increaseVersions: `update bay set rules_version = rules_version + 1 where ${ofTarget}`,
 } as const;
 
+/** Returns the statements that lock the locations and bays, and increase the version of the bays' rules. */
 export function lockRules({ facilityId, locationIds, bayIds }: RuleTarget): readonly Statement[] {
   const values = [facilityId, locationIds, bayIds];
   return [

@@ -1,14 +1,16 @@
 // Defines when an interval of a bay can be booked. Availability, holds and bookings all use these conditions
 // (docs/decisions/0012-one-rule-for-free-bays.md).
 //
-// Both conditions must be true. First, the bay is bookable, its location is open during the whole interval, and no
-// closure overlaps the interval. Second, no booking and no live hold overlaps the interval.
+// Two conditions must be true:
+// 1. The bay is bookable, its location is open during the whole interval, and no closure overlaps the interval.
+// 2. No booking and no live hold overlaps the interval.
 //
-// `findGaps` applies both. `findRuleViolation` checks only the first. The statements that add a booking or a hold check
-// the second after they have locked the bay (bookings/storage/statements.ts, holds/store.ts).
+// `findGaps` applies both conditions. `findRuleViolation` checks only condition 1. The statements that add a booking or
+// a hold check condition 2 after they have locked the bay (bookings/storage/statements.ts, holds/store.ts).
 import type { Schedule } from '../opening-hours/schedule.ts';
 import { doOverlap, type Interval, subtract } from './interval.ts';
 
+/** An interval in which the bay is closed. */
 export interface Closure extends Interval {
   readonly reason: string | null;
 }
@@ -22,8 +24,8 @@ export interface BayRules {
 }
 
 /**
- * Returns undefined if the rules permit the interval. Otherwise returns `moreInfo` of the error BOOK00003, which is
- * empty if the bay is not bookable.
+ * Returns undefined if the rules permit the interval. Otherwise returns the text `moreInfo` of the error BOOK00003. The
+ * text is empty if the bay is not bookable.
  */
 export function findRuleViolation({ bookable, schedule, closures }: BayRules, interval: Interval): string | undefined {
   if (!bookable) return '';
@@ -42,6 +44,7 @@ export function findGaps(
   if (!bookable || interval.start >= interval.end) return [];
   const unavailable = [...closures, ...taken];
   return schedule.openDuring(interval).flatMap(({ start, end }) => {
+    // The first opening can begin before the interval, and the last one can end after it.
     const open = { start: Math.max(start, interval.start), end: Math.min(end, interval.end) };
     return open.start < open.end ? subtract(open, unavailable) : [];
   });

@@ -30,9 +30,12 @@ interface Row {
 }
 
 const day = 86_400_000;
+/** The maximum number of bays whose rules are cached. */
 const maxBays = 20_000;
+/** The maximum number of schedules that are cached. */
 const maxSchedules = 2_000;
 
+/** The SQL expression for the timestamp of a column, in milliseconds since 1970. */
 export const milliseconds = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
 
 export const ruleReads = {
@@ -60,10 +63,11 @@ export function createRulesStore(db: Queryable) {
   const keyOf = ({ facilityId, bayId }: Bay): string => JSON.stringify([facilityId, bayId]);
 
   /**
-   * Reads the rules of the bay from the database. They apply to intervals that start at `start` or later. Undefined if
-   * the bay does not exist.
+   * Reads the current rules of the bay, and caches them. They apply to intervals that start at `start` or later, in
+   * milliseconds since 1970. Undefined if the bay does not exist.
    */
   async function read(bay: Bay, start: number): Promise<VersionedRules | undefined> {
+    // Requests for other intervals from yesterday on can use the same cached rules.
     const since = Math.min(start, Date.now() - day);
     const [row] = await query<Row>(db, ruleReads.rules, [bay.facilityId, bay.bayId, new Date(since).toISOString()]);
     if (!row) return undefined;
@@ -76,7 +80,7 @@ export function createRulesStore(db: Queryable) {
   return {
     read,
 
-    /** Returns rules of the bay that can be out of date, from the cache if it has them. */
+    /** Returns the cached rules of the bay, which can be out of date. Reads the rules if they are not cached. */
     find: async (bay: Bay, { start }: Interval): Promise<VersionedRules | undefined> => {
       const cached = cache.get(keyOf(bay));
       return cached && cached.since <= start ? cached : read(bay, start);
@@ -88,7 +92,10 @@ export interface ScheduleCache {
   get(hours: OpeningHours | null, timeZone: string): Schedule;
 }
 
-/** The bays of a location share one schedule, because a schedule converts each of its days only once. */
+/**
+ * Creates a cache of schedules. A schedule caches the days that it has converted, so all bays of a location use the
+ * same schedule.
+ */
 export function createScheduleCache(): ScheduleCache {
   const schedules = new LRUCache<string, Schedule>({ max: maxSchedules });
   return {

@@ -30,6 +30,17 @@ export function parseDateTime(text: string): Date | undefined {
   return instantYear >= 1 && instantYear <= 9999 ? instant : undefined;
 }
 
+export interface RequestedDates {
+  readonly startDate?: string | undefined;
+  readonly endDate?: string | undefined;
+}
+
+/** Parses the dates of a request. A date is undefined if the request has left it out or if it is invalid. */
+export function parseDates({ startDate, endDate }: RequestedDates) {
+  const [start, end] = [startDate, endDate].map((text) => (text ? parseDateTime(text) : undefined));
+  return { start, end };
+}
+
 export function isDateTime(text: string): boolean {
   return parseDateTime(text) !== undefined;
 }

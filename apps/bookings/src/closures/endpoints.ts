@@ -1,12 +1,12 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
-import { endpointDefiner } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { repeatUntilSettled } from '../bookings/attempts.ts';
 import { isBookingId, newBookingId } from '../bookings/booking-id.ts';
-import { findReversedInterval, parseDateTime } from '../bookings/date-times.ts';
+import { findReversedInterval, parseDates } from '../bookings/date-times.ts';
 import { createOnce, newResponse } from '../bookings/idempotency.ts';
-import type { IdempotencyStore } from '../bookings/storage/idempotency-store.ts';
+import type { IdempotencyStore, KeyedRequest } from '../bookings/storage/idempotency-store.ts';
 import { apiError, badRequest, fieldCodes, idempotencyCodes, problemsOf } from '../errors.ts';
 import {
   creationHeaders,
@@ -17,14 +17,14 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
-import { tagsToMatch } from '../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import { checkIfMatch, createdResponse, versionedResponse } from '../http/versioned-response.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 import { closureBodyExample, closureExample, closureListExample, closureQueryExample } from './examples.ts';
-import { closureEtag, closurePath, closureResource, closureResponse } from './resource.ts';
+import { closureResource } from './resource.ts';
 import { closureBodySchema, closureListSchema, closureQuerySchema, closureSchema } from './schema.ts';
 import type { ClosureStore } from './store.ts';
-import { validateClosure } from './validation.ts';
+import { type RequestedClosure, validateClosure } from './validation.ts';
 
 const defineEndpoint = endpointDefiner<Caller>();
 const tag = 'Opening hours and closures';
@@ -49,9 +49,29 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
     return closure;
   }
 
-  function checkIfMatch(ifMatch: string | undefined, closure: ClosureRow): void {
-    const etags = tagsToMatch(ifMatch);
-    if (etags && !etags.includes(closureEtag(closure, link))) throw apiError('ERR00412');
+  async function create(requested: RequestedClosure, now: Date, keyed: KeyedRequest | undefined) {
+    const { facilityId, bayIds, locationId } = requested;
+    const at = now.toISOString();
+    const closure: Closure = { id: newBookingId(facilityId, now), ...requested, createdAt: at, lastUpdatedAt: at };
+    const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId ?? ''));
+    const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
+    const outcome = await store.create(closure, keyed && newResponse(keyed, response));
+    return outcome === 'stored' ? response : outcome;
+  }
+
+  /** Returns undefined if another request has changed or deleted the closure since `old` was read. */
+  async function update(old: ClosureRow, requested: RequestedClosure): Promise<EndpointResponse | undefined> {
+    // The store recognizes the version of a closure by this timestamp, so a new version needs a later one.
+    const at = Math.max(clock().getTime(), Date.parse(old.lastUpdatedAt) + 1);
+    const { id, createdAt } = old;
+    const isReplaced = await store.replace(old, {
+      ...requested,
+      id,
+      createdAt,
+      lastUpdatedAt: new Date(at).toISOString(),
+    });
+    const updated = isReplaced ? await store.find([requested.facilityId], id) : undefined;
+    return updated && versionedResponse(closureResource(updated, link));
   }
 
   return [
@@ -72,18 +92,9 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       handle: ({ body, validationErrors, caller, header }) => {
         const now = clock();
         const request = { idempotencyKey: header('idempotency-key'), caller, body, validationErrors, now };
-        return createOnce(request, idempotency, async (keyed, errors) => {
-          const requested = await validateClosure(body, errors, caller.facilities, store);
-          const { facilityId, bayIds, locationId } = requested;
-          const at = now.toISOString();
-          const id = newBookingId(facilityId, now);
-          const closure: Closure = { id, ...requested, createdAt: at, lastUpdatedAt: at };
-          const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId ?? ''));
-          const { headers, ...created } = closureResponse(201, { ...closure, closedBayIds }, link);
-          const response = { ...created, headers: { ...headers, Location: link('GET', closurePath(closure)).href } };
-          const outcome = await store.create(closure, keyed && newResponse(keyed, response));
-          return outcome === 'stored' ? response : outcome;
-        });
+        return createOnce(request, idempotency, async (keyed, errors) =>
+          create(await validateClosure(body, errors, caller.facilities, store), now, keyed),
+        );
       },
     }),
     defineEndpoint({
@@ -100,11 +111,10 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       errorCodes: ['ERR00002'],
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.closures);
-        const [start, end] = [query.startDate, query.endDate].map((text) => (text ? parseDateTime(text) : undefined));
+        const { start, end } = parseDates(query);
         const reversed = findReversedInterval(start, end);
         if (reversed.length > 0) throw badRequest(problemsOf(reversed));
-        const filter = { ...query, start, end };
-        const { rows, total } = await store.list(caller.facilities, filter, page);
+        const { rows, total } = await store.list(caller.facilities, { ...query, start, end }, page);
         const items = rows.map((row) => closureResource(row, link));
         return listResponse({ path: '/api/booking-closures', query, page }, items, total, link);
       },
@@ -122,7 +132,8 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       success,
       notModified: true,
       errorCodes: ['ERR00404'],
-      handle: async ({ params: { id = '' }, caller }) => closureResponse(200, await find(id, caller), link),
+      handle: async ({ params: { id = '' }, caller }) =>
+        versionedResponse(closureResource(await find(id, caller), link)),
     }),
     defineEndpoint({
       operationId: 'updateClosure',
@@ -143,14 +154,8 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
         repeatUntilSettled(async () => {
           const old = await find(id, caller);
           const requested = await validateClosure(body, validationErrors, caller.facilities, store);
-          checkIfMatch(header('if-match'), old);
-          // The store recognizes the version of a closure by this timestamp, so a new version needs a later one.
-          const at = Math.max(clock().getTime(), Date.parse(old.lastUpdatedAt) + 1);
-          const { createdAt } = old;
-          const replacement = { ...requested, id: old.id, createdAt, lastUpdatedAt: new Date(at).toISOString() };
-          const isReplaced = await store.replace(old, replacement);
-          const updated = isReplaced ? await store.find([replacement.facilityId], id) : undefined;
-          return updated && closureResponse(200, updated, link);
+          checkIfMatch(header('if-match'), closureResource(old, link));
+          return update(old, requested);
         }),
     }),
     defineEndpoint({
@@ -166,7 +171,7 @@ export function createClosureEndpoints({ store, idempotency, link, now: clock }:
       handle: ({ params: { id = '' }, caller, header }) =>
         repeatUntilSettled(async () => {
           const closure = await find(id, caller);
-          checkIfMatch(header('if-match'), closure);
+          checkIfMatch(header('if-match'), closureResource(closure, link));
           return (await store.replace(closure, undefined)) ? { status: 204 } : undefined;
         }),
     }),

@@ -5,17 +5,22 @@ import { inTransaction, type Run } from '@bay-booking/service/database/transacti
 import { lockRules } from '../availability/rule-statements.ts';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
 import { isoTimestamps } from '../bookings/storage/timestamps.ts';
+import { outcomeOf, Rollback } from '../database/rollback.ts';
 import type { Closure, ClosureRow } from './closure.ts';
+
+const byName = 'order by bay.name collate "C", bay.id collate "C"';
 
 const columns = `booking_closure.facility_id as "facilityId", booking_closure.id, bay_ids as "bayIds",
   booking_closure.location_id as "locationId", start_date as "startDate", end_date as "endDate", reason,
   created_at as "createdAt", last_updated_at as "lastUpdatedAt", coalesce(bay_ids, array(
     select bay.id from bay where bay.facility_id = booking_closure.facility_id
-      and bay.location_id = booking_closure.location_id order by bay.name collate "C", bay.id collate "C"
+      and bay.location_id = booking_closure.location_id ${byName}
   )) as "closedBayIds"`;
 
 /**
- * Selects closures by location ($2), by bay ($3) and by interval ($4 and $5). A parameter that is null is no filter.
+ * Selects closures by location ($2), by bay ($3) and by interval ($4 and $5). A parameter that is null is no filter. A
+ * location also selects closures of single bays in this location, and a bay also selects closures of its location. If
+ * the interval is an instant, it also selects closures that start at this instant.
  */
 const matching = `from booking_closure where facility_id = any($1)
   and ($2::text[] is null or location_id = any($2) or exists (
@@ -33,8 +38,7 @@ export const closureReads = {
   list: `select ${columns} ${matching} order by start_date, id limit $6 offset $7`,
   count: `select count(*)::int as total ${matching}`,
   facilitiesOfBays: 'select facility_id as "facilityId", id from bay where facility_id = any($1) and id = any($2)',
-  baysOfLocation: `select id from bay where facility_id = $1 and location_id = $2
-order by name collate "C", id collate "C"`,
+  baysOfLocation: `select id from bay where facility_id = $1 and location_id = $2 ${byName}`,
   facilityOfLocation: 'select facility_id as "facilityId" from location where facility_id = any($1) and id = $2',
 } as const;
 
@@ -91,19 +95,16 @@ export function createClosureStore(db: Database) {
 
     /** Adds a closure. `response` is given if the request had an Idempotency-Key, and is then stored. */
     create: (closure: Closure, response: NewResponse | undefined): Promise<StoreResponseOutcome> =>
-      retryOnce(db, () =>
-        inTransaction(db, async (run) => {
-          const stored = response
-            ? await storeResponse(run, response, { facilityId: closure.facilityId, createdAt: closure.createdAt })
-            : 'stored';
-          if (stored !== 'stored') throw new Rollback(stored);
-          await run(...lockRules(targetOf(closure)), [closureWrites.insert, valuesOf(closure)]);
-          return 'stored' as const;
-        }),
-      ).catch((error: unknown) => {
-        if (error instanceof Rollback) return error.outcome;
-        throw error;
-      }),
+      outcomeOf(
+        retryOnce(db, () =>
+          inTransaction(db, async (run) => {
+            const stored = await storeResponse(run, response, closure);
+            if (stored !== 'stored') throw new Rollback(stored);
+            await run(...lockRules(targetOf(closure)), [closureWrites.insert, valuesOf(closure)]);
+            return stored;
+          }),
+        ),
+      ),
 
     /**
      * Replaces the closure `old`, or deletes it if there is no `replacement`. Returns false if another request has
@@ -123,27 +124,23 @@ export function createClosureStore(db: Database) {
   };
 }
 
-class Rollback extends Error {
-  readonly outcome: StoreResponseOutcome;
-  constructor(outcome: StoreResponseOutcome) {
-    super('rolled back');
-    this.outcome = outcome;
-  }
-}
-
+/** Returns the places whose rules a closure changes. */
 function targetOf({ facilityId, bayIds, locationId }: Closure) {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }
 
-/** Returns one target for each facility, in the order in which transactions lock facilities. */
+/**
+ * Returns the places whose rules an update or a deletion of a closure changes. The result has one target for each
+ * facility, in the order in which transactions lock facilities.
+ */
 function targetsOf(old: Closure, replacement: Closure | undefined) {
   const targets = [old, ...(replacement ? [replacement] : [])].map(targetOf);
   return [...Map.groupBy(targets, ({ facilityId }) => facilityId)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([facilityId, group]) => ({
+    .map(([facilityId, targetsOfFacility]) => ({
       facilityId,
-      bayIds: group.flatMap(({ bayIds }) => bayIds),
-      locationIds: group.flatMap(({ locationIds }) => locationIds),
+      bayIds: targetsOfFacility.flatMap(({ bayIds }) => bayIds),
+      locationIds: targetsOfFacility.flatMap(({ locationIds }) => locationIds),
     }));
 }
 

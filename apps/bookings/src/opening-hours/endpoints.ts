@@ -6,9 +6,9 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, fieldCodes, problemsOf } from '../errors.ts';
 import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
-import { contentEtag, tagsToMatch } from '../http/etag.ts';
 import { isText, textSchema } from '../http/text.ts';
-import { type OpeningHours, weekdays } from './hours.ts';
+import { checkIfMatch, versionedResponse } from '../http/versioned-response.ts';
+import { type Hours, type OpeningHours, weekdays } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
 import type { HoursRow, OpeningHoursStore } from './store.ts';
 
@@ -22,7 +22,7 @@ export interface OpeningHoursServices {
   readonly link: MakeLink;
 }
 
-export const hoursExample: OpeningHours = {
+const hoursExample: OpeningHours = {
   weekly: {
     monday: [{ opens: '07:00', closes: '22:00' }],
     friday: [{ opens: '07:00', closes: '02:00' }],
@@ -44,17 +44,11 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
   }
 
   async function set(row: HoursRow, hours: OpeningHours | null, ifMatch: string | undefined): Promise<HoursRow> {
-    const etags = tagsToMatch(ifMatch);
-    await store.set(row, hours, (current) => {
-      if (etags && !etags.includes(contentEtag(openingHoursResource(current, link)))) throw apiError('ERR00412');
-    });
+    await store.set(row, hours, (current) => checkIfMatch(ifMatch, openingHoursResource(current, link)));
     return { ...row, hours };
   }
 
-  function response(row: HoursRow): EndpointResponse {
-    const body = openingHoursResource(row, link);
-    return { status: 200, body, headers: { ETag: `"${contentEtag(body)}"` } };
-  }
+  const responseOf = (row: HoursRow): EndpointResponse => versionedResponse(openingHoursResource(row, link));
 
   return [
     defineEndpoint({
@@ -70,7 +64,7 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       success,
       notModified: true,
       errorCodes: ['ERR00404'],
-      handle: async ({ params: { id = '' }, caller }) => response(await find(id, caller)),
+      handle: async ({ params: { id = '' }, caller }) => responseOf(await find(id, caller)),
     }),
     defineEndpoint({
       operationId: 'setOpeningHours',
@@ -92,9 +86,9 @@ export function createOpeningHoursEndpoints({ store, link }: OpeningHoursService
       handle: async ({ params: { id = '' }, body, validationErrors, caller, header }) => {
         const row = await find(id, caller);
         const { weekly, exceptions = [] } = body as Partial<OpeningHours>;
-        const errors = [...validationErrors, ...repeatedDates(exceptions)];
+        const errors = [...validationErrors, ...findRepeatedDates(exceptions)];
         if (!weekly || errors.length > 0) throw badRequest(problemsOf(errors));
-        return response(await set(row, knownFields({ weekly, exceptions }), header('if-match')));
+        return responseOf(await set(row, knownFields({ weekly, exceptions }), header('if-match')));
       },
     }),
     defineEndpoint({
@@ -126,7 +120,7 @@ function openingHoursResource({ locationId, timeZone, hours }: HoursRow, link: M
   };
 }
 
-export function repeatedDates(exceptions: OpeningHours['exceptions']): ValidationError[] {
+function findRepeatedDates(exceptions: OpeningHours['exceptions']): ValidationError[] {
   const dates = new Set(exceptions.map(({ date }) => date));
   return dates.size === exceptions.length
     ? []
@@ -134,11 +128,10 @@ export function repeatedDates(exceptions: OpeningHours['exceptions']): Validatio
 }
 
 /** Leaves out unknown fields. Sorts the days and fields, because PostgreSQL may have changed their order. */
-export function knownFields({ weekly, exceptions }: OpeningHours): OpeningHours {
-  type Ranges = OpeningHours['exceptions'][number]['hours'];
-  const ranges = (hours: Ranges) => hours.map(({ opens, closes }) => ({ opens, closes }));
+function knownFields({ weekly, exceptions }: OpeningHours): OpeningHours {
+  const knownHours = (hours: readonly Hours[]) => hours.map(({ opens, closes }) => ({ opens, closes }));
   return {
-    weekly: Object.fromEntries(weekdays.flatMap((day) => (weekly[day] ? [[day, ranges(weekly[day])]] : []))),
-    exceptions: exceptions.map(({ date, hours }) => ({ date, hours: ranges(hours) })),
+    weekly: Object.fromEntries(weekdays.flatMap((day) => (weekly[day] ? [[day, knownHours(weekly[day])]] : []))),
+    exceptions: exceptions.map(({ date, hours }) => ({ date, hours: knownHours(hours) })),
   };
 }

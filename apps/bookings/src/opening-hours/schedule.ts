@@ -15,7 +15,7 @@ export interface Schedule {
 
 const day = 86_400_000;
 const week = 7 * day;
-/** The days of about two years. */
+/** The maximum number of days that a schedule caches: about two years. */
 const maxCachedDays = 800;
 
 export const alwaysOpen: Schedule = {
@@ -43,7 +43,7 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
 
   /**
    * Used if the weekly hours have a gap, which only an exception can fill. There are at most 400 exceptions, so the
-   * loop soon finds a week with a gap.
+   * loop ends soon, even if the interval is thousands of years long.
    */
   function isOpenWeekByWeek({ start, end }: Interval): boolean {
     let from = start;
@@ -54,7 +54,7 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
     return isOpenDuring({ start: from, end });
   }
 
-  /** Used if the weekly hours have no gap. Only exceptions can then close the location. */
+  /** Used if the weekly hours have no gap. Only exceptions can then close the location, so only their days are checked. */
   function isOpenAroundExceptions(interval: Interval): boolean {
     return hours.exceptions.every(({ date }) => {
       // Dates of a time zone differ from dates in UTC by up to 14 hours, and hours can last into the next day.
@@ -100,6 +100,8 @@ function isGapless(weekly: OpeningHours['weekly']): boolean {
   const openingsOn = createOpenings({ weekly, exceptions: [] }, 'UTC');
   const monday = Temporal.PlainDate.from('2024-01-01');
   const openings = Array.from({ length: 21 }, (_, days) => openingsOn(monday.add({ days }))).flat();
+  // Every week has the same hours, so one week is enough. The second of three is checked, because hours that begin in
+  // the first week can last into the second.
   const secondWeek = { start: Date.UTC(2024, 0, 8), end: Date.UTC(2024, 0, 15) };
   return join(openings).some((opening) => contains(opening, secondWeek));
 }
@@ -119,6 +121,7 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
 function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
   const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });
   if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
+  // The latest change of the clocks before an instant shortly after the skipped time is the end of the skipped time.
   const afterGap = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
   return afterGap.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;
 }

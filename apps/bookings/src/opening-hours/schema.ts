@@ -4,17 +4,19 @@ import { weekdays } from './hours.ts';
 
 const time = { type: 'string', format: 'wall-clock-time' } as const;
 
+const rangeSchema = {
+  type: 'object',
+  required: ['opens', 'closes'],
+  properties: {
+    opens: { ...time, description: "HH:MM in the time zone of the location's facility." },
+    closes: { ...time, description: 'HH:MM. A time at or before opens is on the next day.' },
+  },
+} as const;
+
 const hoursSchema = {
   type: 'array',
   maxItems: 6,
-  items: {
-    type: 'object',
-    required: ['opens', 'closes'],
-    properties: {
-      opens: { ...time, description: "HH:MM in the time zone of the location's facility." },
-      closes: { ...time, description: 'HH:MM. A time at or before opens is on the next day.' },
-    },
-  },
+  items: rangeSchema,
   description: 'Hours that touch or overlap count as one interval.',
 } as const;
 
@@ -27,17 +29,19 @@ const weeklySchema = {
   description: 'The hours that begin on each weekday. A weekday that is left out is closed.',
 } as const;
 
+const exceptionSchema = {
+  type: 'object',
+  required: ['date', 'hours'],
+  properties: {
+    date: { type: 'string', format: 'date', description: 'A date in the time zone of the facility.' },
+    hours: hoursSchema,
+  },
+} as const;
+
 const exceptionsSchema = {
   type: 'array',
   maxItems: 400,
-  items: {
-    type: 'object',
-    required: ['date', 'hours'],
-    properties: {
-      date: { type: 'string', format: 'date', description: 'A date in the time zone of the facility.' },
-      hours: hoursSchema,
-    },
-  },
+  items: exceptionSchema,
   description: 'Each replaces the hours that begin on its date. A date may occur once.',
 } as const;
 

@@ -4,6 +4,7 @@ import { inTransaction } from '@bay-booking/service/database/transaction';
 import { lockRules } from '../availability/rule-statements.ts';
 import type { OpeningHours } from './hours.ts';
 
+/** The opening hours of a location. Without `hours`, the location is always open. */
 export interface HoursRow {
   readonly facilityId: string;
   readonly locationId: string;
@@ -27,10 +28,7 @@ export function createOpeningHoursStore(db: Database) {
     find: async (facilities: readonly string[], id: string): Promise<HoursRow | undefined> =>
       (await query<HoursRow>(db, hoursStatements.find, [facilities, id]))[0],
 
-    /**
-     * Sets the opening hours of a location. Without `hours`, the location is always open. `check` gets the current
-     * opening hours. If it throws an error, they are not changed.
-     */
+    /** Sets the opening hours of a location, unless `check` throws an error. `check` gets the current opening hours. */
     set: ({ facilityId, locationId }: HoursRow, hours: OpeningHours | null, check: (current: HoursRow) => void) =>
       retryOnce(db, () =>
         inTransaction(db, async (run) => {

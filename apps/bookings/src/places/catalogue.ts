@@ -1,9 +1,9 @@
 // Caches which facility each bay and each location belongs to. Nearly every request needs this information, and only
 // imports change it.
 //
-// An entry of the cache contains the bays and locations of one facility, for a minute. Bays and locations never move to
-// another facility, so an entry never names a wrong facility. A bay or location that no entry contains can be new, so
-// it is looked up in the database.
+// An entry of the cache contains the bays and locations of one facility, and is used for a minute. Bays and locations
+// never move to another facility, so an entry never names a wrong facility. A bay or location that no entry contains can
+// be new, so it is looked up in the database.
 //
 // Whether a bay can be booked is not cached. The statement that writes the booking checks this.
 import type { BayPlace, PlacesStore } from './store.ts';
@@ -16,13 +16,13 @@ interface FacilityPlaces {
 }
 
 interface Entry {
+  /** The time of the monotonic clock. */
   readonly loadedAt: number;
   readonly promise: Promise<FacilityPlaces | undefined>;
-  /** Whether `promise` has resolved, with the result `places`. */
   isLoaded: boolean;
   /**
-   * Requests read this field instead of `promise` when the entry is loaded. Awaiting hundreds of resolved promises
-   * would take most of the time of a request.
+   * The result of `promise`, if `isLoaded` is true. Requests read this field, because awaiting hundreds of resolved
+   * promises would take most of the time of a request. Undefined if the facility has no bays.
    */
   places: FacilityPlaces | undefined;
 }
@@ -67,12 +67,14 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
       entries.delete(facility);
       entries.set(facility, entry);
     }
+    // The keys are in the order in which the entries were added.
     for (const oldest of entries.keys()) {
       if (entries.size <= maxEntries) break;
       entries.delete(oldest);
     }
   }
 
+  /** Returns the places of these facilities. Loads the entries that are missing or too old. */
   async function placesOf(facilities: readonly string[]): Promise<readonly FacilityPlaces[]> {
     const oldest = monotonic() - lifetime;
     const missing = facilities.filter((facility) => (entries.get(facility)?.loadedAt ?? -Infinity) <= oldest);
@@ -84,7 +86,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     return places.filter((place) => place !== undefined);
   }
 
-  /** Finds the bay without awaiting anything, which succeeds for nearly every request. */
+  /** Finds the facility of a bay in the loaded entries, without awaiting anything. Nearly every bay is found there. */
   function findCachedFacility(facilities: readonly string[], bayId: string): string | undefined {
     const oldest = monotonic() - lifetime;
     for (const facility of facilities) {
@@ -94,6 +96,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     return undefined;
   }
 
+  /** Returns the facilities that have one of the bays or locations `ids`, in the order of `facilities`. */
   async function findFacilitiesWith(
     kind: 'bays' | 'locations',
     facilities: readonly string[],
@@ -106,6 +109,7 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
     if (unknownIds.length > 0) {
       const lookUp = kind === 'bays' ? store.findFacilitiesOfBays : store.findFacilitiesOfLocations;
       for (const facility of await lookUp(facilities, unknownIds)) {
+        // The entry lacks the new bay or location, so the next request loads the facility again.
         entries.delete(facility);
         result.add(facility);
       }
@@ -124,15 +128,11 @@ export function createCatalogue({ store, monotonic = () => performance.now() }: 
 }
 
 function groupByFacility(rows: readonly BayPlace[]): ReadonlyMap<string, FacilityPlaces> {
-  const byFacility = new Map<string, { facilityId: string; bays: Set<string>; locations: Set<string> }>();
-  for (const { facility_id: facilityId, location_id, bay_id } of rows) {
-    let places = byFacility.get(facilityId);
-    if (!places) {
-      places = { facilityId, bays: new Set(), locations: new Set() };
-      byFacility.set(facilityId, places);
-    }
-    places.bays.add(bay_id);
-    places.locations.add(location_id);
+  const byFacility = new Map<string, FacilityPlaces>();
+  for (const [facilityId, places] of Map.groupBy(rows, ({ facility_id }) => facility_id)) {
+    const bays = new Set(places.map(({ bay_id }) => bay_id));
+    const locations = new Set(places.map(({ location_id }) => location_id));
+    byFacility.set(facilityId, { facilityId, bays, locations });
   }
   return byFacility;
 }

@@ -44,8 +44,9 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   moveBookings: 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2',
 
   /**
-   * Moves the counts of the bay's bookings from location $3 to location $4. Every transaction that writes counts must
-   * lock the row of the facility. The statement that imports the facility has done this.
+   * Moves the counts of the bay's bookings from location $3 to location $4: adds -1 and 1 for each booking to the bins
+   * of 24 and 768 hours (bookings/counts/reader.ts). Every transaction that writes counts must lock the row of the
+   * facility. The statement that imports the facility has done this.
    */
   moveCounts: `insert into booking_count (facility_id, location_id, span, begins, n)
 select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
@@ -78,6 +79,7 @@ export function importPlaces(db: Database, facilities: readonly ImportedFacility
   });
 }
 
+/** A bay keeps the stored values of the fields that the file leaves out, and a new bay gets the default values. */
 async function importFacility(trx: Database, { id, name, timeZone, locations, bays }: ImportedFacility): Promise<void> {
   await query(trx, importWrites.facility, [id, name, timeZone]);
   await query(trx, importWrites.locations, [id, JSON.stringify(locations)]);
@@ -109,6 +111,7 @@ async function timeZoneErrors(trx: Database, facilities: readonly ImportedFacili
     .map(({ path, timeZone }) => `${path}/timeZone: ${timeZone} is not a time zone of the database`);
 }
 
+/** Finds locations and bays whose id is already used by another facility. */
 async function idErrors(trx: Database, facilities: readonly ImportedFacility[]): Promise<string[]> {
   const errors: string[] = [];
   for (const [kind, sql] of [

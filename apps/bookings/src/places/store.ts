@@ -23,8 +23,8 @@ export interface BayPlace {
   readonly bay_id: string;
 }
 
-/** The collation "C" gives the same order in every database. */
-const byName = (table: string): string => `order by ${table}.name collate "C", ${table}.id collate "C"`;
+/** Orders rows by name, then id. The collation "C" gives the same order in every database. */
+const orderByName = (table: string): string => `order by ${table}.name collate "C", ${table}.id collate "C"`;
 
 const fromLocations = `from location
 where facility_id = any($1) and ($2::text[] is null or facility_id = any($2)) and ($3::text[] is null or id = any($3))`;
@@ -32,12 +32,12 @@ const fromBays = `from bay join location on location.facility_id = bay.facility_
 where bay.facility_id = any($1) and ($2::text is null or bay.location_id = $2)`;
 
 export const placeReads = {
-  locations: `select id, name ${fromLocations} ${byName('location')} limit $4 offset $5`,
+  locations: `select id, name ${fromLocations} ${orderByName('location')} limit $4 offset $5`,
   countLocations: `select count(*)::int as total ${fromLocations}`,
   location: 'select id, name from location where facility_id = any($1) and id = $2',
 
   bays: `select bay.id, bay.name, bay.description, bay.kind, bay.location_id, location.name as location_name
-${fromBays} ${byName('bay')} limit $3 offset $4`,
+${fromBays} ${orderByName('bay')} limit $3 offset $4`,
   countBays: `select count(*)::int as total ${fromBays}`,
 
   bayPlaces: 'select facility_id, location_id, id as bay_id from bay where facility_id = any($1)',

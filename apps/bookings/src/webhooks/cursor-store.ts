@@ -10,6 +10,7 @@ import type { BookingEvent } from './webhook.ts';
  */
 const maxUnattempted = 1_000;
 
+/** An SQL condition for a row of webhook_cursor. The inner `limit` ends the count at the maximum. */
 const isBelowMaximum = `(select count(*) from (
     select from webhook_delivery
     where webhook_delivery.webhook_id = webhook_cursor.webhook_id and state = 'pending' and attempts = 0
@@ -21,14 +22,19 @@ const statements = {
   replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil", events
 from webhook_cursor join webhook on webhook.id = webhook_id
 where webhook.state = 'active' and seen_at > $1::timestamptz and ${isBelowMaximum}`,
-  /** Waits for the deletion of the webhook before the cursor is locked (see delivery-store.ts). */
+  /** Every transaction locks the webhook before its cursors, which prevents deadlocks (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
-  /** Returns no row if another instance has advanced the cursor, or if too many deliveries wait. */
+  /**
+   * Moves the cursor from $3 to $4. Returns no row if another instance has moved the cursor, or if too many deliveries
+   * wait.
+   */
   advance: `update webhook_cursor set number = $4
 where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum} returning number`,
+  /** Moves the replay from $3 to $4 under the same conditions. A replay that reaches its end is removed. */
   advanceReplay: `update webhook_cursor set replay_number = case when $4 < replay_until then $4 end,
   replay_until = case when $4 < replay_until then replay_until end
 where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowMaximum} returning number`,
+  /** If an earlier replay has not ended, the new replay begins at the lower of both numbers. */
   startReplay: `update webhook_cursor set replay_number = least(replay_number, $3), replay_until = $4
 where webhook_id = $1 and facility_id = $2`,
 } as const;
@@ -38,16 +44,18 @@ export interface Cursor {
   readonly facilityId: string;
   /** Deliveries were added for all changes up to this number. */
   readonly number: number;
-  /** During a replay: the changes after `replayNumber` and up to `replayUntil` are still to be sent again. */
+  /** The replay has sent all changes up to this number again. Null if there is no replay. */
   readonly replayNumber: number | null;
+  /** The replay ends with the change of this number. Null if there is no replay. */
   readonly replayUntil: number | null;
   readonly events: readonly BookingEvent[];
 }
 
-/** A move of the cursor, or of its replay, from one change number to another. */
+/** A move of the cursor from one change number to another. */
 export interface Step {
   readonly from: number;
   readonly to: number;
+  /** Whether the move changes `replayNumber` instead of `number`. */
   readonly isReplay: boolean;
 }
 
@@ -79,10 +87,7 @@ export function createCursorStore(db: Database) {
         return true;
       }),
 
-    /**
-     * Starts a replay, which sends the changes after `number` up to `until` again. If a replay has not ended yet, it is
-     * extended.
-     */
+    /** Starts a replay, which sends the changes after `number` up to `until` again. */
     startReplay: async (webhookId: string, facilityId: string, number: number, until: number): Promise<void> => {
       await query(db, statements.startReplay, [webhookId, facilityId, number, until]);
     },

@@ -8,18 +8,21 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Change, FeedStore } from '../bookings/feed/store.ts';
 import { bookingItem } from '../bookings/resource.ts';
+import { withJitter } from '../jitter.ts';
 import type { Cursor, CursorStore, Step } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
 import type { BookingEvent } from './webhook.ts';
 
 /** The time between two polls of the change feed, in milliseconds. */
 const pollInterval = 500;
+/** The maximum number of changes that are read for a cursor at a time. */
 const pageSize = 500;
 const day = 86_400_000;
 
 export interface FeederOptions {
   readonly cursors: Pick<CursorStore, 'findActive' | 'advance'>;
   readonly feed: Pick<FeedStore, 'heads' | 'number' | 'changesAfter'>;
+  /** For how many days after its last request a client gets events (see lease.ts). */
   readonly leaseDays: number;
   /** Called after deliveries were added. */
   readonly wakeWorker: () => void;
@@ -42,7 +45,7 @@ export function startFeeder(options: FeederOptions): () => Promise<void> {
       });
       if (hasMore || isStopped) continue;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pollInterval * (0.75 + Math.random() / 2));
+        const timer = setTimeout(resolve, withJitter(pollInterval, 0.25));
         wakeUp = () => {
           clearTimeout(timer);
           resolve();
@@ -67,14 +70,9 @@ async function feedAll(options: FeederOptions): Promise<boolean> {
   const heads = byFacility.size === 0 ? [] : await feed.heads([...byFacility.keys()]);
   let hasMore = false;
   for (const { facilityId, changeNumber, hasUnnumberedChanges } of heads) {
+    // Only changes with a number are in the feed.
     const head = hasUnnumberedChanges ? (await feed.number(facilityId)).changeNumber : changeNumber;
-    // Most webhooks of a facility are at the same number, so each page is read once.
-    const pages = new Map<number, Promise<readonly Change[]>>();
-    const readPage = (number: number): Promise<readonly Change[]> => {
-      const page = pages.get(number) ?? feed.changesAfter(facilityId, number, pageSize).then(({ changes }) => changes);
-      pages.set(number, page);
-      return page;
-    };
+    const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
       if (cursor.number < head && (await step(cursor, await readPage(cursor.number), options))) hasMore = true;
       const { replayNumber } = cursor;
@@ -82,6 +80,19 @@ async function feedAll(options: FeederOptions): Promise<boolean> {
     }
   }
   return hasMore;
+}
+
+/**
+ * Returns a function that reads the page of changes after a number. The function reads each page once, because most
+ * webhooks of a facility are at the same number.
+ */
+function createPageReader(feed: Pick<FeedStore, 'changesAfter'>, facilityId: string) {
+  const pages = new Map<number, Promise<readonly Change[]>>();
+  return (number: number): Promise<readonly Change[]> => {
+    const page = pages.get(number) ?? feed.changesAfter(facilityId, number, pageSize).then(({ changes }) => changes);
+    pages.set(number, page);
+    return page;
+  };
 }
 
 /** Adds deliveries for a page of new changes. Returns whether there are more changes. */
@@ -101,12 +112,14 @@ async function stepReplay(cursor: Cursor, changes: readonly Change[], options: F
   const from = cursor.replayNumber ?? 0;
   const until = cursor.replayUntil ?? 0;
   const selected = changes.filter(({ number }) => number <= until);
+  // The page is the last one if the feed ends with it, or if it contains changes after the end of the replay.
   const isLastPage = changes.length < pageSize || selected.length < changes.length;
   const to = isLastPage ? until : (selected.at(-1)?.number ?? until);
   const typeOf = ({ booking }: Change): BookingEvent => (booking ? 'booking.updated' : 'booking.deleted');
   return (await advance(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
 }
 
+/** Adds deliveries for `changes`, and moves the cursor. Returns false if the cursor could not be moved. */
 async function advance(
   cursor: Cursor,
   step: Step,
@@ -117,8 +130,8 @@ async function advance(
   const at = now();
   const deliveries = changes.flatMap((change): NewDelivery[] => {
     const type = typeOf(change);
-    // Without both states, the booking was deleted, but its deletion has no number yet. It follows with a higher
-    // number.
+    // A change without both states is of a booking that was deleted later. The feed will contain its deletion with a
+    // higher number.
     const booking = change.booking ?? change.lastState;
     if (!booking || !cursor.events.includes(type)) return [];
     const { facilityId } = cursor;

@@ -7,6 +7,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { Caller } from '../auth/caller.ts';
 import type { WebhookStore } from './store.ts';
 
+/** The minimum time between two writes for the same token, in milliseconds. */
 const interval = 60_000;
 
 /**

@@ -2,16 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import type { PageRequest } from '@bay-booking/common/page';
+import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Caller } from '../auth/caller.ts';
 import { isBookingId as isUuid } from '../bookings/booking-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { tagsToMatch } from '../http/etag.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
+import { checkIfMatch, versionedResponse } from '../http/versioned-response.ts';
 import type { DeliveryStore } from './delivery-store.ts';
-import { webhookEtag, webhookPath, webhookResource, webhookResponse } from './resource.ts';
+import { webhookPath, webhookResource, withSecret } from './resource.ts';
 import { newSecret, type SecretBox } from './secrets.ts';
 import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
@@ -51,26 +51,25 @@ export function createWebhookManagement(services: ManagementServices) {
     return found;
   }
 
-  /** Returns a function that checks If-Match after the row of the webhook was locked. It throws an ApiError 412. */
-  const checkIfMatch = (ifMatch: string | undefined) => {
-    const etags = tagsToMatch(ifMatch);
-    return (webhook: Webhook): void => {
-      if (etags && !etags.includes(webhookEtag(webhook, link))) throw apiError('ERR00412');
-    };
-  };
+  const responseOf = (webhook: Webhook): EndpointResponse => versionedResponse(webhookResource(webhook, link));
+
+  /** Returns the function that checks If-Match when the store has locked the webhook. */
+  const ifMatchCheck =
+    (ifMatch: string | undefined) =>
+    (webhook: Webhook): void =>
+      checkIfMatch(ifMatch, webhookResource(webhook, link));
 
   return {
     find,
 
-    get: async (id: string, caller: Caller): Promise<EndpointResponse> =>
-      webhookResponse(200, await find(id, caller), link),
+    get: async (id: string, caller: Caller): Promise<EndpointResponse> => responseOf(await find(id, caller)),
 
     list: async (query: Partial<PageRequest>, { clientId, facilities }: Caller): Promise<EndpointResponse> => {
       const page = pageRequest(query, defaultPageSizes.webhooks);
       // A client has so few webhooks that one statement reads them all.
       const all = await store.list(clientId, facilities);
-      const from = (page.page - 1) * page.pageSize;
-      const items = all.slice(from, from + page.pageSize).map((webhook) => webhookResource(webhook, link));
+      const offset = offsetOf(page);
+      const items = all.slice(offset, offset + page.pageSize).map((webhook) => webhookResource(webhook, link));
       return listResponse({ path: '/api/webhooks', query: { ...query }, page }, items, all.length, link);
     },
 
@@ -90,15 +89,15 @@ export function createWebhookManagement(services: ManagementServices) {
         state: body.state ?? webhook.state,
       };
       const latest = await findLatestNumbers(change.facilityIds);
-      const updated = await store.update(id, change, { latest, at: now(), check: checkIfMatch(ifMatch) });
+      const updated = await store.update(id, change, { latest, at: now(), check: ifMatchCheck(ifMatch) });
       if (!updated) throw apiError('ERR00404');
       wakeWorker();
-      return webhookResponse(200, updated, link);
+      return responseOf(updated);
     },
 
     delete: async (id: string, ifMatch: string | undefined, caller: Caller): Promise<EndpointResponse> => {
       await find(id, caller);
-      if (!(await store.delete(id, checkIfMatch(ifMatch)))) throw apiError('ERR00404');
+      if (!(await store.delete(id, ifMatchCheck(ifMatch)))) throw apiError('ERR00404');
       return { status: 204 };
     },
 
@@ -108,7 +107,7 @@ export function createWebhookManagement(services: ManagementServices) {
       const secret = newSecret();
       const previousUntil = new Date(at.getTime() + previousSecretLifetime);
       if (!(await store.rotate(id, secretBox.encrypt(secret, id), previousUntil, at))) throw apiError('ERR00404');
-      return webhookResponse(200, await find(id, caller), link, secret);
+      return withSecret(responseOf(await find(id, caller)), secret);
     },
 
     ping: async (id: string, caller: Caller): Promise<EndpointResponse> => {

@@ -5,7 +5,8 @@ import { type SecretBox, UnknownEncryptionKey } from './secrets.ts';
 import type { StoredSecrets, WebhookStore } from './store.ts';
 
 const batchSize = 100;
-const firstId = '00000000-0000-0000-0000-000000000000';
+/** Comes before the ids of all webhooks. */
+const nilId = '00000000-0000-0000-0000-000000000000';
 
 export interface ReencryptionOptions {
   readonly store: Pick<WebhookStore, 'findOldSecrets' | 'replaceSecrets'>;
@@ -33,12 +34,13 @@ export async function reencryptSecrets({ store, secretBox, logger }: Reencryptio
     }
   }
 
-  for (let after = firstId; ; ) {
-    const batch = await store.findOldSecrets(secretBox.currentPrefix, after, batchSize);
+  let batch: readonly StoredSecrets[];
+  let lastId = nilId;
+  do {
+    batch = await store.findOldSecrets(secretBox.currentPrefix, lastId, batchSize);
     for (const old of batch) await replace(old);
-    after = batch.at(-1)?.id ?? after;
-    if (batch.length < batchSize) break;
-  }
+    lastId = batch.at(-1)?.id ?? lastId;
+  } while (batch.length === batchSize);
   if (counts.encrypted > 0) logger.info(counts, 'webhook secrets encrypted with the first key');
   if (counts.unreadable > 0) logger.warn(counts, 'webhook secrets that no key of WEBHOOK_KEY decrypts');
 }

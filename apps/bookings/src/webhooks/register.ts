@@ -8,7 +8,8 @@ import type { Caller } from '../auth/caller.ts';
 import { createOnce } from '../bookings/idempotency.ts';
 import type { IdempotencyStore, StoredResponse } from '../bookings/storage/idempotency-store.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { webhookPath, webhookResponse } from './resource.ts';
+import { createdResponse } from '../http/versioned-response.ts';
+import { webhookResource, withSecret } from './resource.ts';
 import { newSecret, type SecretBox } from './secrets.ts';
 import type { LatestNumbers, WebhookStore } from './store.ts';
 import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
@@ -43,6 +44,7 @@ export function createRegistration(services: RegistrationServices) {
     const creation = {
       idempotencyKey,
       caller,
+      // The hash of a stored request is the hash of this object. Its form must not change between releases.
       body: { webhook: body },
       validationErrors: [...request.validationErrors, ...webhookErrors],
       now,
@@ -52,8 +54,7 @@ export function createRegistration(services: RegistrationServices) {
       if (errors.length > 0) throw badRequest(problemsOf(errors));
       const webhook = newWebhook(body, facilityIds ?? [], { clientId: caller.clientId, at: now.toISOString() });
       const secret = newSecret();
-      const { headers, ...created } = webhookResponse(201, webhook, link, secret);
-      const response = { ...created, headers: { ...headers, Location: link('GET', webhookPath(webhook)).href } };
+      const response = withSecret(createdResponse(webhookResource(webhook, link)), secret);
       const outcome = await store.create(
         { ...webhook, encryptedSecret: secretBox.encrypt(secret, webhook.id) },
         await findLatestNumbers(webhook.facilityIds),

@@ -1,7 +1,6 @@
-// Maps a webhook to the JSON of responses.
+// Maps webhooks to the JSON of responses.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { contentEtag } from '../http/etag.ts';
 import type { Webhook } from './webhook.ts';
 
 export function webhookPath({ id }: Pick<Webhook, 'id'>): string {
@@ -24,15 +23,7 @@ export function webhookResource({ clientId: _clientId, ...webhook }: Webhook, li
   };
 }
 
-export function webhookEtag(webhook: Webhook, link: MakeLink): string {
-  return contentEtag(webhookResource(webhook, link));
-}
-
-/** `secret` is given only after a registration or a rotation. */
-export function webhookResponse(status: number, webhook: Webhook, link: MakeLink, secret?: string): EndpointResponse {
-  return {
-    status,
-    body: { ...webhookResource(webhook, link), ...(secret !== undefined && { secret }) },
-    headers: { ETag: `"${webhookEtag(webhook, link)}"` },
-  };
+/** Adds the signing secret to the response to a registration or a rotation. No other response contains the secret. */
+export function withSecret(response: EndpointResponse, secret: string): EndpointResponse {
+  return { ...response, body: { ...(response.body as object), secret } };
 }

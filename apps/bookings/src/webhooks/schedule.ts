@@ -1,10 +1,12 @@
-// Calculates when a failed delivery is attempted again (docs/behaviour.md, "Webhooks").
+// Calculates when a failed delivery is attempted again (docs/behaviour.md, "Webhooks"). All times are in milliseconds.
+import { withJitter } from '../jitter.ts';
+
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** The delays after the first, second, third … failed attempt. All times are in milliseconds. */
+/** The delays after the first, second, third … failed attempt. */
 const delays = [
   5 * second,
   5 * minute,
@@ -17,23 +19,22 @@ const delays = [
   24 * hour,
 ] as const;
 
-/** A webhook is disabled if all its attempts have failed for this long. */
+/** A webhook is disabled when all its attempts have failed for this time. */
 export const maxFailingTime = 5 * day;
 
 /**
- * Returns the time of the next attempt, or undefined after the last attempt. The header `Retry-After` of the receiver
- * can make a delay longer, up to a day, but not shorter. Every delay varies randomly by 10 %, so that many deliveries
- * that failed together are not attempted at the same moment.
+ * Returns the time of the next attempt, or undefined after the last one. `attempts` is the number of failed attempts.
+ * `retryAfter` is the header `Retry-After` of the receiver. The header can make a delay longer, up to a day, but not
+ * shorter.
  */
 export function nextAttemptAt(attempts: number, now: Date, retryAfter?: string): Date | undefined {
   const delay = delays[attempts - 1];
   if (delay === undefined) return undefined;
-  const varied = delay * (0.9 + Math.random() * 0.2);
-  const requested = Math.min(retryAfterMilliseconds(retryAfter, now), day);
-  return new Date(now.getTime() + Math.max(varied, requested));
+  const requestedDelay = Math.min(retryAfterMilliseconds(retryAfter, now), day);
+  return new Date(now.getTime() + Math.max(withJitter(delay, 0.1), requestedDelay));
 }
 
-/** Parses both forms of the header (RFC 9110 section 10.2.3): seconds, or a date. Returns 0 for any other value. */
+/** Parses both forms of Retry-After: seconds, or a date (RFC 9110 section 10.2.3). Returns 0 for any other value. */
 function retryAfterMilliseconds(value: string | undefined, now: Date): number {
   if (value === undefined) return 0;
   if (/^\d+$/.test(value)) return Number(value) * second;

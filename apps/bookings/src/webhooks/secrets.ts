@@ -1,10 +1,13 @@
 // Creates, encrypts and decrypts the signing secrets of webhooks.
 //
 // The format of an encrypted secret is `v1.key.nonce.ciphertext-and-tag`. The algorithm is AES-256-GCM with a new
-// 96-bit nonce for each encryption. `key` identifies the encryption key, so that secrets that an old key has encrypted
-// can be found and encrypted again. The id of the webhook is additional authenticated data, so an encrypted secret
-// cannot be copied to another webhook.
+// random nonce for each encryption. `key` is a hash of the encryption key. It shows which secrets must be encrypted
+// again after the operator has replaced the key. The id of the webhook is additional authenticated data, so an encrypted
+// secret cannot be copied to another webhook.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+const nonceBytes = 12;
+const tagBytes = 16;
 
 export class UnknownEncryptionKey extends Error {
   override readonly name = 'UnknownEncryptionKey';
@@ -30,7 +33,7 @@ export function createSecretBox(keys: readonly Buffer[]) {
     currentPrefix,
 
     encrypt: (text: string, owner: string): string => {
-      const nonce = randomBytes(12);
+      const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', currentKey, nonce).setAAD(Buffer.from(owner));
       const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
       return `${currentPrefix}${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
@@ -47,8 +50,8 @@ export function createSecretBox(keys: readonly Buffer[]) {
       const encrypted = Buffer.from(encoded, 'base64url');
       const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
         .setAAD(Buffer.from(owner))
-        .setAuthTag(encrypted.subarray(-16));
-      return Buffer.concat([decipher.update(encrypted.subarray(0, -16)), decipher.final()]).toString('utf8');
+        .setAuthTag(encrypted.subarray(-tagBytes));
+      return Buffer.concat([decipher.update(encrypted.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
     },
   };
 }

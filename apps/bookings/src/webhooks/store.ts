@@ -4,6 +4,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import { type NewResponse, type StoreResponseOutcome, storeResponse } from '../bookings/storage/idempotency-store.ts';
 import { isoTimestamps } from '../bookings/storage/timestamps.ts';
+import { outcomeOf, Rollback } from '../database/rollback.ts';
 import { maxWebhooksOfClient, type Webhook } from './webhook.ts';
 
 const columns = `id, client_id as "clientId", url, events, facility_ids as "facilityIds", description, state,
@@ -34,6 +35,7 @@ where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id >
   replaceSecrets: `update webhook set secret = $3, previous_secret = $5
 where id = $1 and secret = $2 and previous_secret is not distinct from $4`,
 
+  /** A cursor that exists already is not changed. */
   addCursors: `insert into webhook_cursor (webhook_id, facility_id, number, seen_at)
 select $1, facility_id, number, $4 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
 on conflict (webhook_id, facility_id) do nothing`,
@@ -41,7 +43,8 @@ on conflict (webhook_id, facility_id) do nothing`,
 from unnest($2::text[], $3::bigint[]) as added (facility_id, number)
 where webhook_id = $1 and webhook_cursor.facility_id = added.facility_id`,
   removeCursors: 'delete from webhook_cursor where webhook_id = $1 and facility_id <> all($2::text[])',
-  dropDeliveries: `update webhook_delivery set state = 'failed', next_attempt_at = null
+  /** Ends the deliveries of events of facilities that the webhook no longer has. */
+  failDeliveries: `update webhook_delivery set state = 'failed', next_attempt_at = null
 where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
   renewLeases: `update webhook_cursor set seen_at = $3 from webhook
 where webhook.id = webhook_id and client_id = $1 and facility_id = any($2::text[]) and seen_at < $3`,
@@ -61,14 +64,6 @@ export type WebhookChange = Pick<Webhook, 'url' | 'events' | 'facilityIds' | 'de
 /** The number of the latest change of each facility. */
 export type LatestNumbers = ReadonlyMap<string, number>;
 
-class Rollback extends Error {
-  readonly outcome: CreateOutcome;
-  constructor(outcome: CreateOutcome) {
-    super('rolled back');
-    this.outcome = outcome;
-  }
-}
-
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
 export function createWebhookStore(db: Database) {
@@ -79,24 +74,20 @@ export function createWebhookStore(db: Database) {
      */
     create: async (webhook: NewWebhook, latest: LatestNumbers, response?: NewResponse): Promise<CreateOutcome> => {
       const { id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt } = webhook;
-      try {
-        return await inTransaction<CreateOutcome>(db, async (run) => {
-          const [facilityId = ''] = facilityIds;
-          const stored = response ? await storeResponse(run, response, { facilityId, createdAt }) : 'stored';
-          if (stored !== 'stored') throw new Rollback(stored);
-          const [, [count]] = await run<[object[], { total: number }[]]>(
-            [statements.lockClient, [clientId]],
-            [statements.count, [clientId]],
-          );
-          if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback('too many');
-          const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
-          await run([statements.insert, values], [statements.addCursors, [id, ...arraysOf(latest), createdAt]]);
-          return 'created';
-        });
-      } catch (error) {
-        if (error instanceof Rollback) return error.outcome;
-        throw error;
-      }
+      const transaction = inTransaction<CreateOutcome>(db, async (run) => {
+        const [facilityId = ''] = facilityIds;
+        const stored = await storeResponse(run, response, { facilityId, createdAt });
+        if (stored !== 'stored') throw new Rollback(stored);
+        const [, [count]] = await run<[object[], { total: number }[]]>(
+          [statements.lockClient, [clientId]],
+          [statements.count, [clientId]],
+        );
+        if ((count?.total ?? 0) >= maxWebhooksOfClient) throw new Rollback('too many');
+        const values = [id, clientId, url, events, facilityIds, description, state, encryptedSecret, createdAt];
+        await run([statements.insert, values], [statements.addCursors, [id, ...arraysOf(latest), createdAt]]);
+        return 'created';
+      });
+      return outcomeOf(transaction);
     },
 
     list: (clientId: string, facilities: readonly string[]) =>
@@ -109,8 +100,8 @@ export function createWebhookStore(db: Database) {
      * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
      * it throws an error, nothing is changed.
      *
-     * The webhook receives the changes of an added facility after `latest`. If the webhook was disabled, this applies
-     * to all its facilities, because events from that time are not sent.
+     * The webhook receives the changes of an added facility after `latest`. If `change` enables a disabled webhook,
+     * this applies to all its facilities, because the changes of the time when it was disabled are not sent.
      */
     update: (
       id: string,
@@ -122,12 +113,12 @@ export function createWebhookStore(db: Database) {
         if (!before) return undefined;
         check(before);
         const { url, events, facilityIds, description, state } = change;
-        const wasDisabled = before.state === 'disabled' && state !== 'disabled';
+        const isEnabled = before.state === 'disabled' && state !== 'disabled';
         const [[updated]] = await run<[Webhook[]]>(
           [statements.update, [id, url, events, facilityIds, description, state, at.toISOString()], isoTimestamps],
           [statements.removeCursors, [id, facilityIds]],
-          [statements.dropDeliveries, [id, facilityIds]],
-          ...(wasDisabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
+          [statements.failDeliveries, [id, facilityIds]],
+          ...(isEnabled ? [[statements.resetCursors, [id, ...arraysOf(latest)]] as const] : []),
           [statements.addCursors, [id, ...arraysOf(latest), at.toISOString()]],
         );
         return updated;

@@ -28,10 +28,14 @@ export interface Webhook {
 export interface Delivery {
   readonly id: string;
   readonly type: EventType;
+  /** The facility of the booking. Null for a ping. */
   readonly facilityId: string | null;
+  /** The number of the change in the change feed. Null for a ping. */
   readonly modified: number | null;
   readonly state: DeliveryState;
+  /** The number of attempts that were made. */
   readonly attempts: number;
+  /** The HTTP status of the last attempt. Null if there was no response. */
   readonly lastStatus: number | null;
   readonly lastAttemptAt: string | null;
   readonly nextAttemptAt: string | null;

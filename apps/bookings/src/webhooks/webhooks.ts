@@ -20,14 +20,18 @@ import { createSecretBox } from './secrets.ts';
 import { createWebhookStore, type LatestNumbers } from './store.ts';
 import { startWorker, type Worker } from './worker.ts';
 
-const deliveryLifetime = 30 * 86_400_000;
+const day = 86_400_000;
+/** How long ended deliveries are listed, in milliseconds. */
+const deliveryLifetime = 30 * day;
 
 export interface WebhookOptions {
   readonly db: Database;
   readonly baseUrl: string;
   /** The first key encrypts the signing secrets, and every key decrypts them. */
   readonly keys: readonly Buffer[];
+  /** Private networks (CIDRs) that webhooks may reach, in addition to public addresses. */
   readonly allowNetworks: readonly string[];
+  /** For how many days after its last request a client gets events (see lease.ts). */
   readonly leaseDays: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -54,7 +58,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   const cursors = createCursorStore(db);
   const feed = createFeedStore(db);
   const link = linksBelow(baseUrl);
-  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - leaseDays * 86_400_000));
+  const oldestDue = () => deliveries.oldestDue(new Date(now().getTime() - leaseDays * day));
   const countOutcome = observeDeliveries(metrics, oldestDue, now);
   let worker: Worker | undefined;
   const wakeWorker = (): void => worker?.wake();

@@ -4,16 +4,19 @@
 // webhook has its own limit of concurrent attempts, so a receiver that never responds delays only its own events.
 import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import { withJitter } from '../jitter.ts';
 import type { AttemptResult, ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
 import { maxFailingTime, nextAttemptAt } from './schedule.ts';
 import type { SecretBox } from './secrets.ts';
 import { signedHeaders } from './signature.ts';
 
+/** The maximum numbers of concurrent attempts: of a webhook, of a webhook whose attempts fail, and of this instance. */
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
-/** The time between two searches for due deliveries in milliseconds, if no attempt ends in between. */
+/** The time between two searches for due deliveries, in milliseconds. The end of an attempt starts a search earlier. */
 const pollInterval = 500;
-/** Results that arrive during this time are recorded together. In milliseconds. */
+/** The results of attempts that end in this time, in milliseconds, are recorded together. */
 const recordDelay = 10;
+/** In milliseconds. Must be shorter than a claim lasts (delivery-store.ts). */
 const attemptTimeout = 15_000;
 const day = 86_400_000;
 
@@ -23,6 +26,7 @@ export interface WorkerOptions {
   readonly store: Pick<DeliveryStore, 'claim' | 'record'>;
   readonly secretBox: SecretBox;
   readonly client: Pick<OutboundClient, 'request'>;
+  /** For how many days after its last request a client gets events (see lease.ts). */
   readonly leaseDays: number;
   readonly countOutcome: (outcome: Outcome) => void;
   readonly logger: Logger;
@@ -33,16 +37,18 @@ export type Worker = ReturnType<typeof startWorker>;
 
 export function startWorker(options: WorkerOptions) {
   const { store, countOutcome, logger, now } = options;
+  /** The number of attempts that this instance makes now, by webhook. */
   const running = new Map<string, number>();
   const finished: AttemptResult[] = [];
   let runningTotal = 0;
   let isStopped = false;
   let wakeUp = (): void => {};
 
+  /** Records the results of finished attempts, claims due deliveries, and starts their attempts. */
   async function work(): Promise<void> {
     if (finished.length > 0) {
       const results = finished.splice(0);
-      // If the results cannot be recorded, the leases of the deliveries end, and the attempts are repeated.
+      // If the results cannot be recorded, the attempts are repeated when the claims end.
       await store.record(results, before(now(), maxFailingTime));
       for (const { state } of results) countOutcome(state === 'pending' ? 'retried' : state);
     }
@@ -59,13 +65,13 @@ export function startWorker(options: WorkerOptions) {
     running.set(webhookId, (running.get(webhookId) ?? 0) + 1);
     attempt(delivery, options)
       .then((result) => finished.push(result))
-      // An attempt fails before its request if, for example, no key decrypts the secret. The delivery is claimed again
-      // when its lease ends.
+      // An attempt fails before its request if, for example, no key decrypts the secret. The attempt is repeated when
+      // the claim ends.
       .catch((err: unknown) => logger.error({ err, webhook: webhookId, delivery: id }, 'delivery not attempted'))
       .finally(() => {
         runningTotal--;
-        const left = (running.get(webhookId) ?? 1) - 1;
-        if (left > 0) running.set(webhookId, left);
+        const remaining = (running.get(webhookId) ?? 1) - 1;
+        if (remaining > 0) running.set(webhookId, remaining);
         else running.delete(webhookId);
         wakeUp();
       });
@@ -76,7 +82,7 @@ export function startWorker(options: WorkerOptions) {
       await work().catch((err: unknown) => logger.warn({ err }, 'webhook deliveries not processed'));
       if (isStopped || finished.length > 0) continue;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pollInterval * (0.75 + Math.random() / 2));
+        const timer = setTimeout(resolve, withJitter(pollInterval, 0.25));
         wakeUp = () => {
           clearTimeout(timer);
           setTimeout(resolve, recordDelay);
@@ -92,7 +98,7 @@ export function startWorker(options: WorkerOptions) {
     wake: (): void => wakeUp(),
     /**
      * Stops the worker, which starts no more attempts. Results of attempts that have ended are recorded. Attempts that
-     * are still running are repeated when their leases end.
+     * are still running are repeated when their claims end.
      */
     stop: async (): Promise<void> => {
       isStopped = true;
@@ -102,6 +108,7 @@ export function startWorker(options: WorkerOptions) {
   };
 }
 
+/** Sends the delivery to its receiver. Any status from 200 to 299 is a success. */
 async function attempt(delivery: ClaimedDelivery, options: WorkerOptions): Promise<AttemptResult> {
   const { client, secretBox, logger, now } = options;
   const { id, webhookId, body, url, secret, previousSecret } = delivery;

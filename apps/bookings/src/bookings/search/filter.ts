@@ -8,7 +8,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isBookingId } from '../booking-id.ts';
-import { findReversedInterval, parseDateTime } from '../date-times.ts';
+import { findReversedInterval, parseDates } from '../date-times.ts';
 import type { searchBodySchema, searchQuerySchema } from '../schema.ts';
 
 export type SearchQuery = Partial<FromSchema<typeof searchQuerySchema>>;
@@ -43,7 +43,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   const { startDate, endDate: endDateOfQuery, ...filters } = query;
   const { ids, externalBookingIds, correlationIds, bayIds, locationIds, userAlias, isActive } = filters;
   const endDate = endDateOfQuery ?? body.endDate;
-  const [start, end] = [parse(startDate), parse(endDate)];
+  const { start, end } = parseDates({ startDate, endDate });
   const hasLocations = locationIds !== undefined;
 
   const validationErrors = [...routerErrors];
@@ -75,8 +75,4 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
     linkQuery: { ...filters, startDate, endDate },
     validationErrors,
   };
-}
-
-function parse(text: string | undefined): Date | undefined {
-  return text === undefined ? undefined : parseDateTime(text);
 }

@@ -65,15 +65,19 @@ export function createIdempotencyStore(db: Database) {
 export type StoreResponseOutcome = 'stored' | 'key used' | 'key in progress';
 
 /**
- * Stores the response in the transaction that inserts the booking, so that either both exist or neither. If another
- * transaction has stored a response for the same key and has not ended, this transaction waits for a second. If the
- * outcome is 'key in progress', PostgreSQL has aborted this transaction.
+ * Stores the response in the transaction that creates the resource, so that either both exist or neither. Without
+ * `newResponse`, stores nothing and returns 'stored'.
+ *
+ * If another transaction has stored a response for the same key and has not ended, this transaction waits for a second.
+ * If the outcome is 'key in progress', PostgreSQL has aborted this transaction.
  */
 export async function storeResponse(
   run: Run,
-  { id, requestHash, response }: NewResponse,
+  newResponse: NewResponse | undefined,
   { facilityId, createdAt }: Pick<Booking, 'facilityId' | 'createdAt'>,
 ): Promise<StoreResponseOutcome> {
+  if (!newResponse) return 'stored';
+  const { id, requestHash, response } = newResponse;
   const values = [id, requestHash, facilityId, response, createdAt, expiredBefore(new Date(createdAt))];
   try {
     const [, inserted] = await run(

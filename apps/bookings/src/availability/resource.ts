@@ -1,0 +1,41 @@
+// Maps availability to the JSON of responses.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import { type ListRequest, listResponse } from '../http/pagination.ts';
+import type { Interval } from './interval.ts';
+import { isoText } from './iso-text.ts';
+import type { BayRow } from './store.ts';
+
+export const availabilityPath = '/api/booking-availability';
+
+/** Returns the gaps of a bay. Gaps that are shorter than `minMinutes` are left out. */
+export function bayAvailability(bay: Omit<BayRow, 'hours' | 'asOf'>, gaps: readonly Interval[], minMinutes = 0) {
+  const { id, name, bookable, locationId, locationName, facilityId, timeZone } = bay;
+  const longEnough = gaps.filter(({ start, end }) => end - start >= minMinutes * 60_000);
+  return {
+    bay: { id, name, bookable },
+    location: { id: locationId, name: locationName, facilityId, timeZone },
+    free: longEnough.map(({ start, end }) => ({ startDate: isoText(start), endDate: isoText(end) })),
+    _links: {},
+  };
+}
+
+export interface AvailabilityPage {
+  readonly items: readonly ReturnType<typeof bayAvailability>[];
+  /** When the bays were read. */
+  readonly asOf: string;
+  readonly total: number;
+}
+
+export function availabilityResponse(
+  { items, asOf, total }: AvailabilityPage,
+  request: Omit<ListRequest, 'path'>,
+  link: MakeLink,
+): EndpointResponse {
+  const { body, headers } = listResponse({ ...request, path: availabilityPath }, items, total, link);
+  return {
+    status: 200,
+    body: { items, asOf, ...(body as object) },
+    headers: { ...headers, 'Cache-Control': 'no-store' },
+  };
+}

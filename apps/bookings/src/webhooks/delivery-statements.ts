@@ -1,0 +1,105 @@
+// Defines the SQL of the table webhook_delivery.
+
+/**
+ * The maximum number of pings of a webhook that wait for their delivery. Without a limit, a client could fill the
+ * table, because every ping to a failing receiver is attempted ten times.
+ */
+const maxWaitingPings = 100;
+
+const fields = `id, type, facility_id as "facilityId", modified::float8 as modified, state, attempts,
+last_status as "lastStatus", last_attempt_at as "lastAttemptAt", next_attempt_at as "nextAttemptAt"`;
+/** Selects the deliveries of webhook $1 that are in state $2. If $2 is null, selects all its deliveries. */
+const fromDeliveries = 'from webhook_delivery where webhook_id = $1 and ($2::text is null or state = $2)';
+
+export const deliveryStatements = {
+  add: `insert into webhook_delivery (id, webhook_id, type, facility_id, modified, body, next_attempt_at, created_at)
+select id, $1, type, facility_id, modified, body, $7, $7
+from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[])
+  as added (id, type, facility_id, modified, body)`,
+
+  addPing: `insert into webhook_delivery (id, webhook_id, type, body, next_attempt_at, created_at)
+select $2, $1, 'webhook.ping', $3, $4, $4
+where (select count(*) from (
+    select from webhook_delivery where webhook_id = $1 and type = 'webhook.ping' and state = 'pending'
+    limit ${maxWaitingPings}
+  ) waiting) < ${maxWaitingPings}`,
+
+  /**
+   * Claims due deliveries. Each webhook has its own limit, so that a slow receiver does not delay the deliveries of
+   * other webhooks. The parameters are:
+   * - $1: the current time
+   * - $2: the end of the claim
+   * - $3 and $4: the webhooks for which this instance makes attempts now, and the number of these attempts
+   * - $5: the maximum number of attempts of a webhook at the same time
+   * - $6: the maximum for a webhook whose attempts fail
+   * - $7: the maximum for this instance
+   * - $8: the client of the webhook must have sent a request after this time (see lease.ts)
+   */
+  claim: `with due as (
+  select due.id from webhook
+  left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on running.webhook_id = webhook.id
+  cross join lateral (
+    select id from webhook_delivery
+    where webhook_id = webhook.id and state = 'pending' and next_attempt_at <= $1::timestamptz
+      and (type = 'webhook.ping' or webhook.state = 'active')
+      and (facility_id is null or exists (
+        select from webhook_cursor where webhook_cursor.webhook_id = webhook.id
+          and webhook_cursor.facility_id = webhook_delivery.facility_id and seen_at > $8::timestamptz))
+    order by next_attempt_at
+    limit greatest(0, case when failing_since is null then $5::int else $6::int end - coalesce(running.attempts, 0))
+    for update skip locked
+  ) due
+  order by failing_since nulls first
+  limit $7
+)
+update webhook_delivery set next_attempt_at = $2 from due, webhook
+where webhook_delivery.id = due.id and webhook.id = webhook_id
+returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, secret,
+  case when previous_secret_until > $1::timestamptz then previous_secret end as "previousSecret"`,
+
+  lockWebhooks: 'select id from webhook where id = any($1::uuid[]) order by id for no key update',
+
+  /**
+   * Records the results of attempts, and since when each webhook has been failing. Ignores a result if another instance
+   * has repeated the attempt in the meantime.
+   */
+  record: `with result as (
+  select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::timestamptz[], $6::timestamptz[])
+    as result (id, attempts, state, status, attempted_at, next_at)
+), recorded as (
+  update webhook_delivery delivery set state = result.state, attempts = result.attempts, last_status = result.status,
+    last_attempt_at = result.attempted_at, next_attempt_at = result.next_at
+  from result where delivery.id = result.id and delivery.state = 'pending' and delivery.attempts = result.attempts - 1
+  returning delivery.webhook_id, delivery.state, result.attempted_at
+), health as (
+  select webhook_id, bool_or(state = 'delivered') as has_success, min(attempted_at) as attempted_at
+  from recorded group by webhook_id
+)
+update webhook set failing_since = case when not has_success then coalesce(failing_since, attempted_at) end
+from health where webhook.id = webhook_id and (failing_since is null) <> has_success`,
+
+  /**
+   * Disables those of the webhooks $1 that are also in $2 or have been failing since $3 or longer. Ends their pending
+   * deliveries.
+   */
+  disable: `with disabled as (
+  update webhook set state = 'disabled'
+  where id = any($1::uuid[]) and state <> 'disabled' and (id = any($2::uuid[]) or failing_since <= $3) returning id
+)
+update webhook_delivery set state = 'failed', next_attempt_at = null
+from disabled where webhook_id = disabled.id and state = 'pending'`,
+
+  page: `select ${fields} ${fromDeliveries} order by created_at desc, id desc limit $3 offset $4`,
+  count: `select count(*)::int as total ${fromDeliveries}`,
+  deleteExpired: `delete from webhook_delivery where id in (
+  select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
+  /**
+   * Reads when the earliest pending delivery of the active webhooks is due. Ignores webhooks whose client has sent no
+   * request after $1 (see lease.ts).
+   */
+  oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
+where webhook.state = 'active' and webhook_delivery.state = 'pending'
+  and (facility_id is null or exists (
+    select from webhook_cursor where webhook_cursor.webhook_id = webhook.id
+      and webhook_cursor.facility_id = webhook_delivery.facility_id and seen_at > $1::timestamptz))`,
+} as const;
