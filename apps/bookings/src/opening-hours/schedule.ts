@@ -54,7 +54,7 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
     return isOpenDuring({ start: from, end });
   }
 
-  /** Used if the weekly hours have no gap. Only exceptions can then close the location, so only their days are checked. */
+  /** Used if the weekly hours have no gap. Only exceptions can then close the location, so their days are checked. */
   function isOpenAroundExceptions(interval: Interval): boolean {
     return hours.exceptions.every(({ date }) => {
       // Dates of a time zone differ from dates in UTC by up to 14 hours, and hours can last into the next day.

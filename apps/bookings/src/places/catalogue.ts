@@ -2,8 +2,8 @@
 // imports change it.
 //
 // An entry of the cache contains the bays and locations of one facility, and is used for a minute. Bays and locations
-// never move to another facility, so an entry never names a wrong facility. A bay or location that no entry contains can
-// be new, so it is looked up in the database.
+// never move to another facility, so an entry never names a wrong facility. A bay or location that no entry contains is
+// looked up in the database, because it can be new.
 //
 // Whether a bay can be booked is not cached. The statement that writes the booking checks this.
 import type { BayPlace, PlacesStore } from './store.ts';

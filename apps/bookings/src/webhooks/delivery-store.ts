@@ -1,6 +1,6 @@
 // Reads and writes the table webhook_delivery: adds, claims, lists and deletes deliveries, and records their results.
 //
-// Before an instance attempts a delivery, it claims the delivery by setting next_attempt_at to a time after the attempt.
+// Before an instance attempts a delivery, it claims the delivery: it sets next_attempt_at to a time after the attempt.
 // If the instance is killed, another instance repeats the attempt at this time.
 //
 // Every transaction locks the webhook before its cursors and deliveries. The deletion of a webhook locks them in the
@@ -126,8 +126,8 @@ export function createDeliveryStore(db: Database) {
     },
 
     /**
-     * Returns when the earliest pending delivery is due, which can be in the past. Ignores webhooks that are not active,
-     * and webhooks whose client has sent no request since `leaseStart`.
+     * Returns when the earliest pending delivery is due, which can be in the past. Considers only active webhooks whose
+     * client has sent a request since `leaseStart`.
      */
     oldestDue: async (leaseStart: Date): Promise<Date | undefined> => {
       const [row] = await query<{ dueSince: Date | null }>(db, deliveryStatements.oldestDue, [

@@ -2,8 +2,8 @@
 //
 // The format of an encrypted secret is `v1.key.nonce.ciphertext-and-tag`. The algorithm is AES-256-GCM with a new
 // random nonce for each encryption. `key` is a hash of the encryption key. It shows which secrets must be encrypted
-// again after the operator has replaced the key. The id of the webhook is additional authenticated data, so an encrypted
-// secret cannot be copied to another webhook.
+// again after the operator has replaced the key. The id of the webhook is additional authenticated data, which prevents
+// that an encrypted secret is copied to another webhook.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
