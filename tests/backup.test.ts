@@ -24,7 +24,7 @@ let folder: string;
 let archive: string;
 let system: TestSystem;
 let auth: Instance;
-let one: Instance;
+let bookings: Instance;
 let restored: EmbeddedPostgres | undefined;
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ beforeAll(async () => {
     archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f`,
   });
   auth = await system.startAuth();
-  one = await system.startBookings();
+  bookings = await system.startBookings();
 }, 90_000);
 afterAll(async () => {
   await restored?.stop();
@@ -91,7 +91,7 @@ async function restore(name: string, target: Record<string, string>): Promise<nu
 
 test('a server that was lost with its disk is restored to the end of its archive and to a point in time', async () => {
   const token = await getToken(auth.base);
-  const load = startLoad([one.base], token, { workers: 4 });
+  const load = startLoad([bookings.base], token, { workers: 4 });
   await waitForBookings(load, 50);
   const from = load.acknowledged.size;
   const backupStarted = performance.now();
@@ -122,7 +122,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   const segment = (await query('select pg_walfile_name(pg_switch_wal()) as name')).rows[0].name;
   await eventually(async () => (await readdir(archive)).includes(segment));
   const unarchived = nextBooking();
-  expect(await book(one.base, token, unarchived)).toMatchObject({ status: 201 });
+  expect(await book(bookings.base, token, unarchived)).toMatchObject({ status: 201 });
   await system.database.kill();
   // The other processes of the killed server end shortly afterwards. Until then, they may still write files.
   await rm(system.database.dataPath, { recursive: true, maxRetries: 20, retryDelay: 100 });
@@ -141,7 +141,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   recordMeasurement('backup and restore', { bookings: all.size, backup, toTheEnd, toThePoint });
 
   // The running services connect to the restored server by themselves, and no migration is missing.
-  await eventually(async () => (await one.ready()) && (await auth.ready()));
+  await eventually(async () => (await bookings.isReady()) && (await auth.isReady()));
   for (const app of ['auth', 'bookings'] as const) {
     const output = await runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
     expect(output).toBe('the schema is up to date\n');
@@ -149,7 +149,7 @@ test('a server that was lost with its disk is restored to the end of its archive
 
   // Clients send all their bookings again: existing ones are rejected as duplicates, and lost ones are created again.
   const sendAgain = async (id: string) => {
-    const response = await book(one.base, token, bookingWithExternalId(id));
+    const response = await book(bookings.base, token, bookingWithExternalId(id));
     if (atThePoint.has(id))
       expect(response).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
     else expect(response.status).toBe(201);
@@ -158,7 +158,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   while (ids.length > 0) await Promise.all(ids.splice(0, 8).map(sendAgain));
   expect((await bookedIds()).size).toBe(new Set([...all, ...atThePoint]).size);
   const { externalBookingId: _, ...sameSlot } = bookingWithExternalId([...before][0] as string);
-  expect(await book(one.base, token, sameSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
+  expect(await book(bookings.base, token, sameSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
 
   // A refresh token that was used after the time of the restore is unused again in the restored database. The operator
   // therefore runs the documented statement, which revokes its grant.

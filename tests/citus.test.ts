@@ -37,15 +37,15 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
 (programs ? describe : describe.skip)('distributed over a coordinator and two workers', () => {
   let database: CitusDatabase;
   let system: TestSystem<CitusDatabase>;
-  let one: Instance;
-  let two: Instance;
+  let firstInstance: Instance;
+  let secondInstance: Instance;
   let token: string;
   let load: Load | undefined;
 
   beforeAll(async () => {
     database = await startCitusDatabase(programs as string);
     system = await startTestSystemOn(database);
-    ({ one, two, token } = await system.startServices(webhookEnvironment));
+    ({ firstInstance, secondInstance, token } = await system.startServices(webhookEnvironment));
   }, 90_000);
   afterEach(async () => {
     await load?.stop();
@@ -57,7 +57,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   }, 60_000);
 
   const startBookingLoad = (): Load => {
-    load = startLoad([one.base, two.base], token);
+    load = startLoad([firstInstance.base, secondInstance.base], token);
     return load;
   };
   const count = async (table: string, where = 'true'): Promise<number> =>
@@ -76,7 +76,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
         signal: AbortSignal.timeout(20_000),
         ...(body && { body: JSON.stringify(body) }),
       };
-      const response = await fetch(one.base + path, init).catch(() => undefined);
+      const response = await fetch(firstInstance.base + path, init).catch(() => undefined);
       const status = response?.status ?? 0;
       statuses[status] = (statuses[status] ?? 0) + 1;
       return (await response?.json().catch(() => undefined)) as { items?: { id: string }[] } | undefined;
@@ -188,14 +188,14 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   }, 60_000);
 
   test('availability, holds, closures, the change feed and webhooks work on distributed tables', async () => {
-    const instances = { writer: one.base, reader: two.base, token };
+    const instances = { writer: firstInstance.base, reader: secondInstance.base, token };
     await expectAvailabilityAndHolds(instances);
     await expectChanges(instances);
   }, 60_000);
 
   test('the change feed has every booking that was created under load, on both workers', async () => {
     const load = startBookingLoad();
-    const reader = startFeedReader([one.base, two.base], token, 'fac-north');
+    const reader = startFeedReader([firstInstance.base, secondInstance.base], token, 'fac-north');
     await waitForBookings(load, 200);
     await load.stop();
     await reader.stop();
@@ -210,7 +210,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       const slot = nextBooking();
       const responses = await Promise.all(
         Array.from({ length: 64 }, (_, client) =>
-          book(client % 2 ? one.base : two.base, token, { ...slot, externalBookingId: `race-${round}-${client}` }),
+          book(client % 2 ? firstInstance.base : secondInstance.base, token, { ...slot, externalBookingId: `race-${round}-${client}` }),
         ),
       );
       expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -254,7 +254,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       await eventually(async () => (load.statuses()[503] ?? 0) > 20);
       const without = { ...load.statuses() };
       await worker.start();
-      const recovery = await timeUntil(async () => (await bookOnce(one.base, token)) === 201);
+      const recovery = await timeUntil(async () => (await bookOnce(firstInstance.base, token)) === 201);
       await waitForBookings(load, 100);
       const otherStatuses = await stopReadsAndUpdates();
       await expectNoLostOrDoubleBookings(database, load);

@@ -55,11 +55,11 @@ describe('auth is down', () => {
   test('bookings continues with its cached keys, and a new instance becomes ready when auth is available again', async () => {
     await auth.stop('SIGKILL');
     for (let count = 0; count < 50; count += 1) expect(await bookOnce(bookings.base, token)).toBe(201);
-    expect(await bookings.ready()).toBe(true);
+    expect(await bookings.isReady()).toBe(true);
     await expect(getToken(auth.base)).rejects.toThrow();
 
     const fresh = await system.startBookings({}, { waitFor: 'live' });
-    expect(await fresh.ready()).toBe(false);
+    expect(await fresh.isReady()).toBe(false);
     for (let count = 0; count < 15; count += 1) {
       const early = await book(fresh.base, token, nextBooking());
       expect(early).toMatchObject({ status: 503, codes: ['ERR00503'], retryAfter: expect.stringMatching(/^\d+$/) });
@@ -67,7 +67,7 @@ describe('auth is down', () => {
     await eventually(async () => (await fresh.metric(/^jwks_fetch_failures_total/)) > 8);
 
     auth = await system.startAuth();
-    const recovery = await timeUntil(() => fresh.ready());
+    const recovery = await timeUntil(() => fresh.isReady());
     expect(await bookOnce(fresh.base, token)).toBe(201);
     expect(await bookOnce(fresh.base, await getToken(auth.base))).toBe(201);
     recordMeasurement('auth killed', { newInstanceReadyAfter: recovery });
@@ -152,7 +152,7 @@ describe('the JWKS endpoint is broken', () => {
       expect(refused).toMatchObject({ status: 401, codes: ['ERR00401'] });
       expect(refused.milliseconds).toBeLessThan(6_000);
       expect(await instance.metric(/^jwks_fetch_failures_total/)).toBeGreaterThan(0);
-      expect(await instance.ready()).toBe(true);
+      expect(await instance.isReady()).toBe(true);
       recordMeasurement(`JWKS ${mode}`, { unknownKeyRefusedAfter: refused.milliseconds });
       await instance.stop('SIGTERM');
       jwks.close();

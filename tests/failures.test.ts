@@ -47,15 +47,15 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   let database: StoppableDatabase;
   let proxy: TcpProxy;
   let auth: Instance;
-  let one: Instance;
-  let two: Instance;
+  let firstInstance: Instance;
+  let secondInstance: Instance;
   let token: string;
   let load: Load | undefined;
 
   beforeAll(async () => {
     system = await start();
     ({ database, proxy } = system);
-    ({ auth, one, two, token } = await system.startServices());
+    ({ auth, firstInstance, secondInstance, token } = await system.startServices());
   }, 120_000);
   afterEach(async () => {
     await load?.stop();
@@ -72,16 +72,16 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
 
   describe('failures of the database', () => {
     test('the server is stopped and started under load: responses are 503 with Retry-After until it runs again', async () => {
-      const load = startBookingLoad([one.base, two.base], token);
+      const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 50);
-      const errors = await one.metric(/^database_errors_total/);
+      const errors = await firstInstance.metric(/^database_errors_total/);
       await database.stop();
-      await eventually(async () => !(await one.ready()) && !(await two.ready()));
-      expect((await fetch(`${one.base}/health/live`)).status).toBe(200);
-      expect((await book(one.base, token, nextBooking())).codes).toEqual(['ERR00503']);
-      expect(await one.metric(/^database_errors_total/)).toBeGreaterThan(errors);
+      await eventually(async () => !(await firstInstance.isReady()) && !(await secondInstance.isReady()));
+      expect((await fetch(`${firstInstance.base}/health/live`)).status).toBe(200);
+      expect((await book(firstInstance.base, token, nextBooking())).codes).toEqual(['ERR00503']);
+      expect(await firstInstance.metric(/^database_errors_total/)).toBeGreaterThan(errors);
       await database.start();
-      const recovery = await timeUntil(async () => (await one.ready()) && (await two.ready()));
+      const recovery = await timeUntil(async () => (await firstInstance.isReady()) && (await secondInstance.isReady()));
       await waitForBookings(load, 50);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: database stopped`, { ...load.statuses(), longest: load.longest(), recovery });
@@ -90,34 +90,34 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
 
     test('the server is killed under load: no acknowledged booking is lost', async () => {
-      const load = startBookingLoad([one.base, two.base], token);
+      const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 100);
       await database.kill();
       await database.start();
-      const recovery = await timeUntil(canBook(one.base));
+      const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 50);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: database killed`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
     test('the server has no free connections: responses are 503, and database_errors_total counts 53300', async () => {
-      const load = startBookingLoad([one.base, two.base], token);
+      const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 20);
       await database.query('postgres', 'alter role bookings_service connection limit 0');
       await database.query(
         'postgres',
         "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'bookings_service'",
       );
-      await eventually(async () => (await one.metric(/^database_errors_total.*53300/)) > 0);
+      await eventually(async () => (await firstInstance.metric(/^database_errors_total.*53300/)) > 0);
       await database.query('postgres', 'alter role bookings_service connection limit -1');
-      const recovery = await timeUntil(canBook(one.base));
+      const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 50);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: out of connections`, { ...load.statuses(), longest: load.longest(), recovery });
     }, 60_000);
 
     test('the network delays packets by 100 ms in each direction: all responses are 201', async () => {
-      const load = startBookingLoad([one.base, two.base], token);
+      const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       proxy.delay(100);
       await waitForBookings(load, 10);
       proxy.delay(0);
@@ -127,12 +127,12 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
 
     test('the network loses all packets: responses are 503 within 10 s, and bookings recovers with the network', async () => {
-      const load = startBookingLoad([one.base], token, { workers: 4 });
+      const load = startBookingLoad([firstInstance.base], token, { workers: 4 });
       await waitForBookings(load, 20);
       proxy.freeze();
       await eventually(async () => (load.statuses()[503] ?? 0) >= 4);
       proxy.resume();
-      const recovery = await timeUntil(canBook(one.base));
+      const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 20);
       await expectNoLostOrDoubleBookings(load);
       recordMeasurement(`${engine}: database silent`, { ...load.statuses(), longest: load.longest(), recovery });
@@ -143,7 +143,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   describe('failures of an instance of bookings', () => {
     test('the instance is killed under load: the other instance serves its requests', async () => {
       const killed = await system.startBookings();
-      const load = startBookingLoad([killed.base, one.base], token);
+      const load = startBookingLoad([killed.base, firstInstance.base], token);
       await waitForBookings(load, 50);
       await killed.stop('SIGKILL');
       await waitForBookings(load, 50);

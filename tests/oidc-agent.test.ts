@@ -97,7 +97,7 @@ withAgent(
     const { stdout } = await run(program('oidc-token'), ['--force-new', 'bay'], { env: environment });
     const token = stdout.trim();
     expect(decodeJwt(token)).toMatchObject({ client_id: 'agent', facilities: ['fac-north'] });
-    expect(await bookOnce(services.one.base, token)).toBe(201);
+    expect(await bookOnce(services.firstInstance.base, token)).toBe(201);
   },
   60_000,
 );

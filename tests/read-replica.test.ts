@@ -21,8 +21,8 @@ let system: TestSystem;
 let replica: Replica;
 /** Carries the traffic between the instances and the replica. */
 let proxy: TcpProxy;
-let one: Instance;
-let two: Instance;
+let firstInstance: Instance;
+let secondInstance: Instance;
 let token: string;
 let load: Load | undefined;
 const workers: Promise<void>[] = [];
@@ -36,7 +36,7 @@ beforeAll(async () => {
     DATABASE_READ_URL: system.database.urlOf('bookings', proxy.port),
     ...webhookEnvironment,
   };
-  ({ one, two, token } = await system.startServices(environment));
+  ({ firstInstance, secondInstance, token } = await system.startServices(environment));
 }, 90_000);
 afterEach(async () => {
   await stopWorkers();
@@ -93,17 +93,17 @@ const isServedByReplica = (instance: Instance) => async () => {
 
 test('an up-to-date replica serves every kind of list, and lists contain the newest booking', async () => {
   await replica.catchUp();
-  await eventually(isServedByReplica(two));
-  const [replicaReads, primaryReads] = [await readsFromReplica(two), await readsFromPrimary(two)];
-  for (let turn = 0; turn < 30; turn += 1) await bookAndFind(one, two);
+  await eventually(isServedByReplica(secondInstance));
+  const [replicaReads, primaryReads] = [await readsFromReplica(secondInstance), await readsFromPrimary(secondInstance)];
+  for (let turn = 0; turn < 30; turn += 1) await bookAndFind(firstInstance, secondInstance);
   for (const path of ['/api/booking-bays?locationId=loc-north-1', '/api/bays/bay-n1-01/upcoming-bookings'])
-    expect(await list(two, path)).toMatchObject({ status: 200, total: expect.any(Number) });
+    expect(await list(secondInstance, path)).toMatchObject({ status: 200, total: expect.any(Number) });
   // `commit` is the last statement of a list, whose queries run in a transaction. The queries for metrics have none.
   const endedLists = "select from pg_stat_activity where usename = 'bookings_service' and query = 'commit'";
   await eventually(async () => (await replica.query(endedLists)).rowCount, 5_000);
-  expect((await readsFromReplica(two)) - replicaReads + (await readsFromPrimary(two)) - primaryReads).toBe(32);
-  expect((await readsFromReplica(two)) - replicaReads).toBeGreaterThan(0);
-  expect(await two.metric(/^replica_lag_bytes/)).toBe(0);
+  expect((await readsFromReplica(secondInstance)) - replicaReads + (await readsFromPrimary(secondInstance)) - primaryReads).toBe(32);
+  expect((await readsFromReplica(secondInstance)) - replicaReads).toBeGreaterThan(0);
+  expect(await secondInstance.metric(/^replica_lag_bytes/)).toBe(0);
 }, 30_000);
 
 // The replica does not wait for queries when it replays changes, so it can cancel these statements.
@@ -111,7 +111,7 @@ const pauseReplay = () => eventually(() => replica.query('select pg_wal_replay_p
 const resumeReplay = () => eventually(() => replica.query('select pg_wal_replay_resume()'));
 
 test('availability, holds and the change feed show the newest changes, also while replay is paused', async () => {
-  const instances = { writer: one.base, reader: two.base, token };
+  const instances = { writer: firstInstance.base, reader: secondInstance.base, token };
   await expectAvailabilityAndHolds(instances);
   await expectChanges(instances);
   await pauseReplay();
@@ -126,34 +126,34 @@ test('availability, holds and the change feed show the newest changes, also whil
 test('while replay is paused, a list waits at most DATABASE_READ_WAIT and then comes from the primary', async () => {
   const medianOf = async (turns: number): Promise<number> => {
     const times: number[] = [];
-    for (let turn = 0; turn < turns; turn += 1) times.push((await bookAndFind(one, two)).ms);
+    for (let turn = 0; turn < turns; turn += 1) times.push((await bookAndFind(firstInstance, secondInstance)).ms);
     return times.toSorted((a, b) => a - b)[turns / 2] as number;
   };
   const upToDateMedian = await medianOf(20);
   await pauseReplay();
-  const behindReads = await readsFromPrimary(two, 'behind');
+  const behindReads = await readsFromPrimary(secondInstance, 'behind');
   const behindMedian = await medianOf(40);
-  expect(await readsFromPrimary(two, 'behind')).toBeGreaterThan(behindReads);
-  expect(await readsFromPrimary(two, 'resting')).toBeGreaterThan(20);
+  expect(await readsFromPrimary(secondInstance, 'behind')).toBeGreaterThan(behindReads);
+  expect(await readsFromPrimary(secondInstance, 'resting')).toBeGreaterThan(20);
   expect(behindMedian).toBeLessThan(10 * upToDateMedian);
-  expect(await two.metric(/^replica_lag_bytes/)).toBeGreaterThan(0);
-  expect(await two.ready()).toBe(true);
+  expect(await secondInstance.metric(/^replica_lag_bytes/)).toBeGreaterThan(0);
+  expect(await secondInstance.isReady()).toBe(true);
   await resumeReplay();
-  await eventually(isServedByReplica(two));
+  await eventually(isServedByReplica(secondInstance));
 }, 30_000);
 
 test('with eight writers and eight readers on two instances, every acknowledged booking is found', async () => {
   const acknowledged: string[] = [];
   const missed: string[] = [];
-  const [replicaReads, primaryReads] = [await readsFromReplica(two), await readsFromPrimary(two)];
+  const [replicaReads, primaryReads] = [await readsFromReplica(secondInstance), await readsFromPrimary(secondInstance)];
   startWorkers(8, async (index, turn) => {
     const booking = nextBooking();
-    const { status } = await book(((index + turn) % 2 ? one : two).base, token, booking);
+    const { status } = await book(((index + turn) % 2 ? firstInstance : secondInstance).base, token, booking);
     if (status === 201) acknowledged.push(booking.externalBookingId);
   });
   startWorkers(8, async (index, turn) => {
     const newest = acknowledged.at(-1);
-    const found = await list((index + turn) % 2 ? one : two, newest ? byExternalId(newest) : '/api/booking-locations');
+    const found = await list((index + turn) % 2 ? firstInstance : secondInstance, newest ? byExternalId(newest) : '/api/booking-locations');
     if (found.status !== 200 || found.total === 0) missed.push(`${newest} ${found.status}`);
   });
   // The replica pauses repeatedly. Some pauses are shorter and others are longer than the time that a list waits.
@@ -164,28 +164,28 @@ test('with eight writers and eight readers on two instances, every acknowledged 
     await new Promise((resolve) => setTimeout(resolve, 150));
   });
   const hasReadBoth = async () =>
-    (await readsFromReplica(two)) > replicaReads + 50 && (await readsFromPrimary(two)) > primaryReads + 10;
+    (await readsFromReplica(secondInstance)) > replicaReads + 50 && (await readsFromPrimary(secondInstance)) > primaryReads + 10;
   await eventually(async () => acknowledged.length > 200 && (await hasReadBoth()), 60_000);
   await stopWorkers();
   expect(missed).toEqual([]);
 }, 80_000);
 
 test('no request fails when the replica is killed under load, and lists use it again after its restart', async () => {
-  load = startLoad([one.base, two.base], token, { workers: 4, retry: false });
+  load = startLoad([firstInstance.base, secondInstance.base], token, { workers: 4, retry: false });
   const statuses = new Map<number, number>();
   startWorkers(4, async (index) => {
-    const { status } = await list(index % 2 ? one : two, '/api/bookings?pageSize=5');
+    const { status } = await list(index % 2 ? firstInstance : secondInstance, '/api/bookings?pageSize=5');
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
   });
   await waitForBookings(load, 50);
   await replica.kill();
   await waitForBookings(load, 200);
-  expect(await one.ready()).toBe(true);
-  expect(await readsFromPrimary(one, 'away')).toBeGreaterThan(0);
+  expect(await firstInstance.isReady()).toBe(true);
+  expect(await readsFromPrimary(firstInstance, 'away')).toBeGreaterThan(0);
   const newInstance = await system.startBookings({ DATABASE_READ_URL: replica.url });
-  await bookAndFind(one, newInstance);
+  await bookAndFind(firstInstance, newInstance);
   await replica.start();
-  await Promise.all([one, two, newInstance].map((instance) => eventually(isServedByReplica(instance))));
+  await Promise.all([firstInstance, secondInstance, newInstance].map((instance) => eventually(isServedByReplica(instance))));
   await stopWorkers();
   await expectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
@@ -193,25 +193,25 @@ test('no request fails when the replica is killed under load, and lists use it a
 }, 40_000);
 
 test('a replica that stops responding delays only the lists that it is already processing, by three seconds', async () => {
-  await eventually(isServedByReplica(two));
+  await eventually(isServedByReplica(secondInstance));
   const slowest = { before: 0, after: 0 };
   const failed: number[] = [];
   let isCircuitOpen = false;
   startWorkers(4, async () => {
     const beganAfter = isCircuitOpen;
-    const { status, ms } = await list(two, '/api/bookings?pageSize=5');
+    const { status, ms } = await list(secondInstance, '/api/bookings?pageSize=5');
     if (status !== 200) failed.push(status);
     if (beganAfter) slowest.after = Math.max(slowest.after, ms);
     else slowest.before = Math.max(slowest.before, ms);
   });
   proxy.freeze();
-  await eventually(async () => (await readsFromPrimary(two, 'away')) > 0);
+  await eventually(async () => (await readsFromPrimary(secondInstance, 'away')) > 0);
   isCircuitOpen = true;
-  const restingReads = await readsFromPrimary(two, 'resting');
-  await eventually(async () => (await readsFromPrimary(two, 'resting')) > restingReads + 300);
-  expect(await two.ready()).toBe(true);
+  const restingReads = await readsFromPrimary(secondInstance, 'resting');
+  await eventually(async () => (await readsFromPrimary(secondInstance, 'resting')) > restingReads + 300);
+  expect(await secondInstance.isReady()).toBe(true);
   proxy.resume();
-  await eventually(isServedByReplica(two));
+  await eventually(isServedByReplica(secondInstance));
   await stopWorkers();
   expect(failed).toEqual([]);
   expect(slowest.before).toBeLessThan(3_500);
@@ -221,42 +221,42 @@ test('a replica that stops responding delays only the lists that it is already p
 test('a list that the replica cancels comes from the primary, and later lists come from the replica', async () => {
   // The replica does not wait for queries. When it replays an exclusive lock of a table, it cancels every query that
   // reads the table.
-  await eventually(isServedByReplica(two));
-  const conflicts = await readsFromPrimary(two, 'conflict');
+  await eventually(isServedByReplica(secondInstance));
+  const conflicts = await readsFromPrimary(secondInstance, 'conflict');
   const failed: number[] = [];
   startWorkers(4, async () => {
-    const { status } = await list(two, '/api/bookings?pageSize=1000');
+    const { status } = await list(secondInstance, '/api/bookings?pageSize=1000');
     if (status !== 200) failed.push(status);
   });
   const lockTable = 'begin; lock table booking; select pg_sleep(0.02); commit';
   await eventually(async () => {
     await system.database.query('bookings', lockTable);
-    return (await readsFromPrimary(two, 'conflict')) > conflicts;
+    return (await readsFromPrimary(secondInstance, 'conflict')) > conflicts;
   });
   await stopWorkers();
   expect(failed).toEqual([]);
-  await eventually(isServedByReplica(two));
+  await eventually(isServedByReplica(secondInstance));
 }, 40_000);
 
 test('neither a replica that was promoted by mistake nor a replica of the old primary serves lists', async () => {
-  await eventually(isServedByReplica(two));
+  await eventually(isServedByReplica(secondInstance));
   await replica.query('select pg_promote()');
-  const replicaReads = await readsFromReplica(two);
+  const replicaReads = await readsFromReplica(secondInstance);
   const waitUntilForeign = (writer: Instance, reader: Instance) =>
     eventually(async () => {
       await bookAndFind(writer, reader);
       return (await readsFromPrimary(reader, 'foreign')) > 0;
     });
-  await waitUntilForeign(one, two);
-  for (let turn = 0; turn < 20; turn += 1) await bookAndFind(one, two);
-  expect(await readsFromReplica(two)).toBe(replicaReads);
+  await waitUntilForeign(firstInstance, secondInstance);
+  for (let turn = 0; turn < 20; turn += 1) await bookAndFind(firstInstance, secondInstance);
+  expect(await readsFromReplica(secondInstance)).toBe(replicaReads);
   // This replica follows the old primary, which has written more WAL than the promoted server. Comparing only WAL
   // positions would accept this replica.
   const follower = await startReplica(system.database);
   try {
     const three = await system.startBookings({ DATABASE_URL: replica.url, DATABASE_READ_URL: follower.url });
     const bookingOnOldPrimary = nextBooking();
-    await book(one.base, token, bookingOnOldPrimary);
+    await book(firstInstance.base, token, bookingOnOldPrimary);
     await follower.catchUp();
     expect(await list(three, byExternalId(bookingOnOldPrimary.externalBookingId))).toMatchObject({
       status: 200,

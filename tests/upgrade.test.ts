@@ -46,7 +46,7 @@ test('no request fails during an expanding migration and the replacement of ever
   const applied = await Promise.all([1, 2].map(() => migrate({ url, directory: nextRelease })));
   expect(applied.flat()).toEqual([Number(number)]);
   await waitForBookings(load, 50);
-  for (const instance of old) expect(await instance.ready()).toBe(true);
+  for (const instance of old) expect(await instance.isReady()).toBe(true);
 
   for (const instance of old) {
     balanced.push((await system.startBookings()).base);
@@ -88,7 +88,7 @@ afterAll(() => previous?.remove());
     expect(output).toMatch(/migrations applied\n$/);
     await waitForBookings(load, 50);
     for (const instance of old) {
-      expect(await instance.ready()).toBe(true);
+      expect(await instance.isReady()).toBe(true);
       balanced.push((await system.startBookings(environment)).base);
       balanced.splice(balanced.indexOf(instance.base), 1);
       await waitForBookings(load, 30);

@@ -14,7 +14,7 @@ export interface Instance {
   readonly log: () => readonly Record<string, unknown>[];
   /** Returns the sum of the values in all lines of /metrics that match the pattern. */
   readonly metric: (sample: RegExp) => Promise<number>;
-  readonly ready: () => Promise<boolean>;
+  readonly isReady: () => Promise<boolean>;
   /** Ends the instance with a signal. Returns the exit code, or null when the signal killed the process. */
   readonly stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number | null>;
 }
@@ -63,7 +63,7 @@ export async function startInstance(
         .filter((line) => sample.test(line))
         .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     },
-    ready: () => isOk(`${base}/health/ready`),
+    isReady: () => isOk(`${base}/health/ready`),
     stop: async (signal) => {
       running.delete(instance);
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);

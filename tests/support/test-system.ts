@@ -26,8 +26,8 @@ export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
 
 export interface Services {
   readonly auth: Instance;
-  readonly one: Instance;
-  readonly two: Instance;
+  readonly firstInstance: Instance;
+  readonly secondInstance: Instance;
   readonly token: string;
 }
 
@@ -70,8 +70,8 @@ export async function startTestSystemOn<Database extends TestDatabase>(
     startServices: async (environment) => {
       const auth = await system.startAuth();
       const pair = [system.startBookings(environment), system.startBookings(environment)] as const;
-      const [one, two] = await Promise.all(pair);
-      return { auth, one, two, token: await getToken(auth.base) };
+      const [firstInstance, secondInstance] = await Promise.all(pair);
+      return { auth, firstInstance, secondInstance, token: await getToken(auth.base) };
     },
     stop: async () => {
       await stopInstances();
