@@ -1,30 +1,34 @@
-// Tests that a lost database server can be restored as docs/operations/back-up.md describes: from a base backup that
-// was made under load, and the archived write-ahead log (WAL). Restores once to the end of the archive and once to a
-// point in time. FAULT_REPORT=1 prints the durations.
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+// Tests that a lost database server can be restored as docs/operations/back-up.md describes: from a base backup that was
+// made under load, and from the archived write-ahead log (WAL). The test restores the server twice: to the end of the
+// archive, and to a point in time. FAULT_REPORT=1 prints the durations.
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { book, bookingWithExternalId, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import {
+  book,
+  bookingWithExternalId,
+  type Load,
+  nextBooking,
+  startLoad,
+  waitForBookings,
+} from './support/booking-load.ts';
 import { runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
+import { printMeasurements, recordMeasurement } from './support/measurements.ts';
 import { baseBackup, writeSignalFile } from './support/replica.ts';
-import {
-  getToken,
-  keyEncryptionKey,
-  printMeasurements,
-  recordMeasurement,
-  startTestSystem,
-  type TestSystem,
-} from './support/test-system.ts';
-import { eventually } from './support/wait.ts';
+import { getToken, keyEncryptionKey, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { eventually, timed } from './support/wait.ts';
 
-let folder: string;
-let archive: string;
 let system: TestSystem;
 let auth: Instance;
 let bookings: Instance;
+/** The folder with the archive and the base backups. */
+let folder: string;
+/** The folder with the archived segments of the write-ahead log. */
+let archive: string;
 let restored: EmbeddedPostgres | undefined;
 
 beforeAll(async () => {
@@ -42,83 +46,67 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(async () => {
   await restored?.stop();
-  await system?.stop();
+  await system?.close();
   await rm(folder, { recursive: true, force: true });
   printMeasurements();
 }, 60_000);
 
 const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
-const bookedIds = async (): Promise<ReadonlySet<string>> =>
+const storedIds = async (): Promise<ReadonlySet<string>> =>
   new Set((await query('select external_booking_id as id from booking')).rows.map(({ id }) => id));
-/** Returns the SQL block that follows this sentence in docs/operations/back-up.md. */
-async function documented(sentence: string): Promise<string> {
-  const text = await readFile(join(import.meta.dirname, '../docs/operations/back-up.md'), 'utf8');
-  const [, sql] = /```sql\n([\s\S]*?)```/.exec(text.slice(text.indexOf(sentence))) as RegExpExecArray;
-  return sql as string;
+
+/** Returns the SQL block that follows this heading in docs/operations/back-up.md. */
+function documentedSql(heading: string): string {
+  const page = read('docs/operations/back-up.md');
+  const [, sql = ''] = /```sql\n([\s\S]*?)```/.exec(page.slice(page.indexOf(heading))) ?? [];
+  return sql;
 }
 
-async function tokenRequest(form: Record<string, string>) {
+async function requestTokens(form: Record<string, string>) {
   const body = new URLSearchParams({ client_id: 'demo-native', ...form });
   const response = await fetch(`${auth.base}/connect/token`, { method: 'POST', body });
   return { status: response.status, ...((await response.json()) as { refresh_token: string; error?: string }) };
 }
-const keyOf = (token: string) => token.split('.')[0];
 const signIn = () =>
-  tokenRequest({
+  requestTokens({
     grant_type: 'password',
     username: 'player@example.com',
     password: 'demo-player-pass',
     scope: 'offline_access https://bay-booking.example/dr/play',
   });
-const refresh = (token: string) => tokenRequest({ grant_type: 'refresh_token', refresh_token: token });
+const refresh = (token: string) => requestTokens({ grant_type: 'refresh_token', refresh_token: token });
+
+/** Returns the header of a JWT, which names the signing key. */
+const headerOf = (token: string) => token.split('.')[0];
+
+/** Rotates the signing keys, and returns the first token that auth signs with the new key. */
+async function rotateKeys(oldToken: string): Promise<string> {
+  const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
+  await runCommand('auth', environment, 'keys.ts', '', ['rotate', '--now']);
+  return eventually(async () => {
+    const token = await getToken(auth.base);
+    return headerOf(token) !== headerOf(oldToken) && token;
+  });
+}
 
 /**
  * Starts a server on the base backup `name`, at the port of the lost server. Waits until the server has replayed the
- * archive, and returns the duration.
+ * archive up to the target, and returns the duration in milliseconds.
  */
-async function restore(name: string, target: Record<string, string>): Promise<number> {
-  const started = performance.now();
-  await writeSignalFile(join(folder, name), 'recovery.signal');
-  restored = await startEmbeddedPostgres({
-    dataDir: join(folder, name),
-    port: system.database.port,
-    fsync: false,
-    settings: { restore_command: `cp ${archive}/%f %p`, recovery_target_action: 'promote', ...target },
+const restore = (name: string, target: Record<string, string>): Promise<number> =>
+  timed(async () => {
+    await writeSignalFile(join(folder, name), 'recovery.signal');
+    restored = await startEmbeddedPostgres({
+      dataDir: join(folder, name),
+      port: system.database.port,
+      fsync: false,
+      settings: { restore_command: `cp ${archive}/%f %p`, recovery_target_action: 'promote', ...target },
+    });
+    await eventually(async () => (await query('select pg_is_in_recovery() as on')).rows[0].on === false);
   });
-  await eventually(async () => (await query('select pg_is_in_recovery() as on')).rows[0].on === false);
-  return Math.round(performance.now() - started);
-}
 
-test('a server that was lost with its disk is restored to the end of its archive and to a point in time', async () => {
-  const token = await getToken(auth.base);
-  const load = startLoad([bookings.base], token, { workers: 4 });
-  await waitForBookings(load, 50);
-  const from = load.acknowledged.size;
-  const backupStarted = performance.now();
-  await baseBackup(system.database, join(folder, 'first'));
-  const backup = Math.round(performance.now() - backupStarted);
-  await baseBackup(system.database, join(folder, 'second'));
-  expect(load.acknowledged.size).toBeGreaterThan(from);
-  await waitForBookings(load, 200);
-  const signedIn = await signIn();
-  expect(signedIn.status).toBe(200);
-
-  const before = new Set(load.acknowledged);
-  const point = (await query('select clock_timestamp()::text as now')).rows[0].now;
-  // Each of the four workers may have one request in progress.
-  const maxAtThePoint = load.acknowledged.size + 4;
-  await waitForBookings(load, 200);
-  expect((await refresh(signedIn.refresh_token)).status).toBe(200);
-  const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
-  await runCommand('auth', environment, 'keys.ts', '', ['rotate', '--now']);
-  const signedLater = await eventually(async () => {
-    const later = await getToken(auth.base);
-    return keyOf(later) !== keyOf(token) && later;
-  });
-  await load.stop();
-  const all = new Set(load.acknowledged);
-
-  // A booking that was acknowledged after the last archived segment is lost with the disk.
+/** Stores one more booking that is not archived, and then deletes the server with its disk. Returns the booking. */
+async function loseServer(token: string) {
   const segment = (await query('select pg_walfile_name(pg_switch_wal()) as name')).rows[0].name;
   await eventually(async () => (await readdir(archive)).includes(segment));
   const unarchived = nextBooking();
@@ -126,52 +114,97 @@ test('a server that was lost with its disk is restored to the end of its archive
   await system.database.kill();
   // The other processes of the killed server end shortly afterwards. Until then, they may still write files.
   await rm(system.database.dataPath, { recursive: true, maxRetries: 20, retryDelay: 100 });
+  return unarchived;
+}
 
-  const toTheEnd = await restore('first', {});
-  const atTheEnd = await bookedIds();
-  expect([...all].filter((id) => !atTheEnd.has(id))).toEqual([]);
-  expect(atTheEnd.has(unarchived.externalBookingId)).toBe(false);
-  await restored?.stop();
-
-  const toThePoint = await restore('second', { recovery_target_time: point });
-  const atThePoint = await bookedIds();
-  expect([...before].filter((id) => !atThePoint.has(id))).toEqual([]);
-  expect(atThePoint.size).toBeLessThanOrEqual(maxAtThePoint);
-  expect(maxAtThePoint).toBeLessThan(all.size);
-  recordMeasurement('backup and restore', { bookings: all.size, backup, toTheEnd, toThePoint });
-
-  // The running services connect to the restored server by themselves, and no migration is missing.
+/** The running services connect to the restored server by themselves, and no migration is missing. */
+async function expectServicesToRecover(): Promise<void> {
   await eventually(async () => (await bookings.isReady()) && (await auth.isReady()));
   for (const app of ['auth', 'bookings'] as const) {
     const output = await runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'migrate.ts');
     expect(output).toBe('the schema is up to date\n');
   }
+}
 
-  // Clients send all their bookings again: existing ones are rejected as duplicates, and lost ones are created again.
+/** Clients send all their bookings again: stored bookings are rejected as duplicates, and lost bookings are created. */
+async function expectBookingsSentAgain(token: string, ids: readonly string[], stored: ReadonlySet<string>) {
   const sendAgain = async (id: string) => {
     const response = await book(bookings.base, token, bookingWithExternalId(id));
-    if (atThePoint.has(id))
-      expect(response).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
+    if (stored.has(id)) expect(response).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
     else expect(response.status).toBe(201);
   };
-  const ids = [...all];
-  while (ids.length > 0) await Promise.all(ids.splice(0, 8).map(sendAgain));
-  expect((await bookedIds()).size).toBe(new Set([...all, ...atThePoint]).size);
-  const { externalBookingId: _, ...sameSlot } = bookingWithExternalId([...before][0] as string);
-  expect(await book(bookings.base, token, sameSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
+  for (let start = 0; start < ids.length; start += 8) await Promise.all(ids.slice(start, start + 8).map(sendAgain));
+  expect((await storedIds()).size).toBe(new Set([...ids, ...stored]).size);
+}
 
-  // A refresh token that was used after the time of the restore is unused again in the restored database. The operator
-  // therefore runs the documented statement, which revokes its grant.
-  const unused = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
-  expect((await system.database.query('auth', unused)).rowCount).toBe(1);
-  await system.database.query('auth', await documented('### Auth after a restore to a point in time'));
-  expect(await refresh(signedIn.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+/**
+ * A refresh token that was used after the point in time is unused again in the restored database. The operator therefore
+ * runs the documented statement, which revokes its grant.
+ */
+async function expectUsedTokenRevoked(refreshToken: string): Promise<void> {
+  const unusedTokens = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
+  expect((await system.database.query('auth', unusedTokens)).rowCount).toBe(1);
+  await system.database.query('auth', documentedSql('### Auth after a restore to a point in time'));
+  expect(await refresh(refreshToken)).toMatchObject({ status: 400, error: 'invalid_grant' });
   expect((await refresh((await signIn()).refresh_token)).status).toBe(200);
+}
 
-  // A signing key that was created after the point in time is lost, and the tokens that it signed are rejected.
-  await eventually(async () => keyOf(await getToken(auth.base)) === keyOf(token));
-  const fresh = await system.startBookings();
-  expect(await book(fresh.base, signedLater, nextBooking())).toMatchObject({ status: 401 });
-  expect(await book(fresh.base, token, nextBooking())).toMatchObject({ status: 201 });
-  expect(await book(fresh.base, await getToken(auth.base), nextBooking())).toMatchObject({ status: 201 });
+/** A signing key that was created after the point in time is lost, and the tokens that it signed are rejected. */
+async function expectLostKeyRejected(oldToken: string, tokenOfLostKey: string): Promise<void> {
+  await eventually(async () => headerOf(await getToken(auth.base)) === headerOf(oldToken));
+  const newInstance = await system.startBookings();
+  const statusWith = async (token: string) => (await book(newInstance.base, token, nextBooking())).status;
+  expect(await statusWith(tokenOfLostKey)).toBe(401);
+  expect(await statusWith(oldToken)).toBe(201);
+  expect(await statusWith(await getToken(auth.base))).toBe(201);
+}
+
+/** Makes two base backups while the load creates bookings. Returns the duration of the first backup in milliseconds. */
+async function backUpUnderLoad(load: Load): Promise<number> {
+  await waitForBookings(load, 50);
+  const bookingsBefore = load.acknowledged.size;
+  const duration = await timed(() => baseBackup(system.database, join(folder, 'first')));
+  await baseBackup(system.database, join(folder, 'second'));
+  expect(load.acknowledged.size).toBeGreaterThan(bookingsBefore);
+  return duration;
+}
+
+test('a server that was lost with its disk is restored to the end of its archive and to a point in time', async () => {
+  const token = await getToken(auth.base);
+  const load = startLoad([bookings.base], token, { workers: 4 });
+  const backup = await backUpUnderLoad(load);
+  await waitForBookings(load, 200);
+  const { status, refresh_token: refreshToken } = await signIn();
+  expect(status).toBe(200);
+
+  const beforePoint = new Set(load.acknowledged);
+  const point = (await query('select clock_timestamp()::text as now')).rows[0].now;
+  // Each of the four workers may have one request in progress.
+  const maxAtPoint = load.acknowledged.size + 4;
+  await waitForBookings(load, 200);
+  expect((await refresh(refreshToken)).status).toBe(200);
+  const tokenOfNewKey = await rotateKeys(token);
+  await load.stop();
+  const all = [...load.acknowledged];
+  const unarchived = await loseServer(token);
+
+  const toTheEnd = await restore('first', {});
+  const storedAtEnd = await storedIds();
+  expect(all.filter((id) => !storedAtEnd.has(id))).toEqual([]);
+  expect(storedAtEnd.has(unarchived.externalBookingId)).toBe(false);
+  await restored?.stop();
+
+  const toThePoint = await restore('second', { recovery_target_time: point });
+  const storedAtPoint = await storedIds();
+  expect([...beforePoint].filter((id) => !storedAtPoint.has(id))).toEqual([]);
+  expect(storedAtPoint.size).toBeLessThanOrEqual(maxAtPoint);
+  expect(maxAtPoint).toBeLessThan(all.length);
+  recordMeasurement('backup and restore', { bookings: all.length, backup, toTheEnd, toThePoint });
+
+  await expectServicesToRecover();
+  await expectBookingsSentAgain(token, all, storedAtPoint);
+  const { externalBookingId: _, ...takenSlot } = bookingWithExternalId(all[0] as string);
+  expect(await book(bookings.base, token, takenSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
+  await expectUsedTokenRevoked(refreshToken);
+  await expectLostKeyRejected(token, tokenOfNewKey);
 }, 90_000);

@@ -1,28 +1,29 @@
-// Tests that a webhook delivery connects only to the IP address that was checked, even if the host name leads to
-// another address after the check (DNS rebinding). Both addresses are on this machine, and only the first address is
-// allowed.
+// Tests that a webhook delivery connects only to the IP address that was checked, even if the host name leads to another
+// address after the check (DNS rebinding). In this test, the name leads first to an allowed address and then to a
+// forbidden address. Both addresses are on this machine.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { afterAll, expect, test } from '@jest/globals';
+import { callApi } from './support/api.ts';
+import { getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
+import { webhookEnvironment } from './support/webhook-receiver.ts';
 
 const allowed = '127.0.0.2';
 const forbidden = '127.0.0.1';
 
-let system: TestSystem;
+const system = useFixture(startTestSystem, 90_000);
 const servers: Server[] = [];
+/** The number of connections to each address so far. */
 const connections = { [allowed]: 0, [forbidden]: 0 };
-beforeAll(async () => {
-  system = await startTestSystem();
-}, 90_000);
-afterAll(async () => {
+afterAll(() => {
   for (const server of servers) server.close().closeAllConnections();
-  await system?.stop();
-}, 60_000);
+});
 
+/** Starts a webhook receiver at this address, and returns its port. Port 0 means a free port. */
 async function listen(address: typeof allowed | typeof forbidden, port: number): Promise<number> {
   const server = createServer((_request, response) => void response.writeHead(204).end());
   server.on('connection', () => {
@@ -41,28 +42,27 @@ test('each delivery attempt looks up the host name again, and connects only to t
   const { base } = await system.startBookings({
     NODE_OPTIONS: `--import ${join(import.meta.dirname, 'support/changing-name.js')}`,
     CHANGING_NAME: `${allowed},${forbidden}`,
-    WEBHOOK_KEY: Buffer.alloc(32, 'webhooks').toString('base64'),
+    ...webhookEnvironment,
     WEBHOOK_ALLOW_NETWORKS: `${allowed}/32`,
   });
-  const call = async (method: string, path: string, body?: object) => {
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-    const response = await fetch(base + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-    expect(response.ok).toBe(true);
-    return (await response.json().catch(() => undefined)) as { id: string; items: { lastStatus: number | null }[] };
-  };
-  const { id } = await call('POST', '/api/webhooks', { url: `http://changing.test:${port}/hook` });
-  const attemptOfPing = async () => {
-    await call('POST', `/api/webhooks/${id}/ping`);
+  const url = `http://changing.test:${port}/hook`;
+  const created = await callApi<{ id: string }>(base, token, 'POST', '/api/webhooks', { url });
+  expect(created.status).toBe(201);
+  const path = `/api/webhooks/${created.body.id}`;
+  /** Sends a ping, waits for the first delivery attempt, and returns the delivery. */
+  const attemptPing = async () => {
+    expect((await callApi(base, token, 'POST', `${path}/ping`)).status).toBe(202);
     return eventually(async () => {
-      const [delivery] = (await call('GET', `/api/webhooks/${id}/deliveries`)).items as { attempts: number }[] & object;
+      const { body } = await callApi<{ items: { attempts: number }[] }>(base, token, 'GET', `${path}/deliveries`);
+      const [delivery] = body.items;
       return delivery?.attempts === 1 && delivery;
     });
   };
 
-  expect(await attemptOfPing()).toMatchObject({ state: 'delivered', lastStatus: 204 });
+  expect(await attemptPing()).toMatchObject({ state: 'delivered', lastStatus: 204 });
   expect(connections).toEqual({ [allowed]: 1, [forbidden]: 0 });
   // The connection of the first attempt is still open. The second attempt must not reuse this connection, because the
   // name now leads to an address that is not allowed.
-  expect(await attemptOfPing()).toMatchObject({ state: 'pending', lastStatus: null });
+  expect(await attemptPing()).toMatchObject({ state: 'pending', lastStatus: null });
   expect(connections).toEqual({ [allowed]: 1, [forbidden]: 0 });
 }, 60_000);

@@ -1,8 +1,9 @@
-// Distributes the database of bookings over a coordinator and two workers while it is in use, moves rows between the
-// workers, and crashes each worker under load. No acknowledged booking is lost and no response is a 500.
+// Tests bookings on Citus: distributes the database over a coordinator and two workers while it is in use, moves rows
+// between the workers, and crashes each worker under load. No acknowledged booking may be lost, and no response may be a
+// 500.
 //
-// The tests need a PostgreSQL with Citus (docs/operations/scale.md says how to build it) and are skipped without it.
-// FAULT_REPORT=1 prints the measurements.
+// The tests need a PostgreSQL with Citus, and are skipped without it (docs/operations/scale.md describes how to build
+// Citus). FAULT_REPORT=1 prints the measurements.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
@@ -13,28 +14,24 @@ import { migrate } from '@bay-booking/service/database/migrate';
 import { findCitus } from '@bay-booking/testkit/programs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { expectAvailabilityAndHolds, expectChanges, webhookEnvironment } from './support/availability-and-changes.ts';
+import { callApi } from './support/api.ts';
+import { expectAvailabilityAndHolds, expectChanges } from './support/availability-and-changes.ts';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
 import { runCommand } from './support/commands.ts';
 import { queryOnce } from './support/database-server.ts';
 import { startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
-import {
-  bookOnce,
-  expectNoLostOrDoubleBookings,
-  printMeasurements,
-  recordMeasurement,
-  startTestSystemOn,
-  type TestSystem,
-} from './support/test-system.ts';
+import { printMeasurements, recordLoad } from './support/measurements.ts';
+import { bookOnce, expectNoLostOrDoubleBookings, startTestSystemOn, type TestSystem } from './support/test-system.ts';
 import { eventually, timed, timeUntil } from './support/wait.ts';
+import { webhookEnvironment } from './support/webhook-receiver.ts';
 
 const programs = findCitus();
 const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
 
 if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreSQL of this machine has it\n');
-(programs ? describe : describe.skip)('distributed over a coordinator and two workers', () => {
+(programs ? describe : describe.skip)('bookings on a Citus cluster with a coordinator and two workers', () => {
   let database: CitusDatabase;
   let system: TestSystem<CitusDatabase>;
   let firstInstance: Instance;
@@ -52,41 +49,38 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     load = undefined;
   });
   afterAll(async () => {
-    await system?.stop();
+    await system?.close();
     printMeasurements();
   }, 60_000);
 
+  /** Starts a load that ends with the test at the latest. */
   const startBookingLoad = (): Load => {
     load = startLoad([firstInstance.base, secondInstance.base], token);
     return load;
   };
-  const count = async (table: string, where = 'true'): Promise<number> =>
+  const countRows = async (table: string, where = 'true'): Promise<number> =>
     (await database.query('bookings', `select count(*)::int as count from ${table} where ${where}`)).rows[0].count;
   /**
-   * Starts sending lists and updates in addition to the load. The returned function stops them and checks the statuses.
+   * Starts sending lists and updates in addition to the load. The returned function stops them, checks that their
+   * statuses were only 200 and 503, and returns the number of responses of each status.
    */
   const startReadsAndUpdates = () => {
     const statuses: Record<number, number> = {};
     let isStopping = false;
-    const request = async (path: string, method = 'GET', body?: object) => {
-      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-      const init = {
-        method,
-        headers,
-        signal: AbortSignal.timeout(20_000),
-        ...(body && { body: JSON.stringify(body) }),
-      };
-      const response = await fetch(firstInstance.base + path, init).catch(() => undefined);
+    const request = async (method: string, path: string, body?: object) => {
+      const response = await callApi<{ items?: { id: string }[] }>(firstInstance.base, token, method, path, body).catch(
+        () => undefined,
+      );
       const status = response?.status ?? 0;
       statuses[status] = (statuses[status] ?? 0) + 1;
-      return (await response?.json().catch(() => undefined)) as { items?: { id: string }[] } | undefined;
+      return response?.body.items?.[0]?.id;
     };
     const work = async () => {
       while (!isStopping) {
-        const found = await request('/api/bookings?userAlias=load&pageSize=3');
-        await request('/api/bays/bay-n1-01/upcoming-bookings');
+        const id = await request('GET', '/api/bookings?userAlias=load&pageSize=3');
+        await request('GET', '/api/bays/bay-n1-01/upcoming-bookings');
         const { externalBookingId: _, ...change } = nextBooking();
-        if (found?.items?.[0]) await request(`/api/bookings/${found.items[0].id}`, 'PUT', change);
+        if (id) await request('PUT', `/api/bookings/${id}`, change);
       }
     };
     const done = work();
@@ -98,28 +92,37 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     };
   };
 
-  test('a database is distributed under load, and a command that was killed can be repeated', async () => {
-    await database.query('bookings', populate);
-    const bookings = await count('booking', "user_alias = 'old'");
+  /**
+   * Starts the command that distributes the tables, and kills it after the tables of the facilities. Returns the duration
+   * in milliseconds.
+   */
+  const killDistribution = async (): Promise<number> => {
+    const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
+    await holder.connect();
+    // After the tables of the facilities, the command waits for this lock.
+    await holder.query('begin; lock table booking_reference in share mode');
+    const command = spawn(process.execPath, ['src/commands/distribute.ts'], {
+      cwd: pathOf(import.meta.dirname, '../apps/bookings'),
+      env: { PATH: process.env.PATH, DATABASE_URL: database.ownerUrlOf('bookings') },
+      stdio: 'ignore',
+    });
+    const duration = await timeUntil(async () => (await countRows('pg_dist_partition')) > 0);
+    command.kill('SIGKILL');
+    await once(command, 'exit');
+    await holder.end();
+    return duration;
+  };
+
+  test('a database is distributed under load, and a distribution that was killed can be repeated', async () => {
+    await database.query('bookings', createOldBookings);
+    const bookings = await countRows('booking', "user_alias = 'old'");
     expect(bookings).toBe(20_000);
     expect(await distribute(database)).toMatch(/Citus is not installed/);
     const load = startBookingLoad();
     const stopReadsAndUpdates = startReadsAndUpdates();
     await waitForBookings(load, 50);
     await database.cluster.join('bookings');
-    const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
-    await holder.connect();
-    // After the command has distributed the tables of the facilities, it waits for this lock. The test then kills it.
-    await holder.query('begin; lock table booking_reference in share mode');
-    const killed = spawn(process.execPath, ['src/commands/distribute.ts'], {
-      cwd: pathOf(import.meta.dirname, '../apps/bookings'),
-      env: { PATH: process.env.PATH, DATABASE_URL: database.ownerUrlOf('bookings') },
-      stdio: 'ignore',
-    });
-    const untilKilled = await timeUntil(async () => (await count('pg_dist_partition')) > 0);
-    killed.kill('SIGKILL');
-    await once(killed, 'exit');
-    await holder.end();
+    const untilKilled = await killDistribution();
     let output = '';
     const secondRun = await timed(async () => {
       output = await distribute(database);
@@ -129,23 +132,17 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     );
     expect(await distribute(database)).toBe('all tables were distributed already\n');
     await waitForBookings(load, 50);
-    expect(await count('booking', "user_alias = 'old'")).toBe(bookings);
-    expect(await count('booking_reference', "external_booking_id like 'old-%'")).toBe(bookings);
+    expect(await countRows('booking', "user_alias = 'old'")).toBe(bookings);
+    expect(await countRows('booking_reference', "external_booking_id like 'old-%'")).toBe(bookings);
     const otherStatuses = await stopReadsAndUpdates();
     await expectNoLostOrDoubleBookings(database, load);
-    recordMeasurement('distributed', {
-      ...load.statuses(),
-      longest: load.longest(),
-      untilKilled,
-      secondRun,
-      otherStatuses,
-    });
+    recordLoad('distributed', load, { untilKilled, secondRun, otherStatuses });
     expect(await runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'migrate.ts')).toMatch(
       /up to date/,
     );
   }, 120_000);
 
-  test('rows are on both workers, and the timeouts of the role apply on the workers', async () => {
+  test('both workers store rows, and the timeouts of the role apply on the workers', async () => {
     const { rows } = await database.query('bookings', 'select distinct nodeport from citus_shards order by 1');
     expect(rows.map(({ nodeport }) => nodeport)).toEqual(
       database.cluster.workers.map(({ port }) => port).toSorted((a, b) => a - b),
@@ -160,24 +157,15 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     }
   });
 
-  test('later migrations run on distributed tables, and the command distributes the tables that they add', async () => {
+  test('later migrations run on distributed tables, and the command distributes the tables that the migrations add', async () => {
     const { urlsOf, join } = database.cluster;
     for (const server of urlsOf('postgres')) await queryOnce(server, 'create database later');
     await join('later');
     const [url] = urlsOf('later');
-    const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
-    try {
-      const first = globSync(pathOf(migrations, '000[1-4]_*.sql'));
-      for (const file of first) await copyFile(file, pathOf(folder, basename(file)));
-      await migrate({ url, directory: folder });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
-    for (const [table, by] of [
-      ['facility', 'id'],
-      ...['location', 'bay', 'booking'].map((name) => [name, 'facility_id']),
-    ])
-      await queryOnce(url, 'select create_distributed_table($1::regclass, $2)', [table, by]);
+    await applyFirstMigrations(url);
+    await queryOnce(url, "select create_distributed_table('facility', 'id')");
+    for (const table of ['location', 'bay', 'booking'])
+      await queryOnce(url, "select create_distributed_table($1::regclass, 'facility_id')", [table]);
     await queryOnce(url, "insert into facility values ('old', 'Old', 'UTC')");
     const environment = { DATABASE_URL: url };
     expect(await runCommand('bookings', environment, 'migrate.ts')).toMatch(/migrations applied\n$/);
@@ -193,7 +181,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     await expectChanges(instances);
   }, 60_000);
 
-  test('the change feed has every booking that was created under load, on both workers', async () => {
+  test('the change feed contains every booking that was created under load', async () => {
     const load = startBookingLoad();
     const reader = startFeedReader([firstInstance.base, secondInstance.base], token, 'fac-north');
     await waitForBookings(load, 200);
@@ -205,12 +193,15 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     expect(new Set(reported)).toEqual(new Set(rows.map(({ id }) => `fac-north ${id}`)));
   }, 60_000);
 
-  test('64 clients request one slot at the same time: one gets 201 and 63 get BOOK00002', async () => {
+  test('if 64 clients request one slot at the same time, one gets 201 and 63 get BOOK00002', async () => {
     for (let round = 0; round < 5; round += 1) {
       const slot = nextBooking();
       const responses = await Promise.all(
         Array.from({ length: 64 }, (_, client) =>
-          book(client % 2 ? firstInstance.base : secondInstance.base, token, { ...slot, externalBookingId: `race-${round}-${client}` }),
+          book(client % 2 ? firstInstance.base : secondInstance.base, token, {
+            ...slot,
+            externalBookingId: `race-${round}-${client}`,
+          }),
         ),
       );
       expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -222,28 +213,28 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const load = startBookingLoad();
     const stopReadsAndUpdates = startReadsAndUpdates();
     await waitForBookings(load, 50);
-    const shard = "shardid = get_shard_id_for_distribution_column('booking', 'fac-north')";
-    const from = (await database.query('bookings', `select nodeport from citus_shards where ${shard}`)).rows[0]
-      .nodeport;
-    const to = database.cluster.workers.map(({ port }) => port).find((port) => port !== from);
+    const isShardOfFacility = "shardid = get_shard_id_for_distribution_column('booking', 'fac-north')";
+    const { rows } = await database.query('bookings', `select nodeport from citus_shards where ${isShardOfFacility}`);
+    const oldPort = rows[0].nodeport;
+    const newPort = database.cluster.workers.map(({ port }) => port).find((port) => port !== oldPort);
     const moving = await timed(() =>
       database.query(
         'bookings',
         `select citus_move_shard_placement(shardid, '127.0.0.1', $1, '127.0.0.1', $2, 'force_logical')
-         from pg_dist_shard where ${shard}`,
-        [from, to],
+         from pg_dist_shard where ${isShardOfFacility}`,
+        [oldPort, newPort],
       ),
     );
-    const during = load.acknowledged.size;
+    const acknowledgedAtEndOfMove = load.acknowledged.size;
     await waitForBookings(load, 50);
     const otherStatuses = await stopReadsAndUpdates();
     await expectNoLostOrDoubleBookings(database, load);
-    recordMeasurement('rows moved', { ...load.statuses(), longest: load.longest(), moving, during, otherStatuses });
-    expect(await count('citus_shards', `${shard} and nodeport = ${to}`)).toBe(1);
+    recordLoad('rows moved', load, { moving, acknowledgedAtEndOfMove, otherStatuses });
+    expect(await countRows('citus_shards', `${isShardOfFacility} and nodeport = ${newPort}`)).toBe(1);
   }, 120_000);
 
   test.each([0, 1])(
-    'worker %i crashes under load: responses are 503 with Retry-After until it is back',
+    'while worker %i has crashed, responses are 503 with Retry-After, and bookings recovers with the worker',
     async (index) => {
       const worker = database.cluster.workers[index];
       if (!worker) throw new Error('no such worker');
@@ -252,31 +243,37 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
       await waitForBookings(load, 50);
       await worker.crash('SIGQUIT');
       await eventually(async () => (load.statuses()[503] ?? 0) > 20);
-      const without = { ...load.statuses() };
+      const statusesDuringFailure = load.statuses();
       await worker.start();
       const recovery = await timeUntil(async () => (await bookOnce(firstInstance.base, token)) === 201);
       await waitForBookings(load, 100);
       const otherStatuses = await stopReadsAndUpdates();
       await expectNoLostOrDoubleBookings(database, load);
-      // The cluster finishes the two-phase commits that the crash interrupted a few seconds later.
+      // Within a few seconds, the cluster completes the two-phase commits that the crash has interrupted.
       const settled = await timeUntil(
-        async () => (await count('booking_reference')) === (await count('booking', 'external_booking_id is not null')),
+        async () =>
+          (await countRows('booking_reference')) === (await countRows('booking', 'external_booking_id is not null')),
       );
-      recordMeasurement(`worker ${index} crashed`, {
-        ...load.statuses(),
-        longest: load.longest(),
-        without,
-        recovery,
-        settled,
-        otherStatuses,
-      });
+      recordLoad(`worker ${index} crashed`, load, { statusesDuringFailure, recovery, settled, otherStatuses });
     },
     90_000,
   );
 });
 
-/** Creates 20 000 bookings of 20 facilities. */
-const populate = `
+/** Applies the migrations up to number 4, which created the tables that a distributed database needs first. */
+async function applyFirstMigrations(url: string): Promise<void> {
+  const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
+  try {
+    for (const file of globSync(pathOf(migrations, '000[1-4]_*.sql')))
+      await copyFile(file, pathOf(folder, basename(file)));
+    await migrate({ url, directory: folder });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Creates 20 facilities with 1000 bookings each. `f` is the number of a facility, `n` the number of a booking. */
+const createOldBookings = `
   insert into facility select 'old-' || f, 'Old ' || f, 'UTC' from generate_series(1, 20) f;
   insert into location select 'old-' || f, 'old-loc-' || f, 'Old' from generate_series(1, 20) f;
   insert into bay select 'old-' || f, 'old-bay-' || f, 'old-loc-' || f, 'Old', '', 'RangeBay', true

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 test.each(['auth', 'bookings'] as const)(
-  'the diagram of %s shows the schema that the migrations create',
+  'the diagram of %s in docs/database.md shows the schema that the migrations create',
   async (app) => {
     const page = readFileSync(databasePage, 'utf8');
     const generated = replaceDiagram(page, app, await drawSchemaOf(app, server.url));

@@ -1,71 +1,69 @@
 // Tests a deadlock between the service and another program that locks bays in another order. The service counts the
 // deadlock and repeats the transaction, so the client gets its normal response.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { callApi } from './support/api.ts';
 import { nextBooking } from './support/booking-load.ts';
-import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 
-let system: TestSystem;
+const system = useFixture(startTestSystem, 90_000);
 beforeAll(async () => {
-  system = await startTestSystem();
-  // On a busy machine, the other sessions need time to take their locks before the service checks for a deadlock or
-  // times out.
+  // On a busy machine, the sessions of the test need time to take their locks, before PostgreSQL checks whether the
+  // service is in a deadlock and before a statement of the service times out.
   for (const setting of ["deadlock_timeout = '2s'", 'lock_timeout = 0', 'statement_timeout = 0'])
     await system.database.query('postgres', `alter role bookings_service set ${setting}`);
-}, 90_000);
-afterAll(() => system?.stop(), 60_000);
+});
 
+/** The code 40P01 of PostgreSQL means that a transaction was cancelled because of a deadlock. */
 const deadlocks = /^database_errors_total.*"40P01"/;
 
 const lock = (client: pg.Client, bay: string) => client.query('select from bay where id = $1 for update', [bay]);
 
-const untilSessionsWait = (count: number) =>
+/** Waits until this number of sessions wait for a lock. */
+const waitForBlockedSessions = (count: number) =>
   eventually(async () => {
     const sql = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = 'bookings'";
     return (await system.database.query('bookings', sql)).rowCount === count;
   });
 
+/** Begins a transaction in which PostgreSQL looks for deadlocks later than in the transactions of the service. */
+async function beginTransaction(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: system.database.ownerUrlOf('bookings') });
+  await client.connect();
+  await client.query("begin; set local deadlock_timeout = '1min'");
+  return client;
+}
+
 test('an update succeeds after a deadlock, and the metrics count the deadlock and the retry', async () => {
   const token = await getToken((await system.startAuth()).base);
   const bookings = await system.startBookings();
   const { startDate, endDate } = nextBooking();
-  const send = (method: string, path: string, bayId: string) =>
-    fetch(`${bookings.base}/api/bookings${path}`, {
-      method,
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ bayId, userAlias: 'load', startDate, endDate }),
-      signal: AbortSignal.timeout(20_000),
-    });
-  const { id } = (await (await send('POST', '', 'bay-n2-02')).json()) as { id: string };
+  const bookingAt = (bayId: string) => ({ bayId, userAlias: 'load', startDate, endDate });
+  const created = await callApi<{ id: string }>(bookings.base, token, 'POST', '/api/bookings', bookingAt('bay-n2-02'));
 
-  const beginTransaction = async () => {
-    const client = new pg.Client({ connectionString: system.database.ownerUrlOf('bookings') });
-    await client.connect();
-    await client.query("begin; set local deadlock_timeout = '1min'");
-    return client;
-  };
-  const [first, other] = await Promise.all([beginTransaction(), beginTransaction()]);
+  const [firstSession, secondSession] = await Promise.all([beginTransaction(), beginTransaction()]);
   try {
-    const [{ pid }] = (await other.query('select pg_backend_pid() as pid')).rows as [{ pid: number }];
-    await lock(first, 'bay-n2-02');
-    await lock(other, 'bay-n2-03');
-    const moving = send('PUT', `/${id}`, 'bay-n2-03');
-    await untilSessionsWait(1);
-    const locking = lock(other, 'bay-n2-02').catch(() => {});
-    await untilSessionsWait(2);
-    // The service now locks its first bay and waits for the second bay, which completes the deadlock. Only the service
-    // has a short deadlock_timeout, so PostgreSQL cancels the transaction of the service.
-    await first.query('rollback');
+    const [{ pid }] = (await secondSession.query('select pg_backend_pid() as pid')).rows as [{ pid: number }];
+    await lock(firstSession, 'bay-n2-02');
+    await lock(secondSession, 'bay-n2-03');
+    const path = `/api/bookings/${created.body.id}`;
+    const moving = callApi(bookings.base, token, 'PUT', path, bookingAt('bay-n2-03'));
+    await waitForBlockedSessions(1);
+    const locking = lock(secondSession, 'bay-n2-02').catch(() => {});
+    await waitForBlockedSessions(2);
+    // After this rollback, the service locks its first bay and waits for the second bay, which completes the deadlock.
+    // Only the service has a short deadlock_timeout, so PostgreSQL cancels the transaction of the service.
+    await firstSession.query('rollback');
     await eventually(async () => (await bookings.metric(deadlocks)) === 1);
-    // If the other session got the bay first, the retry of the service would end in a second deadlock.
+    // If the second session got the bay first, the retry of the service would end in a second deadlock.
     await system.database.query('bookings', 'select pg_cancel_backend($1)', [pid]);
     await locking;
-    await other.query('rollback');
-    const response = await moving;
-    expect(response.status).toBe(200);
+    await secondSession.query('rollback');
+    expect((await moving).status).toBe(200);
   } finally {
-    await Promise.all([first.end(), other.end()]);
+    await Promise.all([firstSession.end(), secondSession.end()]);
   }
   expect(await bookings.metric(deadlocks)).toBe(1);
   expect(await bookings.metric(/^database_retries_total/)).toBe(1);

@@ -1,40 +1,28 @@
-// Tests failures of auth and of its JWKS endpoint. Bookings must continue with its cached keys, respond quickly, never
-// return a 500, and recover without an operator.
+// Tests failures of auth and of its JWKS endpoint. Bookings must continue with the public keys that it has cached, respond
+// quickly, never return a 500, and recover without an operator. FAULT_REPORT=1 prints the measurements.
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { freePorts } from '@bay-booking/postgres/ports';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
 import { book, nextBooking } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
-import {
-  bookOnce,
-  getToken,
-  printMeasurements,
-  recordMeasurement,
-  startTestSystem,
-  type TestSystem,
-} from './support/test-system.ts';
+import { printMeasurements, recordMeasurement } from './support/measurements.ts';
+import { bookOnce, getToken, skewedClock, startTestSystem } from './support/test-system.ts';
 import { eventually, timeUntil } from './support/wait.ts';
 
-let system: TestSystem;
+const system = useFixture(startTestSystem, 90_000);
 let auth: Instance;
 let bookings: Instance;
 let token: string;
-
 beforeAll(async () => {
-  system = await startTestSystem();
   auth = await system.startAuth();
   bookings = await system.startBookings();
   token = await getToken(auth.base);
-}, 90_000);
-afterAll(async () => {
-  await system?.stop();
-  printMeasurements();
 }, 60_000);
+afterAll(printMeasurements);
 
 /** Returns a token that was signed with a key that auth does not publish. */
 async function tokenOfUnknownKey(): Promise<string> {
@@ -51,46 +39,44 @@ async function tokenOfUnknownKey(): Promise<string> {
     .sign(privateKey);
 }
 
-describe('auth is down', () => {
-  test('bookings continues with its cached keys, and a new instance becomes ready when auth is available again', async () => {
+describe('instances of auth end', () => {
+  test('while auth is down, bookings continues with cached keys, and a new instance is ready only when auth is back', async () => {
     await auth.stop('SIGKILL');
     for (let count = 0; count < 50; count += 1) expect(await bookOnce(bookings.base, token)).toBe(201);
     expect(await bookings.isReady()).toBe(true);
     await expect(getToken(auth.base)).rejects.toThrow();
 
-    const fresh = await system.startBookings({}, { waitFor: 'live' });
-    expect(await fresh.isReady()).toBe(false);
+    const newInstance = await system.startBookings({}, { waitFor: 'live' });
+    expect(await newInstance.isReady()).toBe(false);
     for (let count = 0; count < 15; count += 1) {
-      const early = await book(fresh.base, token, nextBooking());
-      expect(early).toMatchObject({ status: 503, codes: ['ERR00503'], retryAfter: expect.stringMatching(/^\d+$/) });
+      const response = await book(newInstance.base, token, nextBooking());
+      expect(response).toMatchObject({ status: 503, codes: ['ERR00503'], retryAfter: expect.stringMatching(/^\d+$/) });
     }
-    await eventually(async () => (await fresh.metric(/^jwks_fetch_failures_total/)) > 8);
+    await eventually(async () => (await newInstance.metric(/^jwks_fetch_failures_total/)) > 8);
 
     auth = await system.startAuth();
-    const recovery = await timeUntil(() => fresh.isReady());
-    expect(await bookOnce(fresh.base, token)).toBe(201);
-    expect(await bookOnce(fresh.base, await getToken(auth.base))).toBe(201);
+    const recovery = await timeUntil(() => newInstance.isReady());
+    expect(await bookOnce(newInstance.base, token)).toBe(201);
+    expect(await bookOnce(newInstance.base, await getToken(auth.base))).toBe(201);
     recordMeasurement('auth killed', { newInstanceReadyAfter: recovery });
     expect(recovery).toBeLessThan(10_000);
-    await fresh.stop('SIGTERM');
+    await newInstance.stop('SIGTERM');
   }, 60_000);
 
-  test('when one of two instances is killed, the other instance issues valid tokens', async () => {
-    const [port] = (await freePorts(1)) as [number];
-    const killed = await system.startAuth({ port });
+  test('when one of two instances of auth is killed, the other instance issues valid tokens', async () => {
+    const killed = await system.startSecondAuth();
     const bases = [killed.base, auth.base];
     const tokens: string[] = [];
     let retried = 0;
     const fetchTokens = async (index: number): Promise<void> => {
       for (let turn = index; turn < index + 20; turn += 1) {
-        await getToken(bases[turn % 2] as string)
-          .catch((error: Error) => {
-            // Only connection errors are allowed. A response without a token fails the test.
-            expect(error.message).toMatch(/fetch failed|terminated/);
-            retried += 1;
-            return getToken(auth.base);
-          })
-          .then((token) => tokens.push(token));
+        const issued = await getToken(bases[turn % 2] as string).catch((error: Error) => {
+          // Only connection errors are allowed. A response without a token fails the test.
+          expect(error.message).toMatch(/fetch failed|terminated/);
+          retried += 1;
+          return getToken(auth.base);
+        });
+        tokens.push(issued);
         if (tokens.length === 20) killed.child.kill('SIGKILL');
       }
     };
@@ -102,9 +88,8 @@ describe('auth is down', () => {
     await killed.stop('SIGKILL');
   }, 60_000);
 
-  test('on SIGTERM, auth completes every accepted token request and exits with code 0', async () => {
-    const [port] = (await freePorts(1)) as [number];
-    const stopping = await system.startAuth({ port });
+  test('on SIGTERM, an instance of auth completes every accepted token request and exits with code 0', async () => {
+    const stopping = await system.startSecondAuth();
     const before = (await system.database.query('auth', 'select now()')).rows[0].now;
     const requests = Array.from({ length: 20 }, () => getToken(stopping.base));
     await Promise.race(requests);
@@ -125,20 +110,23 @@ describe('auth is down', () => {
 
 test.each([60_000, -60_000])(
   'bookings accepts tokens of an instance of auth whose clock differs by %s ms',
-  async (skew) => {
-    const [port] = (await freePorts(1)) as [number];
-    const preload = join(import.meta.dirname, 'support/skewed-clock.js');
-    const wrong = await system.startAuth({ port }, { NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });
-    expect(await bookOnce(bookings.base, await getToken(wrong.base))).toBe(201);
-    expect(await wrong.stop('SIGTERM')).toBe(0);
+  async (milliseconds) => {
+    const skewed = await system.startSecondAuth(skewedClock(milliseconds));
+    expect(await bookOnce(bookings.base, await getToken(skewed.base))).toBe(201);
+    expect(await skewed.stop('SIGTERM')).toBe(0);
   },
   60_000,
 );
 
-describe('the JWKS endpoint is broken', () => {
-  test.each(['slow', 'garbage', 'empty', 'error'] as const)(
-    '%s: tokens of known keys are accepted immediately, and tokens of unknown keys are refused within 6 s',
-    async (mode) => {
+describe('the JWKS endpoint', () => {
+  test.each([
+    ['does not respond', 'silent'],
+    ['returns HTML', 'html'],
+    ['returns no keys', 'empty'],
+    ['returns status 500', 'error'],
+  ] as const)(
+    'while the JWKS endpoint %s, tokens of known keys are accepted, and tokens of unknown keys are rejected within 6 s',
+    async (_title, mode) => {
       const jwks = await startBrokenJwks();
       const instance = await system.startBookings({ AUTH_JWKS_URI: jwks.uri });
       jwks.mode = mode;
@@ -148,74 +136,71 @@ describe('the JWKS endpoint is broken', () => {
         expect(response.status).toBe(201);
         expect(response.milliseconds).toBeLessThan(1_000);
       }
-      const refused = await unknownKey;
-      expect(refused).toMatchObject({ status: 401, codes: ['ERR00401'] });
-      expect(refused.milliseconds).toBeLessThan(6_000);
+      const rejected = await unknownKey;
+      expect(rejected).toMatchObject({ status: 401, codes: ['ERR00401'] });
+      expect(rejected.milliseconds).toBeLessThan(6_000);
       expect(await instance.metric(/^jwks_fetch_failures_total/)).toBeGreaterThan(0);
       expect(await instance.isReady()).toBe(true);
-      recordMeasurement(`JWKS ${mode}`, { unknownKeyRefusedAfter: refused.milliseconds });
+      recordMeasurement(`JWKS ${mode}`, { unknownKeyRefusedAfter: rejected.milliseconds });
       await instance.stop('SIGTERM');
       jwks.close();
     },
     60_000,
   );
 
-  test('many tokens of unknown keys cause only a few requests to auth', async () => {
-    const fetchesBefore = await auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/);
+  test('100 tokens of unknown keys cause at most 15 requests to the JWKS endpoint', async () => {
+    const jwksRequests = () => auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/);
+    const before = await jwksRequests();
     const responses = await Promise.all(
       Array.from({ length: 100 }, async () => book(bookings.base, await tokenOfUnknownKey(), nextBooking())),
     );
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([401]));
-    const more = (await auth.metric(/^http_request_duration_seconds_count.*"\/connect\/jwks"/)) - fetchesBefore;
-    recordMeasurement('100 unknown keys', { fetches: more });
-    expect(more).toBeLessThanOrEqual(15);
+    const fetches = (await jwksRequests()) - before;
+    recordMeasurement('100 unknown keys', { fetches });
+    expect(fetches).toBeLessThanOrEqual(15);
   }, 60_000);
 });
 
-describe('alerts and dashboards', () => {
-  test('contain only metrics that the services have', async () => {
-    // Some metrics exist only if lists are read from a replica.
-    const withReplica = await system.startBookings({ DATABASE_READ_URL: system.database.urlOf('bookings') });
-    const texts = await Promise.all(
-      [auth, withReplica].map(async ({ base }) => (await fetch(`${base}/metrics`)).text()),
-    );
-    const known = new Set(
-      [...texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name, type]) =>
-        type === 'histogram' || type === 'summary' ? [name, `${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
-      ),
-    );
-    const root = join(import.meta.dirname, '..');
-    const files = [
-      'infra/prometheus/alerts.yml',
-      'infra/grafana/dashboards/auth.json',
-      'infra/grafana/dashboards/bookings.json',
-    ];
-    for (const file of files) {
-      const named = readFileSync(join(root, file), 'utf8').match(
+test('alerts and dashboards contain only metrics that the running services have', async () => {
+  // Some metrics exist only if lists are read from a replica.
+  const withReplica = await system.startBookings({ DATABASE_READ_URL: system.database.urlOf('bookings') });
+  const texts = await Promise.all([auth, withReplica].map(async ({ base }) => (await fetch(`${base}/metrics`)).text()));
+  const known = new Set(
+    [...texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name, type]) =>
+      type === 'histogram' || type === 'summary' ? [name, `${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
+    ),
+  );
+  const files = [
+    'infra/prometheus/alerts.yml',
+    'infra/grafana/dashboards/auth.json',
+    'infra/grafana/dashboards/bookings.json',
+  ];
+  for (const file of files) {
+    const used =
+      read(file).match(
         /\b(?:http|database|jwks|auth|signing_key|nodejs|process|log|replica)_[a-z0-9_]+_(?:bucket|count|sum|total|seconds|bytes|connections)\b/g,
-      );
-      expect((named ?? []).length).toBeGreaterThan(10);
-      expect([...new Set(named)].filter((name) => !known.has(name))).toEqual([]);
-    }
-  });
+      ) ?? [];
+    expect(used.length).toBeGreaterThan(10);
+    expect([...new Set(used)].filter((name) => !known.has(name))).toEqual([]);
+  }
 });
 
-type Mode = 'correct' | 'slow' | 'garbage' | 'empty' | 'error';
+type Mode = 'correct' | 'silent' | 'html' | 'empty' | 'error';
 
 /** Starts a JWKS endpoint that serves the keys of auth. A test can set `mode` to make its responses wrong. */
 async function startBrokenJwks(): Promise<{ readonly uri: string; mode: Mode; readonly close: () => void }> {
   const pending: ServerResponse[] = [];
   const jwks = { uri: '', mode: 'correct' as Mode, close: () => {} };
   const server: Server = createServer(async (_request, response) => {
-    const body: Record<Exclude<Mode, 'slow'>, () => Promise<string> | string> = {
+    const bodyOf: Record<Exclude<Mode, 'silent'>, () => Promise<string> | string> = {
       correct: async () => (await fetch(`${auth.base}/connect/jwks`)).text(),
-      garbage: () => '<html>',
+      html: () => '<html>',
       empty: () => '{"keys":[]}',
       error: () => '{}',
     };
-    if (jwks.mode === 'slow') return void pending.push(response);
+    if (jwks.mode === 'silent') return void pending.push(response);
     response.writeHead(jwks.mode === 'error' ? 500 : 200, { 'Content-Type': 'application/json' });
-    response.end(await body[jwks.mode]());
+    response.end(await bodyOf[jwks.mode]());
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   return Object.assign(jwks, {

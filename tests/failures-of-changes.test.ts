@@ -1,29 +1,26 @@
-// Tests failures of bookings, the database and webhook receivers while bookings change. After each failure, the change
-// feed and every webhook must have reported exactly the bookings that are in the table.
-//
-// FAULT_REPORT=1 prints the measurements.
+// Tests failures of bookings, the database and webhook receivers while bookings change. After the failures, the change
+// feed and every webhook must have reported the latest change of every booking. FAULT_REPORT=1 prints the measurements.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { callApi } from './support/api.ts';
 import { type BookingWriters, startBookingWriters } from './support/booking-writers.ts';
 import { readDemo, runCommand } from './support/commands.ts';
 import { type FeedReader, startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
-import {
-  getToken,
-  printMeasurements,
-  recordMeasurement,
-  startTestSystem,
-  type TestSystem,
-} from './support/test-system.ts';
+import { printMeasurements, recordMeasurement } from './support/measurements.ts';
+import { getToken, startTestSystem } from './support/test-system.ts';
 import { eventually, timeUntil } from './support/wait.ts';
-import { healthy, type LatestEvent, startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.ts';
+import {
+  healthy,
+  type LatestEvent,
+  startWebhookReceiver,
+  type WebhookReceiver,
+  webhookEnvironment,
+} from './support/webhook-receiver.ts';
 
-const environment = {
-  WEBHOOK_KEY: Buffer.alloc(32, 'webhooks').toString('base64'),
-  WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
-};
 const facilities = ['fac-north', 'fac-south'];
 
-let system: TestSystem;
+const system = useFixture(startTestSystem, 90_000);
 let token: string;
 let instances: Instance[];
 /** The addresses of the running instances. Writers and readers use this array, so a test can replace an address. */
@@ -33,73 +30,68 @@ let readers: FeedReader[] = [];
 const receivers: WebhookReceiver[] = [];
 
 beforeAll(async () => {
-  system = await startTestSystem();
+  // The service account of the partner gets a role at both facilities.
   const memberships = facilities.map((facilityId) => ({ facilityId, role: 'bookings-manager' }));
   const accounts = [{ id: 'acc-bot-north', username: 'bot-north@example.com', kind: 'service', memberships }];
-  await runCommand(
-    'auth',
-    { DATABASE_URL: system.database.ownerUrlOf('auth') },
-    'import.ts',
-    JSON.stringify({ accounts }),
-  );
+  const environment = { DATABASE_URL: system.database.ownerUrlOf('auth') };
+  await runCommand('auth', environment, 'import.ts', JSON.stringify({ accounts }));
   token = await getToken((await system.startAuth()).base);
-}, 90_000);
+}, 60_000);
 beforeEach(async () => {
-  instances = await Promise.all([1, 2].map(() => system.startBookings(environment)));
+  instances = await Promise.all([1, 2].map(() => system.startBookings(webhookEnvironment)));
   bases = instances.map(({ base }) => base);
 }, 30_000);
 afterEach(async () => {
   await writers?.stop();
-  await Promise.all([...readers.map((reader) => reader.stop()), ...instances.map((one) => one.stop('SIGKILL'))]);
+  await Promise.all(readers.map((reader) => reader.stop()));
+  await Promise.all(instances.map((instance) => instance.stop('SIGKILL')));
   writers = undefined;
   readers = [];
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 }, 30_000);
-afterAll(async () => {
-  await system?.stop();
-  printMeasurements();
-}, 60_000);
+afterAll(printMeasurements);
 
-const call = async (method: string, path: string, body?: object) => {
-  const response = await fetch((bases[0] as string) + path, {
-    method,
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  expect({ path, status: response.status, ok: response.ok, text }).toMatchObject({ ok: true });
-  return text ? JSON.parse(text) : undefined;
-};
+/** Sends a request to the first instance, which must succeed. Returns the body of the response. */
+async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
+  const response = await callApi<Body>(bases[0] as string, token, method, path, body);
+  expect([200, 201, 202]).toContain(response.status);
+  return response.body;
+}
 
+/** Starts a receiver and registers its webhook. Returns the receiver and the API path of the webhook. */
 async function registerReceiver(): Promise<{ readonly receiver: WebhookReceiver; readonly path: string }> {
   const receiver = await startWebhookReceiver();
   receivers.push(receiver);
-  const { id, secret } = await call('POST', '/api/webhooks', { url: receiver.url });
+  const { id, secret } = await call<{ id: string; secret: string }>('POST', '/api/webhooks', { url: receiver.url });
   receiver.setSecret(secret);
   return { receiver, path: `/api/webhooks/${id}` };
 }
 
-const startReaders = (): FeedReader[] => {
+/** Starts one reader of the change feed for each facility. */
+const startReaders = (): void => {
   readers = facilities.map((facility) => startFeedReader(bases, token, facility));
-  return readers;
 };
 
-const waitForWrites = (more: number) => {
-  const from = writers?.writes() ?? 0;
-  return eventually(async () => (writers?.writes() ?? 0) >= from + more);
+/** Waits until the writers have got responses to `count` further writes. */
+const waitForWrites = (count: number) => {
+  const target = (writers?.writes() ?? 0) + count;
+  return eventually(async () => (writers?.writes() ?? 0) >= target);
 };
 
-/** Replaces an instance. With SIGTERM, the new instance gets the requests before the old instance ends. */
+/**
+ * Replaces an instance. With SIGTERM, the new instance gets the requests before the old instance ends. With SIGKILL, the
+ * old instance ends first.
+ */
 async function replace(index: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  const old = instances[index] as Instance;
-  if (signal === 'SIGKILL') await old.stop(signal);
-  const next = await system.startBookings(environment);
-  instances[index] = next;
-  bases[index] = next.base;
-  if (signal === 'SIGTERM') expect(await old.stop(signal)).toBe(0);
+  const oldInstance = instances[index] as Instance;
+  if (signal === 'SIGKILL') await oldInstance.stop(signal);
+  const newInstance = await system.startBookings(webhookEnvironment);
+  instances[index] = newInstance;
+  bases[index] = newInstance.base;
+  if (signal === 'SIGTERM') expect(await oldInstance.stop(signal)).toBe(0);
 }
 
-/** Returns one line for each booking with its latest change, so that two sources can be compared. */
+/** Returns one line of text for each booking with its latest change, so that two sources can be compared. */
 const linesOf = (changes: Iterable<readonly [string, LatestEvent]>): string[] =>
   [...changes].map(([key, { modified, isDeleted, booking }]) => {
     const { bayId, userAlias, startDate, endDate, lastUpdatedAt } = booking;
@@ -107,7 +99,10 @@ const linesOf = (changes: Iterable<readonly [string, LatestEvent]>): string[] =>
     return `${key} at ${modified}: ${state}`;
   });
 
-/** Reads the changes from the database. Every change has its number, because the feed was read to its end before. */
+/**
+ * Returns the latest change of every booking in the database, as lines of text. The change feed must have been read to its
+ * end before, because reading gives the changes their numbers.
+ */
 async function changesInDatabase(): Promise<string[]> {
   const { rows } = await system.database.query(
     'bookings',
@@ -124,9 +119,11 @@ async function changesInDatabase(): Promise<string[]> {
   );
 }
 
+/** Returns the latest changes that readers or receivers have got, as lines of text. */
 const reportedBy = (sources: readonly { readonly latest: ReadonlyMap<string, LatestEvent> }[]): string[] =>
   sources.flatMap(({ latest }) => linesOf(latest));
 
+/** Returns the first differences: lines that were not reported, and reported lines that are wrong. */
 const difference = (expected: readonly string[], reported: readonly string[]) => ({
   missing: expected.filter((line) => !new Set(reported).has(line)).slice(0, 5),
   wrong: reported.filter((line) => !new Set(expected).has(line)).slice(0, 5),
@@ -134,7 +131,8 @@ const difference = (expected: readonly string[], reported: readonly string[]) =>
 const noDifference = { missing: [], wrong: [] };
 
 /**
- * Stops the writers and readers. Expects that the feed has reported, in order, all changes that are in the database.
+ * Stops the writers and readers. Expects that the feed has reported all changes in the database, in their order. Returns
+ * these changes as lines of text.
  */
 async function expectCompleteFeed(): Promise<string[]> {
   await writers?.stop();
@@ -147,26 +145,14 @@ async function expectCompleteFeed(): Promise<string[]> {
   return expected;
 }
 
+/** Whether the receiver has got exactly the expected changes. */
 const hasReceivedAll = (expected: readonly string[], receiver: WebhookReceiver) => async () => {
   const { missing, wrong } = difference(expected, reportedBy([receiver]));
   return missing.length + wrong.length === 0;
 };
 
-test('after kill -9 of every instance and crashes of the database, feed and receivers have reported every change', async () => {
-  const [reliable, hanging, failing, gone, redirecting] = [
-    await registerReceiver(),
-    await registerReceiver(),
-    await registerReceiver(),
-    await registerReceiver(),
-    await registerReceiver(),
-  ];
-  hanging.receiver.setBehaviour({ kind: 'hang' });
-  failing.receiver.setBehaviour({ kind: 'respond', status: 500 });
-  gone.receiver.setBehaviour({ kind: 'respond', status: 410 });
-  const headers = { Location: reliable.receiver.url.replace('/hook', '/elsewhere') };
-  redirecting.receiver.setBehaviour({ kind: 'respond', status: 302, headers });
-  startReaders();
-  writers = startBookingWriters(bases, token, 8);
+/** Kills both instances twice, and kills and stops the database, while the writers continue. */
+async function killInstancesAndDatabase(): Promise<void> {
   await waitForWrites(200);
   await Promise.all([replace(0, 'SIGKILL'), replace(1, 'SIGKILL')]);
   await waitForWrites(200);
@@ -178,46 +164,64 @@ test('after kill -9 of every instance and crashes of the database, feed and rece
   await waitForWrites(100);
   await Promise.all([replace(0, 'SIGKILL'), replace(1, 'SIGKILL')]);
   await waitForWrites(100);
+}
+
+/** Makes all pending deliveries due, because the delays between attempts are minutes and hours long. */
+const makeDeliveriesDue = () =>
+  system.database.query('bookings', "update webhook_delivery set next_attempt_at = now() where state = 'pending'");
+
+test('after kill -9 of every instance and crashes of the database, feed and receivers have got every change', async () => {
+  const reliable = await registerReceiver();
+  const hanging = await registerReceiver();
+  const failing = await registerReceiver();
+  const gone = await registerReceiver();
+  const redirecting = await registerReceiver();
+  hanging.receiver.setBehaviour({ kind: 'hang' });
+  failing.receiver.setBehaviour({ kind: 'respond', status: 500 });
+  gone.receiver.setBehaviour({ kind: 'respond', status: 410 });
+  const headers = { Location: reliable.receiver.url.replace('/hook', '/elsewhere') };
+  redirecting.receiver.setBehaviour({ kind: 'respond', status: 302, headers });
+  startReaders();
+  writers = startBookingWriters(bases, token, 8);
+  await killInstancesAndDatabase();
   const expected = await expectCompleteFeed();
 
   // If a killed instance had begun a delivery attempt, another instance repeats it when the lease of the attempt ends.
   const complete = await timeUntil(hasReceivedAll(expected, reliable.receiver), 60_000);
   expect(await call('GET', gone.path)).toMatchObject({ state: 'disabled' });
-  for (const { receiver } of [hanging, failing, gone, redirecting]) {
-    expect(receiver.requests()).toBeGreaterThan(0);
+  const brokenReceivers = [hanging, failing, gone, redirecting].map(({ receiver }) => receiver);
+  for (const receiver of brokenReceivers) {
+    expect(receiver.requestCount()).toBeGreaterThan(0);
     expect(receiver.latest.size).toBe(0);
     receiver.setBehaviour(healthy);
   }
   await call('PUT', gone.path, { url: gone.receiver.url, state: 'active' });
   for (const facilityId of facilities) await call('POST', `${gone.path}/replay`, { facilityId, afterChangeNumber: 0 });
   const repaired = await timeUntil(async () => {
-    // The delays between attempts are minutes and hours long, so the test makes all pending deliveries due.
-    await system.database.query(
-      'bookings',
-      "update webhook_delivery set next_attempt_at = now() where state = 'pending'",
-    );
-    for (const { receiver } of [hanging, failing, gone, redirecting])
-      if (!(await hasReceivedAll(expected, receiver)())) return false;
-    return true;
+    await makeDeliveriesDue();
+    const results = await Promise.all(brokenReceivers.map((receiver) => hasReceivedAll(expected, receiver)()));
+    return results.every(Boolean);
   }, 60_000);
   expect(reliable.receiver.unexpectedPaths).toEqual([]);
-  const requests = receivers.map((receiver) => receiver.requests());
+  const requests = receivers.map((receiver) => receiver.requestCount());
   recordMeasurement('webhooks', { changes: expected.length, complete, repaired, requests });
 }, 180_000);
 
-test('with 32 writers, a reader misses no change during restarts, moves between facilities and imports', async () => {
-  const following = startReaders();
+test('readers miss no change of 32 writers during restarts, moves between facilities and imports', async () => {
+  startReaders();
   writers = startBookingWriters(bases, token, 32);
   await waitForWrites(300);
   const demo = await readDemo('bookings');
-  await runCommand('bookings', { DATABASE_URL: system.database.ownerUrlOf('bookings') }, 'import.ts', demo);
+  const importDemo = () =>
+    runCommand('bookings', { DATABASE_URL: system.database.ownerUrlOf('bookings') }, 'import.ts', demo);
+  await importDemo();
   await replace(0, 'SIGTERM');
   await waitForWrites(300);
   await replace(1, 'SIGKILL');
   await system.database.kill();
   await system.database.start();
-  await runCommand('bookings', { DATABASE_URL: system.database.ownerUrlOf('bookings') }, 'import.ts', demo);
+  await importDemo();
   await waitForWrites(300);
   const expected = await expectCompleteFeed();
-  recordMeasurement('feed', { changes: expected.length, writes: writers.writes(), readers: following.length });
+  recordMeasurement('feed', { changes: expected.length, writes: writers.writes(), readers: readers.length });
 }, 120_000);

@@ -1,32 +1,31 @@
-// Tests failures of the database and of instances of bookings under load. In every case, no response is a 500, no
-// acknowledged booking is lost, no bay is booked twice, the services recover without an operator, and a metric shows
-// the failure.
+// Tests failures of the database and of instances of bookings under load. After every failure, the services must have
+// returned no 500, lost no acknowledged booking and booked no bay twice, and they must recover without an operator.
 //
-// The tests run on one PostgreSQL, and also on a Citus cluster if this machine has Citus. FAULT_REPORT=1 prints the
-// measurements for the table in docs/operations/runbook.md.
+// The tests run on a single PostgreSQL server. If this machine has Citus, they also run on a Citus cluster.
+// FAULT_REPORT=1 prints the measurements for the table in docs/operations/runbook.md.
 import { closeSync, openSync } from 'node:fs';
-import { join } from 'node:path';
 import { findCitus } from '@bay-booking/testkit/programs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { book, type Load, loadUser, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { startDistributedDatabase } from './support/citus-database.ts';
 import type { StoppableDatabase } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
+import { printMeasurements, recordLoad } from './support/measurements.ts';
 import type { TcpProxy } from './support/tcp-proxy.ts';
 import {
   bookOnce,
-  expectNoLostOrDoubleBookings as expectNoLostBookings,
+  expectNoLostOrDoubleBookings,
   getToken,
-  printMeasurements,
-  recordMeasurement,
+  skewedClock,
   startTestSystem,
   startTestSystemOn,
   type TestSystem,
 } from './support/test-system.ts';
-import { eventually, timeUntil } from './support/wait.ts';
+import { eventually, timed, timeUntil } from './support/wait.ts';
 
 const citus = findCitus();
+/** `activity` is the view that lists the sessions of all servers. */
 const engines = [
   { engine: 'one PostgreSQL', start: () => startTestSystem(), activity: 'pg_stat_activity' },
   ...(citus
@@ -61,17 +60,31 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     await load?.stop();
     load = undefined;
   });
-  afterAll(() => system?.stop(), 60_000);
+  afterAll(() => system?.close(), 60_000);
 
+  /** Starts a load that ends with the test at the latest. */
   const startBookingLoad = (...parameters: Parameters<typeof startLoad>): Load => {
     load = startLoad(...parameters);
     return load;
   };
-  const expectNoLostOrDoubleBookings = (load: Load) => expectNoLostBookings(database, load);
+  /** Sends a booking that is not created before `unlock` is called, because another transaction locks its bay. */
+  const startSlowRequest = async (base: string) => {
+    const holder = new pg.Client({ connectionString: database.urlOf('bookings') });
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query("select from bay where facility_id = 'fac-north' and id = 'bay-n2-01' for update");
+    const response = book(base, token, { ...nextBooking(), bayId: 'bay-n2-01' });
+    await eventually(async () => {
+      const sql = `select from ${activity} where wait_event_type = 'Lock' and usename = 'bookings_service'`;
+      return (await database.query('bookings', sql)).rowCount === 1;
+    });
+    // The end of the connection rolls the transaction back.
+    return { response, unlock: () => holder.end() };
+  };
   const canBook = (base: string) => async () => (await bookOnce(base, token)) === 201;
 
   describe('failures of the database', () => {
-    test('the server is stopped and started under load: responses are 503 with Retry-After until it runs again', async () => {
+    test('while the database server is stopped, responses are 503 with Retry-After', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 50);
       const errors = await firstInstance.metric(/^database_errors_total/);
@@ -83,24 +96,24 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await database.start();
       const recovery = await timeUntil(async () => (await firstInstance.isReady()) && (await secondInstance.isReady()));
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(load);
-      recordMeasurement(`${engine}: database stopped`, { ...load.statuses(), longest: load.longest(), recovery });
+      await expectNoLostOrDoubleBookings(database, load);
+      recordLoad(`${engine}: database stopped`, load, { recovery });
       expect(recovery).toBeLessThan(10_000);
       await eventually(() => getToken(auth.base));
     }, 60_000);
 
-    test('the server is killed under load: no acknowledged booking is lost', async () => {
+    test('no acknowledged booking is lost when the database server is killed', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 100);
       await database.kill();
       await database.start();
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(load);
-      recordMeasurement(`${engine}: database killed`, { ...load.statuses(), longest: load.longest(), recovery });
+      await expectNoLostOrDoubleBookings(database, load);
+      recordLoad(`${engine}: database killed`, load, { recovery });
     }, 60_000);
 
-    test('the server has no free connections: responses are 503, and database_errors_total counts 53300', async () => {
+    test('while the database server has no free connections, responses are 503, and database_errors_total counts 53300', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       await waitForBookings(load, 20);
       await database.query('postgres', 'alter role bookings_service connection limit 0');
@@ -112,21 +125,21 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await database.query('postgres', 'alter role bookings_service connection limit -1');
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(load);
-      recordMeasurement(`${engine}: out of connections`, { ...load.statuses(), longest: load.longest(), recovery });
+      await expectNoLostOrDoubleBookings(database, load);
+      recordLoad(`${engine}: out of connections`, load, { recovery });
     }, 60_000);
 
-    test('the network delays packets by 100 ms in each direction: all responses are 201', async () => {
+    test('all responses are 201 while the network delays packets by 100 ms in each direction', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
       proxy.delay(100);
       await waitForBookings(load, 10);
       proxy.delay(0);
-      await expectNoLostOrDoubleBookings(load);
+      await expectNoLostOrDoubleBookings(database, load);
       expect(Object.keys(load.statuses())).toEqual(['201']);
-      recordMeasurement(`${engine}: database slow`, { ...load.statuses(), longest: load.longest() });
+      recordLoad(`${engine}: database slow`, load);
     }, 60_000);
 
-    test('the network loses all packets: responses are 503 within 10 s, and bookings recovers with the network', async () => {
+    test('while the network loses all packets, responses are 503 within 10 s', async () => {
       const load = startBookingLoad([firstInstance.base], token, { workers: 4 });
       await waitForBookings(load, 20);
       proxy.freeze();
@@ -134,58 +147,42 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       proxy.resume();
       const recovery = await timeUntil(canBook(firstInstance.base));
       await waitForBookings(load, 20);
-      await expectNoLostOrDoubleBookings(load);
-      recordMeasurement(`${engine}: database silent`, { ...load.statuses(), longest: load.longest(), recovery });
+      await expectNoLostOrDoubleBookings(database, load);
+      recordLoad(`${engine}: database silent`, load, { recovery });
       expect(load.longest()).toBeLessThan(10_000);
     }, 60_000);
   });
 
   describe('failures of an instance of bookings', () => {
-    test('the instance is killed under load: the other instance serves its requests', async () => {
+    test('when an instance is killed, another instance serves its requests', async () => {
       const killed = await system.startBookings();
       const load = startBookingLoad([killed.base, firstInstance.base], token);
       await waitForBookings(load, 50);
       await killed.stop('SIGKILL');
       await waitForBookings(load, 50);
-      await expectNoLostOrDoubleBookings(load);
-      recordMeasurement(`${engine}: bookings killed`, { ...load.statuses(), longest: load.longest() });
+      await expectNoLostOrDoubleBookings(database, load);
+      recordLoad(`${engine}: bookings killed`, load);
     }, 60_000);
 
-    test('SIGTERM under load: every accepted request gets its response, then the instance exits with 0', async () => {
+    test('on SIGTERM, an instance responds to every accepted request and then exits with code 0', async () => {
       const stopping = await system.startBookings();
       const load = startBookingLoad([stopping.base], token, { retry: false });
       await waitForBookings(load, 50);
-      // One request takes long, because another transaction locks its bay.
-      const holder = new pg.Client({ connectionString: database.urlOf('bookings') });
-      await holder.connect();
-      await holder.query('begin');
-      await holder.query("select from bay where facility_id = 'fac-north' and id = 'bay-n2-01' for update");
-      const slow = book(stopping.base, token, { ...nextBooking(), bayId: 'bay-n2-01' });
-      await eventually(async () => {
-        const sql = `select from ${activity} where wait_event_type = 'Lock' and usename = 'bookings_service'`;
-        return (await database.query('bookings', sql)).rowCount === 1;
-      });
+      const slow = await startSlowRequest(stopping.base);
       const exit = stopping.stop('SIGTERM');
-      const start = performance.now();
-      await eventually(async () => (load.statuses()[0] ?? 0) > 0);
-      await holder.query('rollback');
-      await holder.end();
-      expect((await slow).status).toBe(201);
-      expect(await exit).toBe(0);
-      const drained = Math.round(performance.now() - start);
-      await load.stop();
+      const drained = await timed(async () => {
+        // A request without a response shows that the instance no longer accepts connections.
+        await eventually(async () => (load.statuses()[0] ?? 0) > 0);
+        await slow.unlock();
+        expect((await slow.response).status).toBe(201);
+        expect(await exit).toBe(0);
+      });
+      await expectNoLostOrDoubleBookings(database, load);
       expect(Object.keys(load.statuses()).toSorted()).toEqual(['0', '201']);
-      const { rows } = await database.query(
-        'bookings',
-        `select external_booking_id as id from booking
-         where user_alias = '${loadUser}' and created_at > now() - interval '1 minute'`,
-      );
-      const stored = new Set(rows.map(({ id }) => id));
-      expect([...load.acknowledged].filter((id) => !stored.has(id))).toEqual([]);
-      recordMeasurement(`${engine}: bookings told to stop`, { ...load.statuses(), drained });
+      recordLoad(`${engine}: bookings told to stop`, load, { drained });
     }, 60_000);
 
-    test('the disk of the log is full: the instance continues to serve requests', async () => {
+    test('an instance continues to serve requests when the disk of its log is full', async () => {
       const full = openSync('/dev/full', 'w');
       const instance = await system.startBookings({}, { logTo: full });
       closeSync(full);
@@ -195,10 +192,9 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
     }, 60_000);
 
     test.each([60_000, -60_000])(
-      'the clock of the instance differs by %s ms: the instance accepts the same tokens',
-      async (skew) => {
-        const preload = join(import.meta.dirname, 'support/skewed-clock.js');
-        const instance = await system.startBookings({ NODE_OPTIONS: `--import ${preload}`, SKEW_MS: String(skew) });
+      'an instance whose clock differs by %s ms accepts the tokens of auth',
+      async (milliseconds) => {
+        const instance = await system.startBookings(skewedClock(milliseconds));
         expect(await bookOnce(instance.base, token)).toBe(201);
         await instance.stop('SIGTERM');
       },

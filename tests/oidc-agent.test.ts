@@ -1,5 +1,5 @@
-// Signs in with oidc-agent, a third-party client of the device flow, and books a bay with its token (docs/behaviour.md,
-// "Device sign-in"). The test is skipped on a machine without the Debian package oidc-agent-cli.
+// Signs in with oidc-agent, a program of another project that uses device sign-in, and books a bay with its token
+// (docs/behaviour.md, "Device sign-in"). The test is skipped on a machine without the Debian package oidc-agent-cli.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,6 +17,7 @@ const generatorPath = findOidcAgent();
 if (!generatorPath)
   process.stderr.write('skipping the test of oidc-agent: the Debian package oidc-agent-cli is missing\n');
 const withAgent = generatorPath ? test : test.skip;
+/** Returns the path of a program of oidc-agent. */
 const program = (name: string): string => join(dirname(generatorPath ?? ''), name);
 const run = promisify(execFile);
 
@@ -31,6 +32,7 @@ const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
 
 let system: TestSystem;
 let services: Services;
+/** The running agent: the path of its socket, and the id of its process. */
 let agent: { readonly socket: string; readonly dpid: string } | undefined;
 let folder: string;
 let environment: NodeJS.ProcessEnv;
@@ -48,11 +50,14 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   if (agent) process.kill(Number(agent.dpid));
-  await system?.stop();
+  await system?.close();
   if (folder) await rm(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** Waits until the standard error of a program matches the pattern. Resolves with the first group of the match. */
+/**
+ * Waits until the standard error of a program matches the pattern. Resolves with the first group of the match.
+ * @throws {Error} with the standard error when the program ends without a match
+ */
 const findInErrors = ({ stderr }: ChildProcess, pattern: RegExp): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = '';
@@ -64,6 +69,7 @@ const findInErrors = ({ stderr }: ChildProcess, pattern: RegExp): Promise<string
     stderr?.on('end', () => reject(new Error(text)));
   });
 
+/** Enters the code of the device in a browser, signs in and allows the access. */
 async function connect(userCode: string): Promise<void> {
   const browser = openFormBrowser([services.auth.base]);
   const entered = await browser.send(await browser.open(`${services.auth.base}/device`), { user_code: userCode });

@@ -1,11 +1,13 @@
-// Lints the OpenAPI document with redocly's recommended rules, and checks that the generated modules of
-// packages/client are up to date (docs/behaviour.md, "The OpenAPI document").
+// Lints the OpenAPI document with the recommended rules of Redocly, and compares the document with the files that depend
+// on it: the generated modules of packages/client, the TypeScript examples, and docs/api.md (docs/behaviour.md, "The
+// OpenAPI document").
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';
 import { generateClientModules, generatedFolder } from './support/client-modules.ts';
 import { expectUpToDate } from './support/generated-file.ts';
@@ -13,43 +15,43 @@ import { expectUpToDate } from './support/generated-file.ts';
 const run = promisify(execFile);
 
 /** Runs an npm script of this workspace. The variables stop Redocly from sending telemetry and looking for updates. */
-const script = (...args: readonly string[]) =>
+const runScript = (...args: readonly string[]) =>
   run('npm', ['run', '--silent', ...args], {
     cwd: import.meta.dirname,
     env: { ...process.env, NODE_OPTIONS: '', REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
     timeout: 60_000,
   });
 
-test('redocly lint finds no problems', async () => {
-  const { stdout } = await script('lint', '--', '--format=json').catch((failure: { stdout?: string }) => {
+test('Redocly finds no problems in the OpenAPI document', async () => {
+  // The command fails if there are problems. Its standard output then lists them.
+  const { stdout } = await runScript('lint', '--', '--format=json').catch((failure: { stdout?: string }) => {
     if (!failure.stdout?.trim()) throw failure;
     return { stdout: failure.stdout };
   });
   expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 }, problems: [] });
 }, 90_000);
 
-const types = join(generatedFolder, 'bookings-api.ts');
+const typesFile = join(generatedFolder, 'bookings-api.ts');
 
-test('the checked-in types equal those generated from openapi.json', async () => {
+test('the types of packages/client are the types that are generated from openapi.json', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-types-'));
   try {
     const file = join(folder, 'bookings-api.ts');
-    await script('types', '--', file);
-    const checkedIn = readFileSync(join(import.meta.dirname, '..', types), 'utf8');
-    expectUpToDate(types, checkedIn, readFileSync(file, 'utf8'));
+    await runScript('types', '--', file);
+    expectUpToDate(typesFile, read(typesFile), readFileSync(file, 'utf8'));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }, 90_000);
 
 test.each(Object.entries(generateClientModules()))(
-  'the checked-in %s equals the module generated from openapi.json',
+  '%s is the module that is generated from openapi.json',
   (file, text) => {
-    expectUpToDate(file, readFileSync(join(import.meta.dirname, '..', file), 'utf8'), text);
+    expectUpToDate(file, read(file), text);
   },
 );
 
-test('the TypeScript examples of the document compile with the client', async () => {
+test('the TypeScript examples in the OpenAPI document compile with packages/client', async () => {
   const folder = await mkdtemp(join(import.meta.dirname, '.samples-'));
   try {
     for (const [name, source] of typeScriptSamples()) await writeFile(join(folder, `${name}.ts`), source);
@@ -67,9 +69,9 @@ test('the TypeScript examples of the document compile with the client', async ()
 
 type Operations = Record<string, { 'x-codeSamples': { lang: string; source: string }[]; operationId: string }>;
 
+/** Returns the TypeScript example of each endpoint, with the operation id of the endpoint. */
 function typeScriptSamples(): readonly (readonly [string, string])[] {
-  const file = join(import.meta.dirname, '../apps/bookings/openapi.json');
-  const { paths } = JSON.parse(readFileSync(file, 'utf8')) as { paths: Record<string, Operations> };
+  const { paths } = JSON.parse(read('apps/bookings/openapi.json')) as { paths: Record<string, Operations> };
   return Object.values(paths)
     .flatMap((operations) => Object.values(operations))
     .map(({ operationId, 'x-codeSamples': samples }) => {
@@ -78,8 +80,7 @@ function typeScriptSamples(): readonly (readonly [string, string])[] {
     });
 }
 
-test('the guide lists every code of the document with its status', () => {
-  const read = (file: string) => readFileSync(join(import.meta.dirname, '..', file), 'utf8');
+test('docs/api.md lists every error code of the OpenAPI document with its status', () => {
   const { components } = JSON.parse(read('apps/bookings/openapi.json')) as {
     components: { responses: Record<string, { content: { 'application/json': { examples: object } } }> };
   };

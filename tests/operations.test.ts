@@ -1,5 +1,6 @@
-// Runs the shell commands of docs/operations/install.md unchanged, on an empty database server and without superuser
-// rights. Then runs the change of a password in docs/operations/configure.md. Without psql, the tests are skipped.
+// Runs the shell commands of docs/operations/install.md on an empty database server, without the rights of a superuser.
+// Then runs the commands that change a database password in docs/operations/configure.md. On a machine without psql, the
+// test is skipped.
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,6 +13,7 @@ import { read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { queryOnce } from './support/database-server.ts';
 
+/** Returns the text of a section of a page in docs/operations. */
 const sectionOf = (page: string, title: string): string =>
   read(`docs/operations/${page}`).split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
 const installation = shellBlocks(sectionOf('install.md', 'From nothing to a running pair'));
@@ -26,7 +28,7 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'bay-booking-operations-'));
     await chmod(folder, 0o711);
-    const [port, auth, bookings, rolled] = (await freePorts(4)) as [number, number, number, number];
+    const [port, authPort, bookingsPort, newInstancePort] = (await freePorts(4)) as [number, number, number, number];
     server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false });
     await queryOnce(server.url, "create role manager login createdb createrole password 'manager'");
     const options = { filter: (path: string) => !path.includes('node_modules'), recursive: true };
@@ -38,9 +40,10 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
       PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
       HOME: folder,
       ADMIN_URL: `postgres://manager:manager@localhost:${port}/postgres`,
-      ISSUER: `http://localhost:${auth}`,
-      BASE_URL: `http://localhost:${bookings}`,
-      ROLLED_URL: `http://localhost:${rolled}`,
+      ISSUER: `http://localhost:${authPort}`,
+      BASE_URL: `http://localhost:${bookingsPort}`,
+      /** The address of the instance that uses the new password. */
+      NEW_INSTANCE_URL: `http://localhost:${newInstancePort}`,
     };
   }, 60_000);
   afterAll(async () => {
@@ -48,23 +51,24 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('install both services, create a booking, and change a database password without downtime', async () => {
+  test('the commands install both services, create a booking, and change a database password without downtime', async () => {
     // `npm ci` is left out: the copy of the repository uses the installed dependencies.
-    const session = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
-    expect(session).not.toContain('npm ci');
+    // A line of dashes separates the outputs of the blocks.
+    const installCommands = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
+    expect(installCommands).not.toContain('npm ci');
     const script = `trap 'kill $(jobs -p); wait' EXIT
-${session}
+${installCommands}
 echo; echo ------
 ${addLogin}
 (
   cd apps/bookings
-  export DATABASE_URL="postgres://bookings_service_2:$NEW@$HOST/bookings" PORT=\${ROLLED_URL##*:} AUTH_ISSUER="$ISSUER"
-  exec node src/main.ts > rolled.log
+  export DATABASE_URL="postgres://bookings_service_2:$NEW@$HOST/bookings" PORT=\${NEW_INSTANCE_URL##*:} AUTH_ISSUER="$ISSUER"
+  exec node src/main.ts > new-instance.log
 ) &
-curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "$ROLLED_URL/health/ready"
+curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "$NEW_INSTANCE_URL/health/ready"
 ${dropOldLogin}
 echo ------
-curl -sS -f "$ROLLED_URL/api/bookings" -H "Authorization: Bearer $TOKEN"
+curl -sS -f "$NEW_INSTANCE_URL/api/bookings" -H "Authorization: Bearer $TOKEN"
 echo; echo ------
 curl -s "$BASE_URL/health/ready"`;
     const { stdout } = await promisify(execFile)('bash', ['-e', '-c', script], {

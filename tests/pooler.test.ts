@@ -1,17 +1,19 @@
-// Tests both services behind PgBouncer in transaction mode, where several instances share a few database connections.
-// This version of PgBouncer does not support prepared statements (DB_PREPARED=off).
+// Tests both services behind PgBouncer in transaction mode, in which several instances share a few database connections.
+// The services run with DB_PREPARED=off, because this version of PgBouncer does not support prepared statements.
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { expectAvailabilityAndHolds, expectChanges, webhookEnvironment } from './support/availability-and-changes.ts';
+import { callApi } from './support/api.ts';
+import { expectAvailabilityAndHolds, expectChanges } from './support/availability-and-changes.ts';
 import { book, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
 import { type Pooler, serverConnections, startPooler } from './support/pgbouncer.ts';
 import { startReplica } from './support/replica.ts';
 import { expectNoLostOrDoubleBookings, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { webhookEnvironment } from './support/webhook-receiver.ts';
 
 const hasPgBouncer = findPgBouncer() !== undefined;
 if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: this machine does not have it\n');
-(hasPgBouncer ? describe : describe.skip)('through PgBouncer in transaction mode', () => {
+(hasPgBouncer ? describe : describe.skip)('both services behind PgBouncer in transaction mode', () => {
   let system: TestSystem;
   let pooler: Pooler;
   let auth: Instance;
@@ -20,7 +22,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
   beforeAll(async () => {
     system = await startTestSystem();
     pooler = await startPooler(system.database.port);
-    auth = await system.startAuth({}, { DATABASE_URL: pooler.urlOf('auth'), DB_PREPARED: 'off' });
+    auth = await system.startAuth({ DATABASE_URL: pooler.urlOf('auth'), DB_PREPARED: 'off' });
     const environment = {
       DATABASE_URL: pooler.urlOf('bookings'),
       DB_PREPARED: 'off',
@@ -31,7 +33,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
   }, 90_000);
   afterAll(async () => {
     await pooler?.stop();
-    await system?.stop();
+    await system?.close();
   }, 60_000);
 
   test('three instances use at most four connections under load, and no booking is lost or stored twice', async () => {
@@ -53,7 +55,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
   }, 60_000);
 
   test('lists, searches, the password grant and the refresh grant succeed', async () => {
-    const headers = { Authorization: `Bearer ${await getToken(auth.base)}` };
+    const token = await getToken(auth.base);
     const [{ base }] = instances as [Instance];
     for (const path of [
       '/api/bookings?pageSize=5',
@@ -62,27 +64,27 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       '/api/booking-bays',
       '/api/bays/bay-n1-01/upcoming-bookings',
     ]) {
-      const response = await fetch(base + path, { headers });
-      expect(response.status).toBe(200);
-      expect(Number(response.headers.get('RateLimit-Remaining'))).toBeLessThan(100_000);
-      expect(((await response.json()) as { total: number }).total).toBeGreaterThan(0);
+      const { status, headers, body } = await callApi<{ total: number }>(base, token, 'GET', path);
+      expect(status).toBe(200);
+      expect(Number(headers.get('RateLimit-Remaining'))).toBeLessThan(100_000);
+      expect(body.total).toBeGreaterThan(0);
     }
-    const requestToken = async (form: Record<string, string>) => {
+    const requestTokens = async (form: Record<string, string>) => {
       const body = new URLSearchParams({ client_id: 'demo-native', ...form });
       const response = await fetch(`${auth.base}/connect/token`, { method: 'POST', body });
       expect(response.status).toBe(200);
       return (await response.json()) as { refresh_token: string };
     };
-    const { refresh_token } = await requestToken({
+    const { refresh_token } = await requestTokens({
       grant_type: 'password',
       username: 'player@example.com',
       password: 'demo-player-pass',
       scope: 'offline_access https://bay-booking.example/dr/play',
     });
-    await requestToken({ grant_type: 'refresh_token', refresh_token });
+    await requestTokens({ grant_type: 'refresh_token', refresh_token });
   }, 60_000);
 
-  test('availability, holds, closures, the change feed and webhooks work', async () => {
+  test('an instance shows holds, closures and changes of another instance in its next response', async () => {
     const [writer, reader] = instances.map(({ base }) => base) as [string, string];
     const token = await getToken(auth.base);
     await expectAvailabilityAndHolds({ writer, reader, token });
@@ -96,12 +98,11 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       const environment = { DATABASE_URL: pooler.urlOf('bookings'), DB_PREPARED: 'off' };
       const reader = await system.startBookings({ ...environment, DATABASE_READ_URL: replicaPooler.urlOf('bookings') });
       const token = await getToken(auth.base);
-      for (let i = 0; i < 30; i += 1) {
+      for (let round = 0; round < 30; round += 1) {
         const booking = nextBooking();
         expect(await book((instances[0] as Instance).base, token, booking)).toMatchObject({ status: 201 });
         const path = `/api/bookings?externalBookingIds=${booking.externalBookingId}`;
-        const found = await fetch(reader.base + path, { headers: { Authorization: `Bearer ${token}` } });
-        expect(await found.json()).toMatchObject({ total: 1 });
+        expect((await callApi(reader.base, token, 'GET', path)).body).toMatchObject({ total: 1 });
       }
       expect(await reader.metric(/^database_reads_total.*source="replica"/)).toBeGreaterThan(15);
     } finally {

@@ -1,49 +1,22 @@
-// Tests the section "Bookings API access" of the specification in Chromium, with both services running. An owner
-// invites a service account. Its user creates a token, books a bay with the token, and finally loses the role. Each
-// test continues after the previous test. axe checks every page at two widths, in light and dark mode.
+// Tests the portal in Chromium, in the steps of the specification, "Bookings API access". An owner invites a service
+// account. The service account creates a personal access token, books a bay, and finally loses its role. Each test
+// continues after the previous test. axe checks the accessibility of every page at two widths, in light and dark mode.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import {
-  type Browser,
-  type BrowserContext,
-  chromiumMissing,
   findViolationsInPage,
-  hasChromium,
-  launchChromium,
   overflowsHorizontally,
   type Page,
   saveScreenshot,
   viewports,
 } from '@bay-booking/testkit/browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type RunningSystem, startSystem } from './support/npm-start.ts';
-
-if (!hasChromium) process.stderr.write(`skipping the tests of the portal: ${chromiumMissing}\n`);
-
-let smtp: SmtpSink;
-let system: RunningSystem;
-let browser: Browser;
-let owner: Page;
-let partner: Page;
-const contexts: BrowserContext[] = [];
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { callApi } from './support/api.ts';
+import { type ContextOptions, describeInChromium, useBrowserSystem } from './support/browser-system.ts';
 
 const newcomer = 'site@partner.example';
 const password = 'seven unusual lamps';
-const token = { secret: '', curl: '', next: '' };
-
-async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
-  const context = await browser.newContext({
-    viewport: { width: 1280, height: 900 },
-    locale: 'en-GB',
-    timezoneId: 'Asia/Tokyo',
-    // During a transition, axe would measure colours that belong to neither state.
-    reducedMotion: 'reduce',
-    ...options,
-  });
-  contexts.push(context);
-  return context.newPage();
-}
 
 /** Returns the texts of the elements whose content is wider than the element. This function runs in the browser. */
 const findOverflowing = (elements: { scrollWidth: number; clientWidth: number; textContent: string }[]): string[] =>
@@ -74,36 +47,45 @@ async function checkPage(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
-async function signIn(page: Page, username: string, secret: string): Promise<void> {
-  await page.goto(`${system.auth}/portal`);
+/** Opens the portal and signs in. */
+async function signIn(page: Page, portal: string, username: string, secret: string): Promise<void> {
+  await page.goto(portal);
   await page.getByLabel('E-mail address or user name').fill(username);
   await page.getByLabel('Password', { exact: true }).fill(secret);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-const invitationLink = async (email: string): Promise<string> => {
-  const { text } = await smtp.mailTo(email, (mail) => mail.text.includes('/portal/invitation'));
-  return /http\S+\/portal\/invitation\?token=[\w-]+/.exec(text)?.[0] as string;
-};
-
+/** Runs a shell command that prints JSON. */
 const run = async (command: string): Promise<Record<string, unknown>> =>
   JSON.parse((await promisify(execFile)('sh', ['-c', command], { timeout: 20_000 })).stdout);
 
-(hasChromium ? describe : describe.skip)('the Bookings API access of the specification, step by step', () => {
+describeInChromium('the portal', () => {
+  let smtp: SmtpSink;
   beforeAll(async () => {
     smtp = await startSmtpSink();
-    [system, browser] = await Promise.all([startSystem({ SMTP_URL: smtp.url }), launchChromium()]);
+  });
+  const system = useBrowserSystem(() => ({ SMTP_URL: smtp.url }));
+  afterAll(() => smtp?.close());
+
+  let owner: Page;
+  let partner: Page;
+  /** The values on the page that shows a new token once: the secret, and two shell commands that use it. */
+  const token = { secret: '', curl: '', next: '' };
+
+  const visit = (options?: ContextOptions): Promise<Page> =>
+    system.openPage({ viewport: { width: 1280, height: 900 }, timezoneId: 'Asia/Tokyo', ...options });
+  const portal = () => `${system.auth}/portal`;
+  /** Waits for the mail with an invitation, and returns the link in the mail. */
+  const invitationLink = async (email: string): Promise<string> => {
+    const { text } = await smtp.mailTo(email, (mail) => mail.text.includes('/portal/invitation'));
+    return /http\S+\/portal\/invitation\?token=[\w-]+/.exec(text)?.[0] as string;
+  };
+  beforeAll(async () => {
     [owner, partner] = await Promise.all([visit(), visit({ permissions: ['clipboard-read', 'clipboard-write'] })]);
-  }, 90_000);
-  afterAll(async () => {
-    await Promise.all(contexts.map((context) => context.close()));
-    await browser?.close();
-    await system?.stop();
-    await smtp?.close();
-  }, 60_000);
+  });
 
   test('a facility owner signs in and sees the facility', async () => {
-    await signIn(owner, 'owner@north.example', 'demo-owner-pass');
+    await signIn(owner, portal(), 'owner@north.example', 'demo-owner-pass');
     await owner.getByRole('heading', { name: 'North Range', level: 1 }).waitFor();
     await checkPage(owner, 'facility');
     await owner.getByRole('link', { name: 'History' }).click();
@@ -125,7 +107,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await checkPage(owner, 'facility-invited');
   }, 120_000);
 
-  test('the mailed link leads to a form with a name and a password', async () => {
+  test('the partner accepts the invitation with a name and a password', async () => {
     await partner.goto(await invitationLink(newcomer));
     await checkPage(partner, 'join');
     await partner.getByLabel('Name of the service account (optional)').fill('Partner booking site');
@@ -141,7 +123,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
   test('the service account signs in', async () => {
     await partner.getByRole('button', { name: 'Sign out' }).click();
     await partner.getByRole('heading', { name: 'You are signed out' }).waitFor();
-    await signIn(partner, newcomer, password);
+    await signIn(partner, portal(), newcomer, password);
     await partner.getByText('You have no active token.').waitFor();
     await checkPage(partner, 'tokens-empty');
   }, 120_000);
@@ -166,29 +148,25 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await checkPage(partner, 'secret-again');
     await partner.goBack();
     expect(await partner.content()).not.toContain(token.secret);
-    await partner.goto(`${system.auth}/portal`);
+    await partner.goto(portal());
     expect(await partner.getByRole('row').count()).toBe(2);
   }, 120_000);
 
   test('the `curl` command on the page gets an access token, which creates a booking', async () => {
-    const answer = await run(token.curl);
-    expect(answer).toMatchObject({ token_type: 'Bearer' });
-    const { items } = await run(token.next.replace('ACCESS_TOKEN', String(answer.access_token)));
+    const response = await run(token.curl);
+    expect(response).toMatchObject({ token_type: 'Bearer' });
+    const { items } = await run(token.next.replace('ACCESS_TOKEN', String(response.access_token)));
     expect(items).toContainEqual(expect.objectContaining({ id: 'bay-n1-01' }));
-    const booking = await fetch(`${system.bookings}/api/bookings`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${answer.access_token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({
-        bayId: 'bay-n1-01',
-        userAlias: 'ada',
-        startDate: '2199-01-01T10:00:00.000Z',
-        endDate: '2199-01-01T11:00:00.000Z',
-      }),
+    const booking = await callApi(system.bookings, String(response.access_token), 'POST', '/api/bookings', {
+      bayId: 'bay-n1-01',
+      userAlias: 'ada',
+      startDate: '2199-01-01T10:00:00.000Z',
+      endDate: '2199-01-01T11:00:00.000Z',
     });
     expect(booking.status).toBe(201);
   });
 
-  test('the list shows when and from where the token was last used, in the time zone of the viewer', async () => {
+  test('the list shows the time of the last use of the token in the time zone of the browser, and its IP address', async () => {
     const used = partner.getByRole('cell', { name: /from .*(127\.0\.0\.1|::1)/ });
     // The use of a token is stored after the response to the token request.
     for (let tries = 0; tries < 20 && (await used.count()) === 0; tries++) await partner.reload();
@@ -212,7 +190,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
 
   test('without JavaScript times are in UTC, and there are no buttons that need JavaScript', async () => {
     const page = await visit({ javaScriptEnabled: false });
-    await signIn(page, newcomer, password);
+    await signIn(page, portal(), newcomer, password);
     expect(await page.locator('time').first().textContent()).toMatch(/ UTC$/);
     await page.getByRole('link', { name: 'Rotate Booking site' }).click();
     await page.getByRole('button', { name: 'Create the new secret' }).click();
@@ -222,8 +200,8 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await page.getByText('2 valid secrets').waitFor();
   }, 60_000);
 
-  test('pages ask for confirmation before a token is rotated or revoked', async () => {
-    await partner.goto(`${system.auth}/portal`);
+  test('before a token is rotated or revoked, a page asks for confirmation', async () => {
+    await partner.goto(portal());
     await partner.getByRole('link', { name: 'Rotate Booking site' }).click();
     await checkPage(partner, 'rotate');
     await partner.getByRole('link', { name: 'Cancel' }).click();
@@ -233,9 +211,9 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await partner.getByRole('link', { name: 'Cancel' }).click();
   }, 120_000);
 
-  test('the owner revokes the role, and the next token request is refused', async () => {
+  test('after the owner has revoked the role, the next token request is rejected', async () => {
     expect(await run(token.curl)).toMatchObject({ token_type: 'Bearer' });
-    await owner.goto(`${system.auth}/portal`);
+    await owner.goto(portal());
     await checkPage(owner, 'facility-people');
     await owner.getByRole('link', { name: 'Revoke Partner booking site' }).click();
     await owner.getByText('for up to 1 hour').waitFor();
@@ -243,7 +221,7 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await owner.getByRole('button', { name: 'Revoke the role' }).click();
     await owner.getByRole('status').getByText('The role is revoked').waitFor();
     expect(await run(token.curl)).toMatchObject({ error: 'invalid_scope' });
-    await partner.goto(`${system.auth}/portal`);
+    await partner.goto(portal());
     await partner.getByText('This account has no role at any facility').waitFor();
     await checkPage(partner, 'tokens-no-facility');
   }, 120_000);
@@ -261,17 +239,17 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await checkPage(owner, 'history');
   }, 120_000);
 
-  test('a person with an account accepts an invitation as staff, and chooses between two facilities', async () => {
-    const south = await visit();
-    await signIn(south, 'owner@south.example', 'demo-owner-pass');
-    await south.getByLabel('E-mail address').fill('owner@north.example');
-    await south.getByLabel('Role').selectOption('staff');
-    await south.getByRole('button', { name: 'Send the invitation' }).click();
-    await south.getByRole('link', { name: /^Withdraw/ }).click();
-    await checkPage(south, 'withdraw');
+  test('a user who has an account accepts an invitation as staff, and then chooses between two facilities', async () => {
+    const southOwner = await visit();
+    await signIn(southOwner, portal(), 'owner@south.example', 'demo-owner-pass');
+    await southOwner.getByLabel('E-mail address').fill('owner@north.example');
+    await southOwner.getByLabel('Role').selectOption('staff');
+    await southOwner.getByRole('button', { name: 'Send the invitation' }).click();
+    await southOwner.getByRole('link', { name: /^Withdraw/ }).click();
+    await checkPage(southOwner, 'withdraw');
     const link = await invitationLink('owner@north.example');
-    await south.goto(link);
-    await checkPage(south, 'accept-as-another');
+    await southOwner.goto(link);
+    await checkPage(southOwner, 'accept-as-another');
     const stranger = await visit();
     await stranger.goto(link);
     await checkPage(stranger, 'accept-sign-in');
@@ -283,17 +261,17 @@ const run = async (command: string): Promise<Record<string, unknown>> =>
     await owner.goto(link);
     await owner.getByText('It was already accepted.').waitFor();
     await checkPage(owner, 'link-used');
-    await south.goto(`${system.auth}/portal`);
-    await south.getByRole('link', { name: 'Change role of Nora North' }).click();
-    await checkPage(south, 'role');
+    await southOwner.goto(portal());
+    await southOwner.getByRole('link', { name: 'Change role of Nora North' }).click();
+    await checkPage(southOwner, 'role');
   }, 180_000);
 
-  test('a player reads how to get a role', async () => {
+  test('a player without a facility sees a page that explains how to get a role', async () => {
     const player = await visit();
-    await signIn(player, 'player@example.com', 'demo-player-pass');
+    await signIn(player, portal(), 'player@example.com', 'demo-player-pass');
     await player.getByRole('heading', { name: 'You have no facility yet' }).waitFor();
     await checkPage(player, 'no-facility');
-    await player.goto(`${system.auth}/portal/facilities/fac-north`);
+    await player.goto(`${portal()}/facilities/fac-north`);
     await checkPage(player, 'not-found');
   }, 120_000);
 });

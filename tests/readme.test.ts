@@ -1,26 +1,20 @@
-// Runs the shell blocks of README.md and docs/api.md against the system that `npm start` starts. Only the ports differ.
+// Runs the shell commands of README.md and docs/api.md against the system that `npm start` starts. Only the ports differ.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { read, shellBlocks } from '@bay-booking/testkit/repository';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type RunningSystem, startSystem } from './support/npm-start.ts';
+import { describe, expect, test } from '@jest/globals';
+import { useSystem } from './support/npm-start.ts';
 
 const run = promisify(execFile);
 const readme = shellBlocks(read('README.md'));
 const guide = shellBlocks(read('docs/api.md'));
 
-let system: RunningSystem;
-beforeAll(async () => {
-  system = await startSystem();
-}, 90_000);
-afterAll(async () => {
-  await system?.stop();
-}, 60_000);
+const system = useSystem();
 
 const withTestPorts = (text: string) =>
   text.replaceAll('http://localhost:4000', system.auth).replaceAll('http://localhost:4001', system.bookings);
 
-/** Runs all blocks in one shell session, and returns the output of each block. */
+/** Runs all blocks in one shell session, with a separator between the outputs. Returns the output of each block. */
 async function runBlocks(scripts: readonly string[]): Promise<readonly string[]> {
   const { stdout } = await run('sh', ['-e', '-c', withTestPorts(scripts.join('\necho; echo ------\n'))], {
     timeout: 60_000,
@@ -29,7 +23,7 @@ async function runBlocks(scripts: readonly string[]): Promise<readonly string[]>
 }
 
 describe('the commands of the README', () => {
-  test('get a token, list bays, book, get an error for a double booking, search, move, list and delete', async () => {
+  test('the commands get a token, list bays, book, get an error for a double booking, search, move, list and delete', async () => {
     expect(readme).toHaveLength(5);
     const [token, bays, created, rejected, moved] = (await runBlocks(readme)) as [
       string,
@@ -50,19 +44,20 @@ describe('the commands of the README', () => {
     expect(moved).toMatch(/HTTP\/1\.1 204 No Content/);
   }, 60_000);
 
-  test('succeed when they run a second time', async () => {
+  test('the commands succeed when they run again', async () => {
+    await runBlocks(readme);
     const [, , created] = await runBlocks(readme);
     expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
   }, 60_000);
 });
 
 describe('the commands of the guide to the API', () => {
-  test('run twice with the documented statuses and error codes', async () => {
+  test('the commands give the documented statuses and error codes, also when they run again', async () => {
     expect(guide).toHaveLength(10);
     for (const _ of [1, 2]) {
       const outputs = await runBlocks(guide);
       const codes = outputs.map((text) =>
-        [...text.matchAll(/"code":"(\w+)"|HTTP\/1\.1 (\d+)/g)].map((m) => m[1] ?? m[2]),
+        [...text.matchAll(/"code":"(\w+)"|HTTP\/1\.1 (\d+)/g)].map(([, code, status]) => code ?? status),
       );
       expect(codes).toEqual([
         [],
@@ -81,7 +76,7 @@ describe('the commands of the guide to the API', () => {
 });
 
 describe('the summary of npm start', () => {
-  test('names the addresses of both services, the API reference, the portal and the demo clients', () => {
+  test('the summary names the addresses of both services, the API reference, the portal and the demo clients', () => {
     const summary = system.output();
     for (const text of [
       system.auth,
@@ -100,12 +95,9 @@ describe('the summary of npm start', () => {
     }
   });
 
-  test('contains a curl command that gets a token and books a bay, also when it runs again', async () => {
-    const pasted = system.output().slice(system.output().indexOf('TOKEN='));
-    const lines = pasted.split('\n');
-    const command = lines
-      .slice(0, lines.findIndex((line, index) => index > 0 && line.trim() === '') + 1 || undefined)
-      .join('\n');
+  test('the summary contains a curl command that gets a token and books a bay, also when it runs again', async () => {
+    // The command begins with TOKEN= and ends before the next empty line.
+    const [command = ''] = /^TOKEN=[\s\S]*?(?=\n\s*\n|$)/m.exec(system.output()) ?? [];
     for (const _ of [1, 2]) {
       const { stdout } = await run('sh', ['-e', '-c', command], { timeout: 30_000 });
       expect(stdout).toContain('"bayId":"bay-n1-');

@@ -1,38 +1,16 @@
-// Tests the API reference in Chromium, with both services running. The page must load only files of the service. Its
-// user can get a token and send requests. The page contains Swagger UI, whose own accessibility problems axe also
-// finds.
+// Tests the API reference, the page /docs of bookings, in Chromium. The page contains Swagger UI, with which a reader gets
+// a token and sends requests. The page must load files from bookings only, and must be accessible.
+import { findViolationsInPage, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
+import { expect, test } from '@jest/globals';
 import {
-  type Browser,
-  type BrowserContext,
-  chromiumMissing,
-  findViolationsInPage,
-  hasChromium,
-  launchChromium,
-  overflowsHorizontally,
-  type Page,
-  saveScreenshot,
-} from '@bay-booking/testkit/browser';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type RunningSystem, startSystem } from './support/npm-start.ts';
-
-if (!hasChromium) process.stderr.write(`skipping the tests of the API reference: ${chromiumMissing}\n`);
+  type BrowserSystem,
+  type ContextOptions,
+  describeInChromium,
+  useBrowserSystem,
+} from './support/browser-system.ts';
 
 /** Accessibility problems of Swagger UI itself, which we cannot correct. None of them is serious. */
 const violationsOfSwaggerUi = new Set(['region', 'heading-order', 'landmark-unique']);
-
-let system: RunningSystem;
-let browser: Browser;
-let context: BrowserContext;
-
-beforeAll(async () => {
-  if (!hasChromium) return;
-  [system, browser] = await Promise.all([startSystem(), launchChromium()]);
-}, 90_000);
-afterEach(() => context?.close());
-afterAll(async () => {
-  await browser?.close();
-  await system?.stop();
-}, 60_000);
 
 interface Visit {
   readonly page: Page;
@@ -45,9 +23,9 @@ interface Visit {
   readonly browserErrors: string[];
 }
 
-async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promise<Visit> {
-  context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options });
-  const page = await context.newPage();
+/** Opens the API reference in a new page. */
+async function visit(system: BrowserSystem, options?: ContextOptions): Promise<Visit> {
+  const page = await system.openPage(options);
   const origins = new Set<string>();
   const browserErrors: string[] = [];
   page.on('request', (request) => {
@@ -61,6 +39,7 @@ async function visit(options: Parameters<Browser['newContext']>[0] = {}): Promis
   return { page, origins, browserErrors };
 }
 
+/** Gets an access token with the dialog "Authorize". */
 async function authorize(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Authorize' }).click();
   const form = page.locator('.auth-container').filter({ hasText: 'clientCredentials' });
@@ -80,9 +59,11 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
   return (await operation.locator('.live-responses-table .response .response-col_status').innerText()).trim();
 }
 
-(hasChromium ? describe : describe.skip)('the API reference', () => {
-  test('loads nothing from another host, complies with its content security policy, and sends requests with client credentials', async () => {
-    const { page, origins, browserErrors } = await visit();
+describeInChromium('the API reference', () => {
+  const system = useBrowserSystem();
+
+  test('the page loads nothing from another host, complies with its content security policy, and sends requests with a token', async () => {
+    const { page, origins, browserErrors } = await visit(system);
     await page.locator('.opblock').first().waitFor();
     expect([...origins]).toEqual([system.bookings]);
     await authorize(page);
@@ -98,9 +79,9 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
     [320, 'light'],
     [320, 'dark'],
   ] as const)(
-    'is accessible and fits at a width of %s in %s mode',
+    'the page is accessible and not wider than a window of %s pixels in %s mode',
     async (width, colorScheme) => {
-      const { page } = await visit({ viewport: { width, height: 900 }, colorScheme });
+      const { page } = await visit(system, { viewport: { width, height: 900 }, colorScheme });
       await page.locator('.opblock').first().waitFor();
       const findOurViolations = async () =>
         (await findViolationsInPage(page)).filter(({ id }) => !violationsOfSwaggerUi.has(id));
@@ -120,10 +101,11 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
     60_000,
   );
 
-  test('can be used with a keyboard: Escape closes the dialog, and Tab reaches all buttons of an operation', async () => {
-    const { page } = await visit();
+  test('with the keyboard alone, a reader can close the dialog and reach all buttons of an operation', async () => {
+    const { page } = await visit(system);
     const operation = page.locator('#operations-Places-listBookingBays');
-    const press = async (name: string) => {
+    /** Presses Tab until the element with this text has the focus, and then Enter. */
+    const pressButton = async (name: string) => {
       for (let presses = 0; presses < 200; presses++) {
         await page.keyboard.press('Tab');
         const focused = await page.evaluate<string>('document.activeElement.innerText || ""');
@@ -132,28 +114,28 @@ async function tryOut(page: Page, operationId: string): Promise<string> {
       throw new Error(`Tab does not reach ${name}`);
     };
     await operation.waitFor();
-    await press('Authorize');
+    await pressButton('Authorize');
     await page.keyboard.type('demo-pat-north');
     expect(await page.getByLabel('client_id:').inputValue()).toBe('demo-pat-north');
     await page.keyboard.press('Escape');
     expect(await page.getByText('Available authorizations').count()).toBe(0);
-    await press('List the bays of a location');
+    await pressButton('List the bays of a location');
     await operation.getByText('Try it out').waitFor();
-    await press('Try it out');
+    await pressButton('Try it out');
     await operation.getByText('Execute').waitFor();
-    await press('Execute');
+    await pressButton('Execute');
     await operation.locator('.live-responses-table').waitFor();
   }, 60_000);
 
-  test('a link to an operation opens it', async () => {
-    const { page } = await visit();
+  test('a link to an operation shows the details of the operation', async () => {
+    const { page } = await visit(system);
     await page.goto(`${system.bookings}/docs#/Bookings/getBooking`);
     await page.reload();
     await page.locator('#operations-Bookings-getBooking.is-open').getByText('Request examples').waitFor();
   }, 60_000);
 
-  test('without JavaScript, names the document and lists the endpoints', async () => {
-    const { page } = await visit({ javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
+  test('without JavaScript, the page links to the OpenAPI document and lists the endpoints', async () => {
+    const { page } = await visit(system, { javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
     await page.getByRole('link', { name: `${system.bookings}/openapi.json` }).waitFor();
     expect(await page.getByRole('listitem').filter({ hasText: 'POST /api/bookings Create a booking' }).count()).toBe(1);
     await saveScreenshot(page, 'reference-without-javascript');

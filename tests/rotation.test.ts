@@ -1,74 +1,61 @@
 // Tests that signing keys rotate without a failed request and without a restart (docs/behaviour.md, "Signing keys").
 // Clients get tokens and create bookings with them while the operator's command rotates the keys.
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { freePorts } from '@bay-booking/postgres/ports';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { beforeAll, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';
+import { runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
-import { bookOnce, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { bookOnce, getToken, keyEncryptionKey, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 
-const run = promisify(execFile);
 /**
- * In seconds. Each instance reads the key table every 2 s. All instances therefore publish a new key before any of them
- * signs with the key.
+ * The number of seconds between the publication of a new key and its first signature. Each instance reads the key table
+ * every 2 s. All instances therefore publish a new key before any of them signs with the key.
  */
 const publishDelay = 5;
 
-let system: TestSystem;
-let auths: readonly Instance[];
+const system = useFixture(startTestSystem, 90_000);
+let authInstances: readonly Instance[];
 let bookings: Instance;
-
 beforeAll(async () => {
-  system = await startTestSystem();
-  const [port] = (await freePorts(1)) as [number];
-  const first = await system.startAuth();
-  auths = [first, await system.startAuth({ port })];
+  authInstances = [await system.startAuth(), await system.startSecondAuth()];
   bookings = await system.startBookings();
-}, 90_000);
-afterAll(() => system?.stop(), 60_000);
+}, 60_000);
 
-const runKeysCommand = (...words: readonly string[]) =>
-  run(process.execPath, ['src/commands/keys.ts', ...words], {
-    cwd: join(import.meta.dirname, '..', 'apps', 'auth'),
-    env: {
-      ...process.env,
-      DATABASE_URL: system.database.urlOf('auth'),
-      KEY_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
-      KEY_PUBLISH_DELAY: String(publishDelay),
-    },
-  });
+const runKeysCommand = (subcommand: string): Promise<string> => {
+  const environment = {
+    DATABASE_URL: system.database.urlOf('auth'),
+    KEY_ENCRYPTION_KEY: keyEncryptionKey,
+    KEY_PUBLISH_DELAY: String(publishDelay),
+  };
+  return runCommand('auth', environment, 'keys.ts', '', [subcommand]);
+};
 
-test('no request fails while keys rotate and 4 clients fetch tokens and create bookings', async () => {
-  const signers: string[] = [];
-  const outcomes: Record<string, number> = {};
+test('no request of four clients fails while the signing keys rotate twice, and no process restarts', async () => {
+  const keyIds = new Set<string>();
+  const statuses: Record<number, number> = {};
   let isRunning = true;
   const client = async (index: number): Promise<void> => {
     for (let turn = index; isRunning; turn += 1) {
-      const token = await getToken((auths[turn % auths.length] as Instance).base);
+      const token = await getToken((authInstances[turn % authInstances.length] as Instance).base);
       const { kid } = decodeProtectedHeader(token) as { kid: string };
-      if (!signers.includes(kid)) signers.push(kid);
+      keyIds.add(kid);
       const status = await bookOnce(bookings.base, token);
-      outcomes[status] = (outcomes[status] ?? 0) + 1;
+      statuses[status] = (statuses[status] ?? 0) + 1;
     }
   };
-  const processes = [...auths, bookings].map(({ child }) => child.pid);
   const clients = Promise.all([0, 1, 2, 3].map(client));
   try {
     for (const rotations of [1, 2]) {
-      const { stdout } = await runKeysCommand('rotate');
-      expect(stdout).toMatch(/ES256 {2}next/);
-      await eventually(async () => signers.length === rotations + 1);
+      expect(await runKeysCommand('rotate')).toMatch(/ES256 {2}next/);
+      await eventually(async () => keyIds.size === rotations + 1);
     }
   } finally {
     isRunning = false;
   }
   await clients;
-  expect(Object.keys(outcomes)).toEqual(['201']);
-  expect(outcomes[201]).toBeGreaterThan(50);
-  expect([...auths, bookings].map(({ child }) => (child.exitCode === null ? child.pid : undefined))).toEqual(processes);
-  const { stdout } = await runKeysCommand('list');
-  expect(stdout.match(/ES256 {2}retired/g)).toHaveLength(2);
+  expect(Object.keys(statuses)).toEqual(['201']);
+  expect(statuses[201]).toBeGreaterThan(50);
+  for (const { child } of [...authInstances, bookings]) expect(child.exitCode).toBeNull();
+  expect((await runKeysCommand('list')).match(/ES256 {2}retired/g)).toHaveLength(2);
 }, 90_000);

@@ -1,39 +1,58 @@
 // Tests upgrades of bookings under load: from this release to a simulated next release, and from the previous release
-// to this one. The migrations run while the old instances serve requests. Then the instances are replaced one by one.
+// to this release. The migrations run while the old instances serve requests. Then the instances are replaced one by one.
 // No request may fail.
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { type Load, startLoad, waitForBookings } from './support/booking-load.ts';
 import { runCommand } from './support/commands.ts';
 import { queryOnce } from './support/database-server.ts';
 import { startFeedReader } from './support/feed-reader.ts';
+import type { Instance } from './support/instance.ts';
 import { checkOutPreviousRelease, type PreviousRelease } from './support/previous-release.ts';
-import { expectNoLostOrDoubleBookings, getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
+import { expectNoLostOrDoubleBookings, getToken, startTestSystem } from './support/test-system.ts';
 
 const demoPath = 'packages/local/demo/bookings.json';
 
-let system: TestSystem;
-let token: string;
-let nextRelease: string;
+const system = useFixture(startTestSystem, 90_000);
 let load: Load;
+/** The folder with the migrations of the simulated next release. */
+let nextRelease: string;
+let token: string;
 beforeAll(async () => {
-  system = await startTestSystem();
-  token = await getToken((await system.startAuth()).base);
   nextRelease = await mkdtemp(join(tmpdir(), 'bay-booking-upgrade-'));
-}, 90_000);
+  token = await getToken((await system.startAuth()).base);
+});
 afterEach(() => load?.stop());
-afterAll(async () => {
-  await system?.stop();
-  await rm(nextRelease, { recursive: true, force: true });
-}, 60_000);
+afterAll(() => rm(nextRelease, { recursive: true, force: true }));
 
-test('no request fails during an expanding migration and the replacement of every instance', async () => {
-  const old = await Promise.all([system.startBookings(), system.startBookings()]);
-  const balanced = old.map(({ base }) => base);
-  load = startLoad(balanced, token, { retry: false });
+/**
+ * Replaces the old instances one by one. `addresses` are the addresses to which the load sends requests. Each new
+ * instance gets requests before its old instance stops.
+ */
+async function replaceInstances(
+  oldInstances: readonly Instance[],
+  addresses: string[],
+  startInstance: () => Promise<Instance>,
+): Promise<void> {
+  for (const oldInstance of oldInstances) {
+    expect(await oldInstance.isReady()).toBe(true);
+    addresses.push((await startInstance()).base);
+    addresses.splice(addresses.indexOf(oldInstance.base), 1);
+    // Requests that were sent to the old instance may still be in progress when it stops.
+    await waitForBookings(load, 30);
+    expect(await oldInstance.stop('SIGTERM')).toBe(0);
+  }
+  await waitForBookings(load, 50);
+}
+
+test('no request fails during a migration that adds a column and a table, and the replacement of every instance', async () => {
+  const oldInstances = await Promise.all([system.startBookings(), system.startBookings()]);
+  const addresses = oldInstances.map(({ base }) => base);
+  load = startLoad(addresses, token, { retry: false });
   await waitForBookings(load, 50);
 
   await cp(join(import.meta.dirname, '../apps/bookings/migrations'), nextRelease, { recursive: true });
@@ -43,19 +62,11 @@ test('no request fails during an expanding migration and the replacement of ever
     'alter table booking add column note text; create table note (id int primary key);',
   );
   const url = system.database.ownerUrlOf('bookings');
+  // Two processes run the migrations at the same time. Only one of them applies the new migration.
   const applied = await Promise.all([1, 2].map(() => migrate({ url, directory: nextRelease })));
   expect(applied.flat()).toEqual([Number(number)]);
   await waitForBookings(load, 50);
-  for (const instance of old) expect(await instance.isReady()).toBe(true);
-
-  for (const instance of old) {
-    balanced.push((await system.startBookings()).base);
-    balanced.splice(balanced.indexOf(instance.base), 1);
-    // Requests that were sent to the old instance may still be in progress when it stops.
-    await waitForBookings(load, 30);
-    expect(await instance.stop('SIGTERM')).toBe(0);
-  }
-  await waitForBookings(load, 50);
+  await replaceInstances(oldInstances, addresses, system.startBookings);
   await expectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
 }, 120_000);
@@ -70,6 +81,7 @@ afterAll(() => previous?.remove());
     const release = previous?.folder as string;
     const { database } = system;
     await database.query('postgres', 'create database previous');
+    // The previous release uses its own database, with the roles of the test system.
     const inPrevious = (url: string) => ({ DATABASE_URL: url.replace(/\/bookings$/, '/previous') });
     const owner = inPrevious(database.ownerUrlOf('bookings'));
     const environment = inPrevious(database.urlOf('bookings', system.proxy.port));
@@ -79,22 +91,15 @@ afterAll(() => previous?.remove());
     );
     await runCommand('bookings', owner, 'migrate.ts', '', [], release);
     await runCommand('bookings', owner, 'import.ts', await readFile(join(release, demoPath), 'utf8'), ['-'], release);
-    const old = await Promise.all([1, 2].map(() => system.startBookings(environment, { release })));
-    const balanced = old.map(({ base }) => base);
-    load = startLoad(balanced, token, { retry: false });
+    const oldInstances = await Promise.all([1, 2].map(() => system.startBookings(environment, { release })));
+    const addresses = oldInstances.map(({ base }) => base);
+    load = startLoad(addresses, token, { retry: false });
     await waitForBookings(load, 100);
 
     const output = await runCommand('bookings', owner, 'migrate.ts');
     expect(output).toMatch(/migrations applied\n$/);
     await waitForBookings(load, 50);
-    for (const instance of old) {
-      expect(await instance.isReady()).toBe(true);
-      balanced.push((await system.startBookings(environment)).base);
-      balanced.splice(balanced.indexOf(instance.base), 1);
-      await waitForBookings(load, 30);
-      expect(await instance.stop('SIGTERM')).toBe(0);
-    }
-    await waitForBookings(load, 50);
+    await replaceInstances(oldInstances, addresses, () => system.startBookings(environment));
     await load.stop();
     expect(Object.keys(load.statuses())).toEqual(['201']);
     const { rows } = await queryOnce(owner.DATABASE_URL, 'select external_booking_id as id from booking');
@@ -103,7 +108,7 @@ afterAll(() => previous?.remove());
     // An old instance does not give numbers to the changes that it processes, so the feed does not contain them. The
     // command `recount` adds these changes to the feed.
     await runCommand('bookings', owner, 'recount.ts');
-    const reader = startFeedReader(balanced, token, 'fac-north');
+    const reader = startFeedReader(addresses, token, 'fac-north');
     await reader.stop();
     const reported = [...reader.latest.values()].map(({ booking }) => booking.externalBookingId);
     expect(new Set(reported)).toEqual(load.acknowledged);

@@ -1,20 +1,20 @@
-// Tests how packages/client follows the change feed and verifies webhooks. A reader must miss no change when the
-// service or the reader itself is restarted.
+// Tests how packages/client follows the change feed and verifies webhooks. A reader must miss no change when the service
+// or the reader is restarted.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BookingsClient, BookingsError, ChangePage } from '@bay-booking/client';
 import { verifyWebhook, type WebhookEvent } from '@bay-booking/client/webhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type ClientSystem, newBooking, startClientSystem } from '../support/client-system.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newBooking, useClientSystem } from '../support/client-system.ts';
+import { eventually } from '../support/wait.ts';
 
-let fixture: ClientSystem;
+const system = useClientSystem();
 let client: BookingsClient;
-beforeAll(async () => {
-  fixture = await startClientSystem();
-  client = fixture.createClient();
-}, 90_000);
-afterAll(() => fixture?.stop(), 60_000);
+beforeAll(() => {
+  client = system.createClient();
+});
 
+/** Ends the readers of the current test. */
 let stop = new AbortController();
 afterEach(() => {
   stop.abort();
@@ -23,18 +23,21 @@ afterEach(() => {
 
 const create = () => client.bookings.create(newBooking());
 
-/** Reads the feed to its end. Returns the pages, and the position after the last page. */
+/** Reads the feed from the position `from` to its end. Returns the pages, and the position after the last page. */
 async function readAll(from?: string): Promise<{ pages: ChangePage[]; next: string }> {
   const pages: ChangePage[] = [];
   for await (const page of client.changes.read({ from })) pages.push(page);
   return { pages, next: pages.at(-1)?.next ?? from ?? '' };
 }
 
-/** Returns the next page of an iteration. */
+/** Follows the feed from the position `from` until the end of the test. */
+const follow = (from: string, follower = client): AsyncIterator<ChangePage> =>
+  follower.changes.follow({ from, signal: stop.signal })[Symbol.asyncIterator]();
+
 const nextPage = async (pages: AsyncIterator<ChangePage>): Promise<ChangePage> => (await pages.next()).value;
 
 describe('the change feed', () => {
-  test('read returns every change from the beginning, and then those after a position', async () => {
+  test('read returns every change from the beginning, or every change after a given position', async () => {
     const { id } = await create();
     const all = await readAll();
     expect(all.pages[0]?.startsOver).toBe(true);
@@ -45,7 +48,7 @@ describe('the change feed', () => {
     expect((await readAll(later.next)).pages).toEqual([]);
   });
 
-  test('pages have at most limit items', async () => {
+  test('a page contains at most as many items as the option limit allows', async () => {
     const { next } = await readAll();
     for (let count = 0; count < 3; count += 1) await create();
     const sizes: number[] = [];
@@ -53,9 +56,9 @@ describe('the change feed', () => {
     expect(sizes).toEqual([2, 1]);
   });
 
-  test('follow waits for changes, and ends when its signal is aborted', async () => {
+  test('follow waits for changes, and ends when the caller aborts its signal', async () => {
     const { next } = await readAll();
-    const pages = client.changes.follow({ from: next, signal: stop.signal })[Symbol.asyncIterator]();
+    const pages = follow(next);
     const waiting = nextPage(pages);
     const { id } = await create();
     expect((await waiting).items).toMatchObject([{ id, state: 'updated', data: { id } }]);
@@ -64,18 +67,18 @@ describe('the change feed', () => {
     expect(await last).toEqual({ value: undefined, done: true });
   });
 
-  test('follow continues after a restart of the service, and misses no change', async () => {
+  test('follow continues after a restart of the service and misses no change', async () => {
     const { next } = await readAll();
     const errors: BookingsError[] = [];
-    const impatient = fixture.createClient({ retry: { maxAttempts: 1 } });
+    const clientWithoutRetries = system.createClient({ retry: { maxAttempts: 1 } });
     const options = { from: next, signal: stop.signal, onError: (error: BookingsError) => void errors.push(error) };
-    const pages = impatient.changes.follow(options)[Symbol.asyncIterator]();
+    const pages = clientWithoutRetries.changes.follow(options)[Symbol.asyncIterator]();
     const first = nextPage(pages);
     const before = await create();
     expect((await first).items.map(({ id }) => id)).toEqual([before.id]);
     const second = nextPage(pages);
-    await fixture.stopBookings('SIGKILL');
-    await fixture.startBookings();
+    await system.stopBookings('SIGKILL');
+    await system.restartBookings();
     const after = await create();
     expect((await second).items.map(({ id }) => id)).toEqual([after.id]);
     expect(errors.length).toBeGreaterThan(0);
@@ -84,29 +87,28 @@ describe('the change feed', () => {
   test('a reader that starts again continues after the page that it has stored', async () => {
     const { next } = await readAll();
     await create();
-    const read = async (from: string) =>
-      nextPage(fixture.createClient().changes.follow({ from, signal: stop.signal })[Symbol.asyncIterator]());
-    const stored = await read(next);
+    const stored = await nextPage(follow(next, system.createClient()));
     const { id } = await create();
-    expect(await read(stored.next)).toMatchObject({ startsOver: false, items: [{ id }] });
+    const page = await nextPage(follow(stored.next, system.createClient()));
+    expect(page).toMatchObject({ startsOver: false, items: [{ id }] });
   });
 
-  test('when the position is too old, the feed starts from the beginning', async () => {
+  test('the feed starts from the beginning when the service no longer stores the changes after the position', async () => {
     const { next } = await readAll();
     const { id } = await create();
     await readAll(next);
-    await fixture.system.database.query(
+    await system.database.query(
       'bookings',
       "update facility set removed_change_number = change_number where id = 'fac-north'",
     );
-    const page = await nextPage(client.changes.follow({ from: next, signal: stop.signal })[Symbol.asyncIterator]());
+    const page = await nextPage(follow(next));
     expect(page.startsOver).toBe(true);
     const after = await readAll(page.next);
     expect([...page.items, ...after.pages.flatMap(({ items }) => items)].map((item) => item.id)).toContain(id);
     expect(after.pages.some(({ startsOver }) => startsOver)).toBe(false);
   });
 
-  test('follow throws an error that another attempt cannot correct', async () => {
+  test('follow throws an error that a retry cannot correct, such as a facility that the token does not allow', async () => {
     const pages = client.changes.follow({ facilityId: 'fac-south', signal: stop.signal })[Symbol.asyncIterator]();
     await expect(pages.next()).rejects.toMatchObject({ status: 400 });
   });
@@ -118,6 +120,7 @@ describe('webhooks', () => {
     readonly body: string;
   }
 
+  /** Starts a server that accepts every delivery. `next` returns the deliveries in the order of their arrival. */
   async function startReceiver() {
     const received: Received[] = [];
     let notify = () => {};
@@ -141,10 +144,14 @@ describe('webhooks', () => {
     };
   }
 
-  test('are registered, tested, received, verified, replayed and deleted', async () => {
-    const receiver = await startReceiver();
-    const { next } = await readAll();
-    const { id, secret, etag } = await client.webhooks.create({ url: receiver.url });
+  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+  beforeEach(async () => {
+    receiver = await startReceiver();
+  });
+  afterEach(() => receiver.close());
+
+  test('verifyWebhook accepts a ping and an event, and rejects a changed body, an old timestamp and missing headers', async () => {
+    const { id, secret } = await client.webhooks.create({ url: receiver.url });
     await client.webhooks.ping(id);
     expect(verifyWebhook({ secret, ...(await receiver.next()) })).toMatchObject({ type: 'webhook.ping', data: {} });
 
@@ -158,32 +165,42 @@ describe('webhooks', () => {
     expect(event.id).toBe(delivery.headers['webhook-id']);
 
     expect(() => verifyWebhook({ secret, ...delivery, body: `${delivery.body} ` })).toThrow('No matching signature');
-    const old = { ...delivery.headers, 'webhook-timestamp': '1700000000' };
-    expect(() => verifyWebhook({ secret, headers: old, body: delivery.body })).toThrow('timestamp too old');
+    const oldHeaders = { ...delivery.headers, 'webhook-timestamp': '1700000000' };
+    expect(() => verifyWebhook({ secret, headers: oldHeaders, body: delivery.body })).toThrow('timestamp too old');
     expect(() => verifyWebhook({ secret, headers: {}, body: delivery.body })).toThrow('Missing required headers');
+    await client.webhooks.delete(id);
+  });
 
+  test('after a rotation, verifyWebhook accepts a delivery with the old secret, the new secret, or a list of both', async () => {
+    const { next } = await readAll();
+    const { id, secret } = await client.webhooks.create({ url: receiver.url });
+    await create();
+    await receiver.next();
     const rotated = await client.webhooks.rotateSecret(id);
     expect(rotated.secret).not.toBe(secret);
     const afterChangeNumber = Number(new URL(next).searchParams.get('afterChangeNumber'));
     await client.webhooks.replay(id, { facilityId: 'fac-north', afterChangeNumber });
-    const replayed = await receiver.next();
+    const { headers, body } = await receiver.next();
     const verified: WebhookEvent[] = [secret, rotated.secret, [rotated.secret, secret]].map((candidate) =>
-      verifyWebhook({
-        secret: candidate,
-        headers: new Headers(replayed.headers as Record<string, string>),
-        body: replayed.body,
-      }),
+      verifyWebhook({ secret: candidate, headers: new Headers(headers as Record<string, string>), body }),
     );
     expect(verified.map(({ type }) => type)).toEqual(Array(3).fill('booking.updated'));
-
     expect((await client.webhooks.get(id)).etag).toBe(rotated.etag);
+    await client.webhooks.delete(id);
+  });
+
+  test('a webhook can be paused and deleted, and its deliveries can be listed', async () => {
+    const { id, etag } = await client.webhooks.create({ url: receiver.url });
     expect(etag).not.toBe('');
-    const paused = await client.webhooks.update(id, { url: receiver.url, state: 'paused' }, { ifMatch: rotated.etag });
+    await client.webhooks.ping(id);
+    await receiver.next();
+    const paused = await client.webhooks.update(id, { url: receiver.url, state: 'paused' }, { ifMatch: etag });
     expect(paused.state).toBe('paused');
-    const deliveries = await client.webhooks.deliveries(id, { state: 'delivered' }).toArray();
-    expect(deliveries.map(({ type }) => type)).toContain('webhook.ping');
+    await eventually(async () => {
+      const deliveries = await client.webhooks.deliveries(id, { state: 'delivered' }).toArray();
+      return deliveries.some(({ type }) => type === 'webhook.ping');
+    });
     await client.webhooks.delete(id);
     expect(await client.webhooks.list().toArray()).toEqual([]);
-    await receiver.close();
-  }, 60_000);
+  });
 });

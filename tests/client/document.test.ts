@@ -1,4 +1,5 @@
-// Checks that packages/client lists every endpoint and every error code of the OpenAPI document.
+// Checks that packages/client has every endpoint and every error code of the OpenAPI document, and that its README lists
+// every method.
 import { createBookingsClient } from '@bay-booking/client';
 import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';
@@ -12,7 +13,7 @@ interface Operation {
 const document = read('apps/bookings/openapi.json');
 const { paths } = JSON.parse(document) as { paths: Record<string, Record<string, Operation>> };
 
-test('every endpoint of the document can be called, with its method, path and idempotency key', () => {
+test('the client has every endpoint of the document, with its method, its path and whether it accepts an idempotency key', () => {
   const documented = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId, parameters = [] }]) => [
       operationId,
@@ -35,11 +36,13 @@ test('the type ErrorCode has every error code of the document', () => {
   expect(typed.toSorted()).toEqual([...documented].toSorted());
 });
 
-test('the README lists every method', () => {
+test('the README of the client lists every method', () => {
   const client = createBookingsClient({ baseUrl: 'https://bookings.example', auth: () => 'token' });
+  // A row of the table has the form: | `client.RESOURCE` | `METHOD`, `METHOD` |
   const listed = [...read('packages/client/README.md').matchAll(/^\| `client\.(\w+)` \| (.+) \|$/gm)].map(
     ([, name, methods = '']) => [name, methods.replaceAll('`', '').split(', ').toSorted()],
   );
+  // `request` is the general method. All other properties are resources with their own methods.
   const { request: _request, ...resources } = client;
   const existing = Object.entries(resources).map(([name, methods]) => [name, Object.keys(methods).toSorted()]);
   expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(existing));

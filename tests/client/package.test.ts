@@ -10,25 +10,22 @@ import { findNode } from '@bay-booking/testkit/programs';
 import { read, root } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startModuleServer } from '../support/module-server.ts';
-import { type RunningSystem, startSystem } from '../support/npm-start.ts';
+import { useSystem } from '../support/npm-start.ts';
 import { type InstalledClient, installPackedClient } from '../support/packed-client.ts';
 import { getToken } from '../support/test-system.ts';
 
 const run = promisify(execFile);
 const readme = read('packages/client/README.md');
-const blocks = (language: string): readonly string[] =>
+/** Returns the code blocks of the README in this language. */
+const readmeBlocks = (language: string): readonly string[] =>
   [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text as string);
 
+const system = useSystem();
 let installed: InstalledClient;
-let system: RunningSystem;
 beforeAll(async () => {
   installed = await installPackedClient();
-  system = await startSystem();
-}, 120_000);
-afterAll(async () => {
-  await system?.stop();
-  await installed?.remove();
 }, 60_000);
+afterAll(() => installed?.remove());
 
 test('the tarball contains compiled modules with their types, and no sources', () => {
   const { files } = installed;
@@ -41,20 +38,21 @@ describe.each([
   ['20', findNode(20)],
   ['24', process.execPath],
 ])('on Node %s', (version, node) => {
-  if (!node) process.stdout.write(`The client is not tested on Node ${version}: it is not on the PATH\n`);
+  if (!node) process.stderr.write(`The client is not tested on Node ${version}: it is not on the PATH\n`);
   const testOnNode = node ? test : test.skip;
 
-  async function runModule(text: string): Promise<string> {
+  /** Runs a program in the folder of the installed package, and returns its standard output. */
+  async function runProgram(text: string): Promise<string> {
     const file = join(installed.folder, 'program.mjs');
     await writeFile(file, text.replace('http://localhost:4001', system.bookings));
     return (await run(node as string, [file], { env: { PATH: process.env.PATH }, timeout: 20_000 })).stdout;
   }
 
   testOnNode('the first 20 lines of the README book a bay', async () => {
-    const [example = '', ...others] = blocks('js');
+    const [example = '', ...others] = readmeBlocks('js');
     expect(others).toEqual([]);
     expect(example.trim().split('\n').length).toBeLessThanOrEqual(20);
-    expect(await runModule(example)).toMatch(/^Bay \d is booked: [0-9a-f-]{36}\n$/);
+    expect(await runProgram(example)).toMatch(/^Bay \d is booked: [0-9a-f-]{36}\n$/);
   });
 
   testOnNode('bound tokens, the change feed and webhooks work', async () => {
@@ -71,15 +69,19 @@ describe.each([
       headers['webhook-signature'] = new Webhook(secret).sign('id-1', new Date(), body);
       const { id, type } = verifyWebhook({ secret, headers, body });
       console.log(id, type);`;
-    expect(await runModule(program)).toBe('true\nid-1 webhook.ping\n');
+    expect(await runProgram(program)).toBe('true\nid-1 webhook.ping\n');
   });
 });
 
-describe('a TypeScript program that uses the package', () => {
+describe('TypeScript programs that use the package', () => {
   const typescript5 = join(root, 'tests/node_modules/typescript/bin/tsc');
   const typescript7 = join(root, 'node_modules/typescript/bin/tsc');
   const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
-  const check = (compiler: string, file: string, ...options: string[]) =>
+  /**
+   * Compiles a file in the folder of the installed package.
+   * @throws {Error} with the errors of the compiler
+   */
+  const compile = (compiler: string, file: string, ...options: string[]) =>
     run(process.execPath, [compiler, ...strict, ...options, join(installed.folder, file)], {
       cwd: installed.folder,
       timeout: 60_000,
@@ -91,7 +93,7 @@ describe('a TypeScript program that uses the package', () => {
     ['5', typescript5],
     ['7', typescript7],
   ])(
-    'gets the correct types with the options for a browser, in TypeScript %s',
+    'a program that is compiled for a browser with TypeScript %s gets the correct types',
     async (_version, compiler) => {
       const text = `
       import { BookingsApiError, createBookingsClient, type Booking } from '@bay-booking/client';
@@ -114,12 +116,12 @@ describe('a TypeScript program that uses the package', () => {
         return client.bookings.get(first ?? '');
       }`;
       await writeFile(join(installed.folder, 'page.ts'), text);
-      await check(compiler, 'page.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
+      await compile(compiler, 'page.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
     },
     60_000,
   );
 
-  test('the TypeScript example of every endpoint in the OpenAPI document is correct', async () => {
+  test('the TypeScript examples of all endpoints in the OpenAPI document compile', async () => {
     const { paths } = JSON.parse(read('apps/bookings/openapi.json')) as {
       paths: Record<string, Record<string, { 'x-codeSamples': { lang: string; source: string }[] }>>;
     };
@@ -130,23 +132,26 @@ describe('a TypeScript program that uses the package', () => {
     expect(samples).toHaveLength(operations.length);
     const importLine = /^import .*\n/gm;
     const imports = new Set(samples.flatMap((source) => source.match(importLine) ?? []));
-    const bodies = samples.map((source) => `export async function _() {\n${source.replaceAll(importLine, '')}\n}`);
-    const functions = bodies.map((body, index) => body.replace('_', `sample${index}`));
+    const functions = samples.map(
+      (source, index) => `export async function sample${index}() {\n${source.replaceAll(importLine, '')}\n}`,
+    );
     await writeFile(join(installed.folder, 'samples.ts'), [...imports, ...functions].join('\n'));
-    await check(typescript7, 'samples.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
+    await compile(typescript7, 'samples.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
   }, 60_000);
 
-  test('the other examples of the README are correct in Node', async () => {
-    const examples = blocks('ts');
+  test('the TypeScript examples of the README compile for Node', async () => {
+    const examples = readmeBlocks('ts');
     expect(examples.length).toBeGreaterThan(4);
     const imports = new Set(examples.flatMap((text) => text.match(/^import .*$/gm) ?? []));
     const bodies = examples.map((text) => text.replaceAll(/^import .*$/gm, ''));
+    // The examples use these variables without declaring them.
+    const variables = ['bayId', 'userAlias', 'startDate', 'endDate', 'holdId', 'id', 'secret', 'body', 'baseUrl'];
     const text = `
       import { type BookingItem, type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
       import type { IncomingMessage } from 'node:http';
       ${[...imports].join('\n')}
       declare const client: ReturnType<typeof createBookingsClient>;
-      declare const [bayId, userAlias, startDate, endDate, holdId, id, secret, body, baseUrl]: string[] & string[];
+      ${variables.map((name) => `declare const ${name}: string;`).join('\n')}
       declare const order: { id: string }; declare const signal: AbortSignal; declare const request: IncomingMessage;
       declare const auth: BookingsClientOptions['auth'];
       declare const store: {
@@ -155,50 +160,45 @@ describe('a TypeScript program that uses the package', () => {
         saveBooking(booking: BookingItem): Promise<void>; savePosition(next: string): Promise<void>;
       };
       ${bodies.map((example, index) => `export async function example${index}() {\n${example}\n}`).join('\n')}`;
-    await writeFile(
-      join(installed.folder, 'examples.ts'),
-      text.replace(
-        'string[] & string[]',
-        'readonly [string, string, string, string, string, string, string, string, string]',
-      ),
-    );
+    await writeFile(join(installed.folder, 'examples.ts'), text);
     const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types'), '--skipLibCheck'];
-    await check(typescript7, 'examples.ts', '--module', 'nodenext', ...types);
+    await compile(typescript7, 'examples.ts', '--module', 'nodenext', ...types);
   }, 60_000);
 });
 
-describe('in a browser', () => {
-  const modules = () => join(installed.folder, 'node_modules');
+describe('the package in a browser', () => {
+  const modulesFolder = () => join(installed.folder, 'node_modules');
   const importMap = {
     '@bay-booking/client': '/@bay-booking/client/dist/client.js',
     oauth4webapi: '/oauth4webapi/build/index.js',
   };
 
-  test('the main module imports nothing of Node, and only one package', () => {
+  test('the main module imports no module of Node.js, and the package oauth4webapi only', () => {
     const packages = new Set<string>();
-    const seen = new Set<string>();
+    const visited = new Set<string>();
+    /** Collects the packages that this file imports itself or through other files. */
     const visit = (file: string): void => {
-      if (seen.has(file)) return;
-      seen.add(file);
+      if (visited.has(file)) return;
+      visited.add(file);
       for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(
         /^(?:import|export) (?:[^;'"]* from )?['"]([^'"]+)['"]/gm,
       ))
         if (target.startsWith('.')) visit(normalize(join(file, '..', target)));
         else packages.add(target);
     };
-    visit(join(modules(), importMap['@bay-booking/client']));
-    expect(seen.size).toBeGreaterThan(10);
+    visit(join(modulesFolder(), importMap['@bay-booking/client']));
+    expect(visited.size).toBeGreaterThan(10);
     expect([...packages]).toEqual(['oauth4webapi']);
-    visit(join(modules(), importMap.oauth4webapi));
+    visit(join(modulesFolder(), importMap.oauth4webapi));
     expect([...packages]).toEqual(['oauth4webapi']);
   });
 
-  if (!hasChromium) process.stdout.write(`The client is not tested in a browser: ${chromiumMissing}\n`);
+  if (!hasChromium) process.stderr.write(`The client is not tested in a browser: ${chromiumMissing}\n`);
 
   (hasChromium ? test : test.skip)(
     'the client creates and deletes a booking with a token that a function returns',
     async () => {
-      const server = await startModuleServer(modules(), importMap);
+      const server = await startModuleServer(modulesFolder(), importMap);
       const browser = await launchChromium();
       try {
         const page = await browser.newPage();

@@ -5,20 +5,16 @@ import {
   BookingsTokenError,
   createBookingsClient,
 } from '@bay-booking/client';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { decodeJwt, exportJWK, generateKeyPair } from 'jose';
-import { type ClientSystem, northToken, startClientSystem } from '../support/client-system.ts';
+import { northToken, useClientSystem } from '../support/client-system.ts';
 import { runCommand } from '../support/commands.ts';
 import { getToken } from '../support/test-system.ts';
 import { eventually } from '../support/wait.ts';
 
-let fixture: ClientSystem;
-beforeAll(async () => {
-  fixture = await startClientSystem();
-}, 90_000);
-afterAll(() => fixture?.stop(), 60_000);
+const system = useClientSystem();
 
-/** Returns a `fetch` that records its requests. `before` is called first and may change the headers. */
+/** Returns a `fetch` that records its requests. It calls `before` before each request, which may change the headers. */
 function recordingFetch(before: (url: string, headers: Headers) => void = () => {}) {
   const requests: { path: string; headers: Headers; body: unknown }[] = [];
   const record: typeof globalThis.fetch = (input, init) => {
@@ -31,13 +27,14 @@ function recordingFetch(before: (url: string, headers: Headers) => void = () => 
   return { fetch: record, requests, to: (path: string) => requests.filter((request) => request.path === path) };
 }
 
-const firstLocation = async (options?: Partial<BookingsClientOptions>) =>
-  (await fixture.createClient(options).locations.get('loc-north-1')).id;
+/** Creates a client with these options, which then needs a token for a request. Returns the id in the response. */
+const getLocation = async (options?: Partial<BookingsClientOptions>) =>
+  (await system.createClient(options).locations.get('loc-north-1')).id;
 
 describe('client credentials', () => {
   test('the issuer and the scope come from the metadata of the API', async () => {
     const { fetch, to } = recordingFetch();
-    expect(await firstLocation({ fetch })).toBe('loc-north-1');
+    expect(await getLocation({ fetch })).toBe('loc-north-1');
     expect(to('/.well-known/oauth-protected-resource')).toHaveLength(1);
     expect(to('/connect/token')).toHaveLength(1);
   });
@@ -45,15 +42,13 @@ describe('client credentials', () => {
   test('with issuer and scope in the options, the client does not request the metadata of the API', async () => {
     const { fetch, to } = recordingFetch();
     const scope = 'https://bay-booking.example/golf/bookings';
-    expect(await firstLocation({ fetch, auth: { ...northToken, issuer: fixture.auth.base, scope } })).toBe(
-      'loc-north-1',
-    );
+    expect(await getLocation({ fetch, auth: { ...northToken, issuer: system.auth.base, scope } })).toBe('loc-north-1');
     expect(to('/.well-known/oauth-protected-resource')).toEqual([]);
   });
 
-  test('one token is requested at a time, and used until the minute before it expires', async () => {
+  test('parallel requests share one token, which is renewed in the last minute before it expires', async () => {
     const { fetch, to } = recordingFetch();
-    const client = fixture.createClient({ fetch });
+    const client = system.createClient({ fetch });
     await Promise.all(Array.from({ length: 10 }, () => client.locations.get('loc-north-1')));
     expect(to('/connect/token')).toHaveLength(1);
     const now = Date.now();
@@ -67,9 +62,9 @@ describe('client credentials', () => {
 
   test('a token that has not expired is used while the authorization server is unavailable', async () => {
     const { fetch, to } = recordingFetch();
-    const client = fixture.createClient({ fetch, retry: { maxAttempts: 1 } });
+    const client = system.createClient({ fetch, retry: { maxAttempts: 1 } });
     await client.locations.get('loc-north-1');
-    await fixture.auth.stop('SIGKILL');
+    await system.auth.stop('SIGKILL');
     const now = Date.now();
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_590_000);
     expect((await client.locations.get('loc-north-1')).id).toBe('loc-north-1');
@@ -77,32 +72,34 @@ describe('client credentials', () => {
     jest.spyOn(Date, 'now').mockReturnValue(now + 3_599_000);
     const error = await client.locations.get('loc-north-1').catch((thrown) => thrown);
     expect(error).toMatchObject({ name: 'BookingsTokenError', cause: { name: 'BookingsConnectionError' } });
-    await fixture.startAuth();
+    await system.restartAuth();
     expect((await client.locations.get('loc-north-1')).id).toBe('loc-north-1');
   });
 
-  test('a token is renewed once after a 401', async () => {
-    let refused = 0;
+  test('a client renews its token after a 401 and repeats the request', async () => {
+    let apiRequests = 0;
     const { fetch, to } = recordingFetch((path, headers) => {
-      if (path.startsWith('/api/') && refused++ === 0) headers.set('Authorization', 'Bearer not-a-token');
+      if (path.startsWith('/api/') && apiRequests++ === 0) headers.set('Authorization', 'Bearer not-a-token');
     });
-    expect(await firstLocation({ fetch })).toBe('loc-north-1');
+    expect(await getLocation({ fetch })).toBe('loc-north-1');
     expect(to('/connect/token')).toHaveLength(2);
     expect(to('/api/booking-locations/loc-north-1')).toHaveLength(2);
   });
 
-  test('a request fails with ERR00401 when the service refuses the renewed token too', async () => {
+  test('a request fails with status 401 when the service also rejects the renewed token', async () => {
     const { fetch, to } = recordingFetch((path, headers) => {
       if (path.startsWith('/api/')) headers.set('Authorization', 'Bearer not-a-token');
     });
-    const error = await firstLocation({ fetch }).catch((thrown) => thrown);
+    const error = await getLocation({ fetch }).catch((thrown) => thrown);
     expect(error).toMatchObject({ name: 'BookingsApiError', status: 401 });
     expect(to('/api/booking-locations/loc-north-1')).toHaveLength(2);
   });
 
-  test('a wrong secret fails without retries, with the error of the authorization server', async () => {
+  test('a wrong secret fails without a retry, with the error of the authorization server', async () => {
     const { fetch, to } = recordingFetch();
-    const error = await firstLocation({ fetch, auth: { ...northToken, clientSecret: 'wrong' } }).catch((e) => e);
+    const error = await getLocation({ fetch, auth: { ...northToken, clientSecret: 'wrong' } }).catch(
+      (thrown) => thrown,
+    );
     expect(error).toBeInstanceOf(BookingsTokenError);
     expect(error).toMatchObject({ error: 'invalid_client', response: { status: 401 } });
     expect(to('/connect/token')).toHaveLength(1);
@@ -110,12 +107,13 @@ describe('client credentials', () => {
 
   test('the option facilities limits the token to these facilities', async () => {
     const { fetch, to } = recordingFetch();
-    await firstLocation({ fetch, auth: { ...northToken, facilities: ['fac-north'] } });
+    await getLocation({ fetch, auth: { ...northToken, facilities: ['fac-north'] } });
     expect(String(to('/connect/token')[0]?.body)).toContain('facility=fac-north');
   });
 });
 
 describe('private_key_jwt and DPoP', () => {
+  /** Registers a client with a new key. Returns the private key. */
   async function importKeyClient(clientId: string) {
     const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
     const client = {
@@ -130,7 +128,7 @@ describe('private_key_jwt and DPoP', () => {
       dpop_bound_access_tokens: true,
       jwks: { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig', kid: 'key-1' }] },
     };
-    const environment = { DATABASE_URL: fixture.system.database.ownerUrlOf('auth') };
+    const environment = { DATABASE_URL: system.database.ownerUrlOf('auth') };
     await runCommand('auth', environment, 'import.ts', JSON.stringify({ clients: [client] }));
     return { ...(await exportJWK(privateKey)), kty: 'EC', kid: 'key-1' };
   }
@@ -138,7 +136,7 @@ describe('private_key_jwt and DPoP', () => {
   test('a client with a registered key gets tokens that are bound to a new key, and presents them with proofs', async () => {
     const privateKey = await importKeyClient('key-client');
     const { fetch, to } = recordingFetch();
-    const client = fixture.createClient({ fetch, auth: { clientId: 'key-client', privateKey, dpop: true } });
+    const client = system.createClient({ fetch, auth: { clientId: 'key-client', privateKey, dpop: true } });
     // The client has no service account, so its tokens name no facility.
     expect(await client.locations.list().toArray()).toEqual([]);
     expect(await client.bookings.search().toArray()).toEqual([]);
@@ -150,52 +148,52 @@ describe('private_key_jwt and DPoP', () => {
     expect(to('/connect/token')).toHaveLength(1);
   });
 
-  test('a token can be bound to a key of the caller, and the service refuses it without the key', async () => {
+  test('a token can be bound to a key of the caller, and the service rejects the token without a proof of the key', async () => {
     const dpop = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify']);
     const { fetch, to } = recordingFetch();
-    expect(await firstLocation({ fetch, auth: { ...northToken, dpop } })).toBe('loc-north-1');
+    expect(await getLocation({ fetch, auth: { ...northToken, dpop } })).toBe('loc-north-1');
     const [request] = to('/api/booking-locations/loc-north-1');
     const token = request?.headers.get('authorization')?.replace('DPoP ', '') ?? '';
-    expect(await firstLocation({ auth: { getAccessToken: () => token, dpop } })).toBe('loc-north-1');
-    await expect(firstLocation({ auth: () => token })).rejects.toMatchObject({ status: 401 });
+    expect(await getLocation({ auth: { getAccessToken: () => token, dpop } })).toBe('loc-north-1');
+    await expect(getLocation({ auth: () => token })).rejects.toMatchObject({ status: 401 });
   });
 });
 
 describe('a function that returns a token', () => {
-  test('is called with renew: true after a 401', async () => {
+  test('the function is called with renew: true after a 401', async () => {
     const calls: boolean[] = [];
     const auth = async ({ renew }: { renew: boolean }) => {
       calls.push(renew);
-      return renew ? getToken(fixture.auth.base) : 'expired';
+      return renew ? getToken(system.auth.base) : 'expired';
     };
-    expect(await firstLocation({ auth })).toBe('loc-north-1');
+    expect(await getLocation({ auth })).toBe('loc-north-1');
     expect(calls).toEqual([false, true]);
   });
 
-  test('is called again after it has thrown a BookingsConnectionError', async () => {
+  test('the function is called again after it has thrown a BookingsConnectionError', async () => {
     let calls = 0;
     const auth = async () => {
       if (calls++ === 0) throw new BookingsConnectionError('no network');
-      return getToken(fixture.auth.base);
+      return getToken(system.auth.base);
     };
-    expect(await firstLocation({ auth })).toBe('loc-north-1');
+    expect(await getLocation({ auth })).toBe('loc-north-1');
     expect(calls).toBe(2);
   });
 
-  test('may throw an error, which becomes the cause of a BookingsTokenError', async () => {
+  test('an error that the function throws becomes the cause of a BookingsTokenError', async () => {
     const cause = new Error('signed out');
     const auth = () => Promise.reject(cause);
-    await expect(firstLocation({ auth })).rejects.toMatchObject({ name: 'BookingsTokenError', cause });
+    await expect(getLocation({ auth })).rejects.toMatchObject({ name: 'BookingsTokenError', cause });
   });
 });
 
-test('http addresses of other machines are refused, unless allowInsecureHttp is set', () => {
-  const create = (options: Partial<BookingsClientOptions>) => () =>
+test('an http address of another machine is rejected, unless allowInsecureHttp is set', () => {
+  const creating = (options: Partial<BookingsClientOptions>) => () =>
     createBookingsClient({ baseUrl: 'https://bookings.example', auth: northToken, ...options });
-  expect(create({ baseUrl: 'http://bookings.example' })).toThrow('is not https');
-  expect(create({ auth: { ...northToken, issuer: 'http://auth.example' } })).toThrow('is not https');
-  expect(create({ baseUrl: 'http://bookings.example', allowInsecureHttp: true })).not.toThrow();
-  expect(create({})).not.toThrow();
+  expect(creating({ baseUrl: 'http://bookings.example' })).toThrow('is not https');
+  expect(creating({ auth: { ...northToken, issuer: 'http://auth.example' } })).toThrow('is not https');
+  expect(creating({ baseUrl: 'http://bookings.example', allowInsecureHttp: true })).not.toThrow();
+  expect(creating({})).not.toThrow();
 });
 
 test('a secret is not sent to an issuer without https that the metadata of the API names', async () => {
@@ -203,11 +201,11 @@ test('a secret is not sent to an issuer without https that the metadata of the A
   const fetch: typeof globalThis.fetch = async (input) => {
     requested.push(String(input));
     return Response.json({
-      resource: fixture.baseUrl,
+      resource: system.baseUrl,
       authorization_servers: ['http://auth.example'],
       scopes_supported: ['s'],
     });
   };
-  await expect(firstLocation({ fetch })).rejects.toThrow('http://auth.example is not https');
-  expect(requested).toEqual([`${fixture.baseUrl}/.well-known/oauth-protected-resource`]);
+  await expect(getLocation({ fetch })).rejects.toThrow('http://auth.example is not https');
+  expect(requested).toEqual([`${system.baseUrl}/.well-known/oauth-protected-resource`]);
 });

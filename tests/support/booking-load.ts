@@ -1,48 +1,43 @@
 // Creates bookings in a loop while a test makes a part of the system fail. After a failure, a worker sends the same
 // booking to the next instance, as the system of a partner would. The tests then compare the responses with the
 // database.
+import { callApi } from './api.ts';
 import { eventually } from './wait.ts';
 
 export interface BookingResponse {
   /** The status of the response, or 0 when there was no response. */
   readonly status: number;
+  /** The error codes in the body, such as BOOK00001. */
   readonly codes: readonly string[];
   readonly retryAfter: string | null;
   readonly milliseconds: number;
 }
 
-export async function book(base: string, token: string, body: Record<string, string>): Promise<BookingResponse> {
+/** Creates a booking. A request without a complete response within 20 s has the status 0. */
+export async function book(base: string, token: string, booking: object): Promise<BookingResponse> {
   const start = performance.now();
-  const elapsed = (): number => Math.round(performance.now() - start);
-  try {
-    const response = await fetch(`${base}/api/bookings`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(20_000),
-    });
-    const text = await response.text();
-    const errors: { code: string }[] = JSON.parse(text).errors ?? [];
-    return {
-      status: response.status,
-      codes: errors.map(({ code }) => code),
-      retryAfter: response.headers.get('retry-after'),
-      milliseconds: elapsed(),
-    };
-  } catch {
-    return { status: 0, codes: [], retryAfter: null, milliseconds: elapsed() };
-  }
+  const response = await callApi<{ errors?: { code: string }[] } | undefined>(
+    base,
+    token,
+    'POST',
+    '/api/bookings',
+    booking,
+  ).catch(() => undefined);
+  return {
+    status: response?.status ?? 0,
+    codes: response?.body?.errors?.map(({ code }) => code) ?? [],
+    retryAfter: response?.headers.get('retry-after') ?? null,
+    milliseconds: Math.round(performance.now() - start),
+  };
 }
 
+/** The ids of the bays from bay-n1-01 to bay-n1-10, which are in the demo. */
 const bays = Array.from({ length: 10 }, (_, index) => `bay-n1-${String(index + 1).padStart(2, '0')}`);
-/** The userAlias of every booking of the load. */
-export const loadUser = 'load';
 
 const firstStart = Date.UTC(2040, 0, 1);
 let bookingCount = 0;
 
 interface Booking {
-  readonly [field: string]: string;
   readonly externalBookingId: string;
   readonly bayId: string;
   readonly userAlias: string;
@@ -57,12 +52,13 @@ export const nextBooking = (): Booking => bookingOf(bookingCount++);
 export const bookingWithExternalId = (externalBookingId: string): Booking =>
   bookingOf(Number(externalBookingId.slice('load-'.length)));
 
+/** Returns booking number `number` of this test run. Ten bookings, one for each bay, share one minute. */
 function bookingOf(number: number): Booking {
   const start = firstStart + Math.floor(number / bays.length) * 60_000;
   return {
     externalBookingId: `load-${number}`,
     bayId: bays[number % bays.length] as string,
-    userAlias: loadUser,
+    userAlias: 'load',
     startDate: new Date(start).toISOString(),
     endDate: new Date(start + 60_000).toISOString(),
   };
@@ -76,15 +72,18 @@ export interface Load {
   readonly statuses: () => Readonly<Record<number, number>>;
   /** The duration of the slowest request in milliseconds. */
   readonly longest: () => number;
+  /** Stops the workers after their current requests. */
   readonly stop: () => Promise<void>;
 }
 
 export interface LoadOptions {
+  /** The number of workers. Default: 6. */
   readonly workers?: number;
-  /** Whether a worker sends a failed booking again. */
+  /** Whether a worker sends a booking again after a failure. Default: true. */
   readonly retry?: boolean;
 }
 
+/** Starts workers that create bookings until `stop` is called. They send requests to the instances in turn. */
 export function startLoad(
   bases: readonly string[],
   token: string,
@@ -99,8 +98,8 @@ export function startLoad(
       for (let attempt = 0; !isStopping || attempt === 0; attempt += 1) {
         const response = await book(bases[(turn + attempt) % bases.length] as string, token, booking);
         responses.push(response);
-        // BOOK00001 means that the external id exists. An earlier attempt without a response has then created the
-        // booking.
+        // BOOK00001 means that the external id exists already. In a repeated attempt, it shows that an earlier attempt
+        // has created the booking, although the response was lost.
         if (response.status === 201 || (attempt > 0 && response.codes.includes('BOOK00001'))) {
           acknowledged.add(booking.externalBookingId);
           break;
@@ -127,8 +126,8 @@ export function startLoad(
   };
 }
 
-/** Waits until the load has created `more` further bookings. */
-export const waitForBookings = (load: Load, more: number): Promise<true> => {
-  const from = load.acknowledged.size;
-  return eventually(async () => load.acknowledged.size >= from + more || undefined);
+/** Waits until the load has created `count` further bookings. */
+export const waitForBookings = (load: Load, count: number): Promise<true> => {
+  const target = load.acknowledged.size + count;
+  return eventually(async () => load.acknowledged.size >= target);
 };

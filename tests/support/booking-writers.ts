@@ -1,10 +1,12 @@
 // Creates, changes, moves and deletes bookings in a loop while a test makes a part of the system fail.
+import { callApi } from './api.ts';
 
 export interface BookingWriters {
   /** The number of acknowledged writes so far. */
   readonly writes: () => number;
-  /** The statuses that must not occur, even during a failure. */
+  /** The statuses of responses that must not occur even during a failure, such as 500. */
   readonly unexpectedStatuses: readonly number[];
+  /** Stops the writers after their current bookings. */
   readonly stop: () => Promise<void>;
 }
 
@@ -12,58 +14,58 @@ const bays = {
   'fac-north': ['bay-n1-01', 'bay-n1-02', 'bay-n1-03', 'bay-n1-04'],
   'fac-south': ['bay-s1-01', 'bay-s1-02', 'bay-s1-03', 'bay-s1-04'],
 } as const;
+type Facility = keyof typeof bays;
 const firstStart = Date.UTC(2060, 0, 1);
-const slot = 60_000;
-/** Each writer has its own time slots, so that no booking is refused because of another one. */
+/** The length of each booking in milliseconds. */
+const slotMs = 60_000;
+/** Each writer has its own time slots, so that the bookings of two writers never conflict. */
 const slotsPerWriter = 100_000;
 
-/** Starts `count` writers. They send requests to the instances in turn. The test may change `bases` meanwhile. */
+/**
+ * Starts `count` writers. They send their requests to the addresses in `bases` in turn. The test may change this array
+ * while the writers run.
+ */
 export function startBookingWriters(bases: readonly string[], token: string, count: number): BookingWriters {
   const unexpectedStatuses: number[] = [];
   let writes = 0;
   let turn = 0;
   let isStopping = false;
 
-  /** Sends a request until it gets a response other than 503. */
-  async function send(method: string, path: string, body?: object): Promise<{ status: number; id: string }> {
+  /** Sends a request until it gets a response other than 503. Returns the id of the booking, if the body has one. */
+  async function send(method: string, path: string, booking?: object): Promise<{ status: number; id: string }> {
     for (;;) {
       turn += 1;
-      try {
-        const response = await fetch(bases[turn % bases.length] + path, {
-          method,
-          headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-          ...(body && { body: JSON.stringify(body) }),
-          signal: AbortSignal.timeout(20_000),
-        });
-        const text = await response.text();
-        const { status } = response;
+      const base = bases[turn % bases.length] as string;
+      // There is no response when the test kills the instance during the request.
+      const response = await callApi<{ id?: string } | undefined>(base, token, method, path, booking).catch(() => null);
+      if (response && response.status !== 503) {
+        const { status, body } = response;
         if (status < 300) writes += 1;
         // An earlier attempt without a response may have succeeded. The repeated request can then return 400 (the bay
         // is taken) or 404 (the booking is deleted).
-        else if (status !== 400 && status !== 404 && status !== 503) unexpectedStatuses.push(status);
-        if (status !== 503) return { status, id: text ? (JSON.parse(text).id ?? '') : '' };
-      } catch {
-        // The instance was killed.
+        else if (status !== 400 && status !== 404) unexpectedStatuses.push(status);
+        return { status, id: body?.id ?? '' };
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
 
+  /** Creates and changes bookings in turn in both facilities. Moves every third and deletes every fourth booking. */
   async function write(writer: number): Promise<void> {
-    const from = writer * slotsPerWriter;
-    const bookingOf = (facility: keyof typeof bays, number: number) => ({
+    const firstSlot = writer * slotsPerWriter;
+    const bookingOf = (facility: Facility, number: number) => ({
       bayId: bays[facility][number % bays[facility].length],
       userAlias: `writer-${writer}`,
-      startDate: new Date(firstStart + (from + number) * slot).toISOString(),
-      endDate: new Date(firstStart + (from + number + 1) * slot).toISOString(),
+      startDate: new Date(firstStart + (firstSlot + number) * slotMs).toISOString(),
+      endDate: new Date(firstStart + (firstSlot + number + 1) * slotMs).toISOString(),
     });
     for (let number = 0; !isStopping; number += 1) {
-      const [here, there] =
-        number % 2 === 0 ? (['fac-north', 'fac-south'] as const) : (['fac-south', 'fac-north'] as const);
-      const { id, status } = await send('POST', '/api/bookings', bookingOf(here, number));
+      const [facility, otherFacility]: [Facility, Facility] =
+        number % 2 === 0 ? ['fac-north', 'fac-south'] : ['fac-south', 'fac-north'];
+      const { id, status } = await send('POST', '/api/bookings', bookingOf(facility, number));
       if (status !== 201) continue;
-      await send('PUT', `/api/bookings/${id}`, { ...bookingOf(here, number), userAlias: `changed-${number}` });
-      if (number % 3 === 0) await send('PUT', `/api/bookings/${id}`, bookingOf(there, number));
+      await send('PUT', `/api/bookings/${id}`, { ...bookingOf(facility, number), userAlias: `changed-${number}` });
+      if (number % 3 === 0) await send('PUT', `/api/bookings/${id}`, bookingOf(otherFacility, number));
       if (number % 4 === 0) await send('DELETE', `/api/bookings/${id}`);
     }
   }

@@ -21,17 +21,17 @@ export interface CitusNode {
 }
 
 export interface CitusCluster {
-  /** The folder of PostgreSQL's programs, such as psql. */
+  /** The folder with the programs of PostgreSQL, such as psql. */
   readonly programs: string;
   /** The URL of the coordinator's database `postgres`, to which the workers were added. */
   readonly url: string;
   readonly coordinator: CitusNode;
   readonly workers: readonly CitusNode[];
-  /** Returns the URLs of a database for the superuser: first on the coordinator, then on each worker. */
+  /** Returns the superuser's URLs of a database: first the URL on the coordinator, then the URLs on the workers. */
   readonly urlsOf: (database: string) => readonly [string, ...string[]];
-  /** Adds the workers to the coordinator in the database of this name, which must exist on every node. */
+  /** Makes the nodes a cluster in the database of this name, which must exist on every node. */
   readonly join: (database: string) => Promise<void>;
-  /** Makes the nodes able to sign in to each other as this role, by storing its password. */
+  /** Stores the password of a role on every node, so that the nodes can connect to each other as this role. */
   readonly allowRole: (role: string, password: string) => void;
   readonly stop: () => Promise<void>;
 }
@@ -40,22 +40,22 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-citus-'));
   await chmod(folder, 0o711);
   const ports = await freePorts(3);
-  const passwords = pathOf(folder, 'passwords');
-  const allowed: string[] = [];
-  const allow = (line: string): void => {
-    allowed.push(line);
-    writeFileSync(passwords, `${allowed.join('\n')}\n`, { mode: 0o600 });
+  const passwordFile = pathOf(folder, 'passwords');
+  const passwordLines: string[] = [];
+  const allowRole = (role: string, password: string): void => {
+    passwordLines.push(`127.0.0.1:*:*:${role}:${password}`);
+    writeFileSync(passwordFile, `${passwordLines.join('\n')}\n`, { mode: 0o600 });
     const account = serverAccount(folder);
-    if (account) chownSync(passwords, account.uid, account.gid);
+    if (account) chownSync(passwordFile, account.uid, account.gid);
   };
-  const boot = (index: number): Promise<EmbeddedPostgres> =>
+  const startServer = (index: number): Promise<EmbeddedPostgres> =>
     startEmbeddedPostgres({
       dataDir: pathOf(folder, `node-${index}`, 'data'),
       port: ports[index],
       fsync: false,
       watchdog: true,
       programs,
-      environment: { PGPASSFILE: passwords },
+      environment: { PGPASSFILE: passwordFile },
       settings: {
         shared_preload_libraries: 'citus',
         'citus.node_conninfo': 'sslmode=disable',
@@ -73,14 +73,14 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
         log_min_messages: 'warning',
       },
     });
-  const servers = await Promise.all(ports.map((_, index) => boot(index)));
+  const servers = await Promise.all(ports.map((_, index) => startServer(index)));
   const [coordinator, ...workers] = servers as [EmbeddedPostgres, ...EmbeddedPostgres[]];
   // Deletes the folder if this process is killed. The watchdogs of the servers stop only the servers.
   const cleaner = watchOver(readPostmaster(coordinator.dataPath)?.pid as number, [folder]);
   // All nodes need the same superuser password, because the coordinator uses its password to sign in to the workers.
   const { password } = new URL(coordinator.url);
   for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
-  allow(`127.0.0.1:*:*:postgres:${password}`);
+  allowRole('postgres', password);
   const urlsOf = (database: string) =>
     ports.map((port) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`) as [string, ...string[]];
   const join = async (database: string): Promise<void> => {
@@ -98,7 +98,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
     return {
       port: server().port,
       start: async () => {
-        servers[index] = await boot(index);
+        servers[index] = await startServer(index);
       },
       stop: () => server().stop(),
       crash: (signal) => crash(server(), signal),
@@ -111,7 +111,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
     workers: workers.map((_, index) => nodeAt(index + 1)),
     urlsOf,
     join,
-    allowRole: (role, password) => allow(`127.0.0.1:*:*:${role}:${password}`),
+    allowRole,
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop()));
       await cleaner.dismiss();

@@ -8,6 +8,7 @@ import { type AppName, readDemo, runCommand } from './commands.ts';
 import { queryOnce, rolePassword, type StoppableDatabase, serviceUrls } from './database-server.ts';
 
 const script = join(import.meta.dirname, '../../infra/postgres/service.sql');
+const passwords = ['-v', `owner_password=${rolePassword}`, '-v', `service_password=${rolePassword}`];
 const run = promisify(execFile);
 
 export interface CitusDatabase extends StoppableDatabase {
@@ -18,6 +19,7 @@ export interface CitusDatabase extends StoppableDatabase {
 export const distribute = (database: CitusDatabase): Promise<string> =>
   runCommand('bookings', { DATABASE_URL: database.ownerUrlOf('bookings') }, 'distribute.ts');
 
+/** Starts a cluster with the databases of both services, and distributes the tables of bookings. */
 export async function startDistributedDatabase(programs: string): Promise<CitusDatabase> {
   const database = await startCitusDatabase(programs);
   await database.cluster.join('bookings');
@@ -30,6 +32,7 @@ export async function startCitusDatabase(programs: string): Promise<CitusDatabas
   const cluster = await startCitusCluster(programs);
   const [coordinator] = cluster.urlsOf('postgres');
   const port = Number(new URL(coordinator).port);
+  /** Creates the database and the roles of an app on a node. */
   const prepare = (app: AppName, server: string) =>
     run(
       join(programs, 'psql'),
@@ -56,5 +59,3 @@ export async function startCitusDatabase(programs: string): Promise<CitusDatabas
     remove: () => cluster.stop(),
   };
 }
-
-const passwords = ['-v', `owner_password=${rolePassword}`, '-v', `service_password=${rolePassword}`];

@@ -58,7 +58,7 @@ function schemasModule({ components }: OpenApiDocument): string {
   ]);
 }
 
-/** The document has an example of each error code. */
+/** Reads the error codes from the examples of the error responses, which contain every code. */
 function errorCodesModule({ components }: OpenApiDocument): string {
   const codes = Object.values(components.responses).flatMap(({ content }) =>
     Object.keys(content['application/json'].examples),

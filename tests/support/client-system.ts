@@ -1,43 +1,44 @@
 // Starts both services for the tests of packages/client, and creates clients of the Bookings API.
-
 import { type BookingsClient, type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
 import { freePorts } from '@bay-booking/postgres/ports';
+import { useFixture } from '@bay-booking/testkit/fixture';
 import type { Instance } from './instance.ts';
 import { startTestSystem, type TestSystem } from './test-system.ts';
+import { webhookEnvironment } from './webhook-receiver.ts';
 
 export interface ClientSystem {
-  readonly system: TestSystem;
+  readonly database: TestSystem['database'];
   readonly auth: Instance;
-  /** Starts auth again, at the same address. */
-  readonly startAuth: () => Promise<void>;
+  /** Starts auth again at the same address, after a test has stopped it. */
+  readonly restartAuth: () => Promise<void>;
+  /** The address of bookings. */
   readonly baseUrl: string;
-  /** Creates a client with a personal access token of the demo facility North Range. */
+  /** Creates a client of the Bookings API. By default, the client uses the personal access token of North Range. */
   readonly createClient: (options?: Partial<BookingsClientOptions>) => BookingsClient;
   readonly stopBookings: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>;
-  /** Starts bookings again, at the same address. */
-  readonly startBookings: () => Promise<void>;
-  readonly stop: () => Promise<void>;
+  /** Starts bookings again at the same address, after `stopBookings`. */
+  readonly restartBookings: () => Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
+/** Starts both services before the tests of a file, and stops them after the tests. */
+export const useClientSystem = (): ClientSystem => useFixture(startClientSystem, 90_000);
+
+/** The personal access token of North Range, a facility of the demo. */
 export const northToken = { clientId: 'demo-pat-north', clientSecret: 'demo-pat-north-secret' };
 
-export async function startClientSystem(): Promise<ClientSystem> {
+async function startClientSystem(): Promise<ClientSystem> {
   const system = await startTestSystem();
   const [port] = (await freePorts(1)) as [number];
   const baseUrl = `http://localhost:${port}`;
-  const startAuth = () => system.startAuth({}, { BOOKINGS_AUDIENCE: baseUrl });
+  const startAuth = () => system.startAuth({ BOOKINGS_AUDIENCE: baseUrl });
   const auth = await startAuth();
-  const environment = {
-    BASE_URL: baseUrl,
-    WEBHOOK_KEY: Buffer.alloc(32, 2).toString('base64'),
-    WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
-  };
-  const startBookings = () => system.startBookings(environment, { port });
+  const startBookings = () => system.startBookings({ BASE_URL: baseUrl, ...webhookEnvironment }, { port });
   let bookings = await startBookings();
   return {
-    system,
+    database: system.database,
     auth,
-    startAuth: async () => {
+    restartAuth: async () => {
       await startAuth();
     },
     baseUrl,
@@ -45,23 +46,23 @@ export async function startClientSystem(): Promise<ClientSystem> {
     stopBookings: async (signal) => {
       await bookings.stop(signal);
     },
-    startBookings: async () => {
+    restartBookings: async () => {
       bookings = await startBookings();
     },
-    stop: system.stop,
+    close: system.close,
   };
 }
 
-let slot = 0;
-const firstSlot = Date.UTC(2041, 0, 1);
+const firstStart = Date.UTC(2041, 0, 1);
+let bookingCount = 0;
 
-/** Returns a booking of a bay that is always open. Each call returns another time. */
-export function newBooking(minutes = 30) {
-  const start = firstSlot + slot++ * 3_600_000;
+/** Returns a booking of 30 minutes for a bay that is always open. Each call returns another time. */
+export function newBooking() {
+  const start = firstStart + bookingCount++ * 3_600_000;
   return {
     bayId: 'bay-n2-01',
     userAlias: 'Ada',
     startDate: new Date(start).toISOString(),
-    endDate: new Date(start + minutes * 60_000).toISOString(),
+    endDate: new Date(start + 30 * 60_000).toISOString(),
   };
 }

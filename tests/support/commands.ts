@@ -1,4 +1,4 @@
-// Runs the commands of the apps (migrate, import, …) as processes.
+// Runs the commands of the apps, such as migrate and import, as processes.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ export const readDemo = async (app: AppName): Promise<string> =>
   );
 
 /**
- * Runs `src/commands/<file>` of an app and returns its standard output. With `input`, the command reads it from
- * standard input. `release` is the folder of another release.
- * @throws {Error} with the output when the exit code is not 0
+ * Runs `src/commands/<file>` of an app and returns its standard output. The command gets `input` on its standard input.
+ * `release` is the folder of another release. Default: this repository.
+ * @throws {Error} with the output when the exit code is not 0 or the command runs longer than a minute
  */
 export async function runCommand(
   app: AppName,

@@ -1,5 +1,5 @@
-// Generates the entity-relationship diagrams in docs/database.md, in the language Mermaid. It runs the migrations of a
-// service and reads the tables from the catalogue of PostgreSQL.
+// Generates the entity-relationship diagrams in docs/database.md, in the language Mermaid. Runs the migrations of a
+// service in an empty database, and reads the tables from the catalogue of PostgreSQL.
 import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
 import pg from 'pg';
@@ -14,26 +14,29 @@ interface Column {
   readonly table: string;
   readonly name: string;
   readonly type: string;
-  readonly required: boolean;
-  readonly primaryKey: boolean;
+  readonly isRequired: boolean;
+  readonly isPrimaryKey: boolean;
 }
 
 interface ForeignKey {
   readonly child: string;
   readonly parent: string;
+  /** The names of the columns in the child table, separated by commas. */
   readonly columns: string;
 }
 
-/** These tables are for migrations and locks. They are not part of the data model, so the diagrams leave them out. */
+/** The diagrams leave out these tables, which are for migrations and locks and not part of the data model. */
 const excludedTables = ['schema_migration', 'import_lock'];
 
+/** Selects the columns of all tables except those in $1. */
 const columnsOf = `select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type,
-    a.attnotnull as required, coalesce(a.attnum = any (k.conkey), false) as "primaryKey"
+    a.attnotnull as "isRequired", coalesce(a.attnum = any (k.conkey), false) as "isPrimaryKey"
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
   left join pg_constraint k on k.conrelid = c.oid and k.contype = 'p'
   where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and c.relname <> all ($1)
   order by c.relname, a.attnum`;
 
+/** Selects all foreign keys with their columns in the order of the key. */
 const foreignKeysOf = `select k.conrelid::regclass::text as child, k.confrelid::regclass::text as parent,
     (select string_agg(a.attname, ', ' order by position) from unnest(k.conkey) with ordinality key (attnum, position)
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.attnum) as columns
@@ -47,6 +50,7 @@ export async function drawSchemaOf(app: AppName, serverUrl: string): Promise<str
   return drawDatabase(url);
 }
 
+/** Returns the page with the code block after the mark `<!-- APP -->` replaced by the diagram. */
 export const replaceDiagram = (page: string, app: AppName, diagram: string): string =>
   page.replace(
     new RegExp(`(<!-- ${app} -->\\n\`\`\`mermaid\\n)[\\s\\S]*?(\\n\`\`\`)`),
@@ -59,16 +63,16 @@ async function drawDatabase(url: string): Promise<string> {
   try {
     const columns = (await client.query<Column>(columnsOf, [excludedTables])).rows;
     const foreignKeys = (await client.query<ForeignKey>(foreignKeysOf)).rows;
-    const tables = [...Map.groupBy(columns, (column) => column.table)].flatMap(([table, ofTable]) => [
+    const tables = [...Map.groupBy(columns, (column) => column.table)].flatMap(([table, columnsOfTable]) => [
       `  ${table} {`,
-      ...ofTable.map(
-        ({ name, type, required, primaryKey }) =>
-          `    ${wordOf(type)} ${name}${primaryKey ? ' PK' : ''}${required ? '' : ' "optional"'}`,
+      ...columnsOfTable.map(
+        ({ name, type, isRequired, isPrimaryKey }) =>
+          `    ${wordOf(type)} ${name}${isPrimaryKey ? ' PK' : ''}${isRequired ? '' : ' "optional"'}`,
       ),
       '  }',
     ]);
-    const lines = foreignKeys.map(({ child, parent, columns: key }) => `  ${parent} ||--o{ ${child} : "${key}"`);
-    return ['erDiagram', ...tables, ...lines].join('\n');
+    const relations = foreignKeys.map(({ child, parent, columns }) => `  ${parent} ||--o{ ${child} : "${columns}"`);
+    return ['erDiagram', ...tables, ...relations].join('\n');
   } finally {
     await client.end();
   }

@@ -11,12 +11,13 @@ import { type AppName, readDemo, runCommand } from './commands.ts';
 export interface TestDatabase {
   readonly port: number;
   /**
-   * Returns the URL for the service. Its role may only read and write rows. `port` may be the port of a proxy. Default:
-   * the port of the server.
+   * Returns the URL with which a service connects. The role in this URL may only read and write rows. `port` may be the
+   * port of a proxy. Default: the port of the server.
    */
   readonly urlOf: (app: AppName, port?: number) => string;
-  /** Returns the URL for migrations. Its role is the owner of the tables. */
+  /** Returns the URL for migrations. The role in this URL owns the tables. */
   readonly ownerUrlOf: (app: AppName) => string;
+  /** Runs a statement as the superuser. */
   readonly query: (database: AppName | 'postgres', sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
   /** Stops the server and deletes its data. */
   readonly remove: () => Promise<void>;
@@ -25,15 +26,19 @@ export interface TestDatabase {
 export interface StoppableDatabase extends TestDatabase {
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** Kills the server with SIGKILL. It writes no checkpoint, so the next start recovers from the write-ahead log. */
+  /** Kills the server, which then cannot write a checkpoint. The next start recovers from the write-ahead log. */
   readonly kill: () => Promise<void>;
 }
 
 export interface DatabaseServer extends StoppableDatabase {
+  /** The folder with the files of the server. */
   readonly dataPath: string;
 }
 
-/** Starts a server with both databases, which contain the demo. The roles have the same timeouts as in production. */
+/**
+ * Starts a server with both databases, which contain the demo. The roles of the services have the same timeouts as in
+ * production. `settings` are settings of PostgreSQL.
+ */
 export async function startDatabaseServer(settings: Record<string, string> = {}): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-tests-'));
   await chmod(folder, 0o711);
@@ -77,6 +82,7 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
 /** The password of the roles of both services. */
 export const rolePassword = 'test';
 
+/** Returns the function `urlOf` of a server at this port. */
 export const serviceUrls =
   (databasePort: number) =>
   (app: AppName, port = databasePort): string =>
@@ -92,6 +98,7 @@ export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQU
   await server.stop();
 }
 
+/** Runs a statement over a connection that is closed afterwards. */
 export async function queryOnce(url: string, sql: string, values: unknown[] = []): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on('error', () => {});

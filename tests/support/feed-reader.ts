@@ -1,5 +1,6 @@
 // Reads the change feed of a facility in a loop while a test makes a part of the system fail. The system of a partner
 // reads the feed in the same way.
+import { callApi } from './api.ts';
 import type { LatestEvent } from './webhook-receiver.ts';
 
 interface Item {
@@ -9,50 +10,53 @@ interface Item {
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
+interface Page {
+  readonly items: readonly Item[];
+  /** The URL of the page after this page. */
+  readonly next: string;
+}
+
 export interface FeedReader {
-  /** The latest change of each booking that the reader has seen. */
+  /** The latest change of each booking that the reader has seen. The key is `FACILITY BOOKING`, with the two ids. */
   readonly latest: ReadonlyMap<string, LatestEvent>;
-  /** One text for each change whose number was not higher than the number of the change before it. */
+  /** One text for each change whose number is not higher than the number of the change before it in the feed. */
   readonly outOfOrder: readonly string[];
   /** The statuses of responses other than 200 and 503. Requests without a response are not included. */
   readonly unexpectedStatuses: readonly number[];
-  /** Reads to the end of the feed and stops. Call this function after the service has confirmed the last write. */
+  /** Reads to the end of the feed and stops. All writes must have been acknowledged before. */
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a reader. It sends requests to the instances in turn. The test may change `bases` meanwhile. */
-export function startFeedReader(bases: readonly string[], token: string, facilityId: string, limit = 50): FeedReader {
+/**
+ * Starts a reader, which sends its requests to the addresses in `bases` in turn. The test may change this array while
+ * the reader runs.
+ */
+export function startFeedReader(bases: readonly string[], token: string, facilityId: string): FeedReader {
   const latest = new Map<string, LatestEvent>();
   const outOfOrder: string[] = [];
   const unexpectedStatuses: number[] = [];
-  let address = `/api/booking-changes?facilityId=${facilityId}&limit=${limit}`;
-  let last = 0;
+  let address = `/api/booking-changes?facilityId=${facilityId}&limit=50`;
+  let lastNumber = 0;
   let isStopping = false;
 
-  async function read(base: string): Promise<{ items: Item[]; next: string } | undefined> {
-    try {
-      const response = await fetch(base + address, {
-        headers: { Authorization: `Bearer ${token}` },
-        signal: AbortSignal.timeout(20_000),
-      });
-      const body = (await response.json()) as { items: Item[]; next: string };
-      if (response.status === 200) return body;
-      if (response.status !== 503) unexpectedStatuses.push(response.status);
-    } catch {
-      // There was no response, because the test has stopped the instance or its database.
-    }
+  /** Returns the next page, or undefined if the instance or its database is unavailable. */
+  async function readPage(base: string): Promise<Page | undefined> {
+    const response = await callApi<Page>(base, token, 'GET', address).catch(() => undefined);
+    if (response?.status === 200) return response.body;
+    if (response && response.status !== 503) unexpectedStatuses.push(response.status);
     await new Promise((resolve) => setTimeout(resolve, 20));
     return undefined;
   }
 
   async function follow(): Promise<void> {
     for (let turn = 0; ; turn += 1) {
+      // This value is read before the request, so that the last page contains all writes before the call of `stop`.
       const isLastRound = isStopping;
-      const page = await read(bases[turn % bases.length] as string);
+      const page = await readPage(bases[turn % bases.length] as string);
       if (!page) continue;
       for (const { id, state, modified, data = {} } of page.items) {
-        if (modified <= last) outOfOrder.push(`${modified} after ${last}`);
-        last = modified;
+        if (modified <= lastNumber) outOfOrder.push(`${modified} after ${lastNumber}`);
+        lastNumber = modified;
         latest.set(`${facilityId} ${id}`, { modified, isDeleted: state === 'deleted', booking: data });
       }
       address = new URL(page.next).pathname + new URL(page.next).search;

@@ -1,4 +1,4 @@
-// Checks that a generated file in the repository equals the file that `npm run generate` would write.
+// Checks that a generated file in the repository is the file that `npm run generate` would write.
 
 /** @throws {Error} with the first line that differs and the command that updates the file */
 export function expectUpToDate(file: string, checkedIn: string, generated: string): void {

@@ -1,27 +1,31 @@
-// Starts an HTTP proxy in front of a service. A test decides for each request whether the proxy forwards it, responds
-// itself, or loses the response.
+// Starts an HTTP proxy in front of a service. For each request, a test decides whether the proxy forwards the request,
+// responds without the service, or forwards the request and loses the response.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** `lose` forwards the request and closes the connection instead of sending the response. */
+/**
+ * `lose` forwards the request and closes the connection instead of sending the response. With a status, the proxy sends
+ * a response with this status and does not forward the request.
+ */
 export type ProxyAction = 'forward' | 'lose' | { readonly status: number; readonly headers?: Record<string, string> };
 
 export interface ProxiedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
-  /** The time at which the request arrived, as a value of performance.now(). */
-  readonly at: number;
+  /** The time of arrival in milliseconds, as a value of performance.now(). */
+  readonly arrivedAt: number;
 }
 
 export interface HttpProxy {
   readonly base: string;
+  /** The requests since the last call of `setActions`. */
   readonly requests: readonly ProxiedRequest[];
   /**
-   * Sets the actions for the next requests, one after the other. All further requests are forwarded. Removes the
-   * earlier requests from `requests`.
+   * Sets the actions for the next requests, one action for each request, and empties `requests`. Requests after these
+   * are forwarded.
    */
-  readonly next: (...actions: readonly ProxyAction[]) => void;
+  readonly setActions: (...actions: readonly ProxyAction[]) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -34,13 +38,14 @@ export async function startHttpProxy(target: string): Promise<HttpProxy> {
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = 'GET', url: path = '/', headers } = request;
-    requests.push({ method, path, headers, at: performance.now() });
+    requests.push({ method, path, headers, arrivedAt: performance.now() });
     const action = actions.shift() ?? 'forward';
     const body = Buffer.concat(await request.toArray());
     if (typeof action === 'object') {
       response.writeHead(action.status, action.headers).end();
       return;
     }
+    // fetch sets these headers itself.
     const { host: _host, connection: _connection, 'content-length': _length, ...forwarded } = headers;
     const upstream = await fetch(target + path, {
       method,
@@ -52,19 +57,17 @@ export async function startHttpProxy(target: string): Promise<HttpProxy> {
       request.socket.destroy();
       return;
     }
-    const {
-      'content-encoding': _encoding,
-      'transfer-encoding': _transfer,
-      ...kept
-    } = Object.fromEntries(upstream.headers);
-    response.writeHead(upstream.status, kept).end(text);
+    const upstreamHeaders = new Headers(upstream.headers);
+    // fetch has decoded the body, so these headers no longer describe the body.
+    for (const name of ['content-encoding', 'transfer-encoding']) upstreamHeaders.delete(name);
+    response.writeHead(upstream.status, Object.fromEntries(upstreamHeaders)).end(text);
   }
 
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return {
     base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    next: (...list) => {
+    setActions: (...list) => {
       requests.length = 0;
       actions.splice(0, actions.length, ...list);
     },

@@ -9,11 +9,14 @@ import { eventually, isOk } from './wait.ts';
 const root = join(import.meta.dirname, '../..');
 
 export interface Instance {
+  /** The address of the instance, without a trailing slash. */
   readonly base: string;
   readonly child: ChildProcess;
+  /** Returns the lines that the instance has logged so far. */
   readonly log: () => readonly Record<string, unknown>[];
   /** Returns the sum of the values in all lines of /metrics that match the pattern. */
-  readonly metric: (sample: RegExp) => Promise<number>;
+  readonly metric: (pattern: RegExp) => Promise<number>;
+  /** Whether /health/ready responds with a success status. */
   readonly isReady: () => Promise<boolean>;
   /** Ends the instance with a signal. Returns the exit code, or null when the signal killed the process. */
   readonly stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number | null>;
@@ -22,7 +25,9 @@ export interface Instance {
 const running = new Set<Instance>();
 
 export interface InstanceOptions {
+  /** Default: a free port. */
   readonly port?: number;
+  /** The health check that must succeed before the instance counts as started. Default: `ready`. */
   readonly waitFor?: 'live' | 'ready';
   /** The file descriptor to which the instance writes its log. `log()` then returns an empty list. */
   readonly logTo?: number;
@@ -30,17 +35,20 @@ export interface InstanceOptions {
   readonly release?: string;
 }
 
-/** @throws {Error} with the output when the instance does not start within 30 s */
+/**
+ * Starts an instance, and waits until it is ready.
+ * @throws {Error} with the output when the instance does not start within 30 s
+ */
 export async function startInstance(
   app: AppName,
   environment: Record<string, string>,
   { port, waitFor = 'ready', logTo, release = root }: InstanceOptions = {},
 ): Promise<Instance> {
-  const listen = port ?? ((await freePorts(1)) as [number])[0];
-  const base = `http://localhost:${listen}`;
+  const listeningPort = port ?? ((await freePorts(1)) as [number])[0];
+  const base = `http://localhost:${listeningPort}`;
   const child = spawn(process.execPath, ['src/main.ts'], {
     cwd: join(release, 'apps', app),
-    env: { PATH: process.env.PATH, PORT: String(listen), ...environment },
+    env: { PATH: process.env.PATH, PORT: String(listeningPort), ...environment },
     stdio: ['ignore', logTo ?? 'pipe', 'pipe', 'ipc'],
   });
   let output = '';
@@ -56,11 +64,11 @@ export async function startInstance(
         .split('\n')
         .filter((line) => line.startsWith('{') && line.endsWith('}'))
         .map((line) => JSON.parse(line)),
-    metric: async (sample) => {
+    metric: async (pattern) => {
       const text = await (await fetch(`${base}/metrics`, { signal: AbortSignal.timeout(5_000) })).text();
       return text
         .split('\n')
-        .filter((line) => sample.test(line))
+        .filter((line) => pattern.test(line))
         .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     },
     isReady: () => isOk(`${base}/health/ready`),

@@ -1,4 +1,4 @@
-// Serves an empty page with an import map. Scripts of the page can therefore import installed packages by their names.
+// Serves an empty page with an import map, so that scripts of the page can import installed packages by their names.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,10 @@ export interface ModuleServer {
   readonly close: () => void;
 }
 
-/** @param imports the path in `folder` of the main module of each package */
+/**
+ * Serves the files in `folder`, where the packages are installed.
+ * @param imports the URL path of the main module of each package, by the name of the package
+ */
 export async function startModuleServer(folder: string, imports: Record<string, string>): Promise<ModuleServer> {
   const page = `<script type="importmap">${JSON.stringify({ imports })}</script>`;
   const server = createServer(async ({ url = '/' }, response) => {

@@ -5,20 +5,28 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { eventually, isOk } from './wait.ts';
 
 const root = join(import.meta.dirname, '../..');
 
 export interface RunningSystem {
+  /** The address of auth. */
   readonly auth: string;
+  /** The address of bookings. */
   readonly bookings: string;
-  readonly dataDir: string;
   /** Returns everything that the launcher and the services have printed. */
   readonly output: () => string;
-  readonly stop: () => Promise<number | null>;
+  readonly close: () => Promise<void>;
 }
 
-/** @throws {Error} with the output when the system is not ready after a minute */
+/** Starts the system before the tests of a file, and stops it after them. */
+export const useSystem = (): RunningSystem => useFixture(startSystem, 90_000);
+
+/**
+ * Starts the system, and waits until both services are ready.
+ * @throws {Error} with the output when the system is not ready after a minute
+ */
 export async function startSystem(environment: Record<string, string> = {}): Promise<RunningSystem> {
   const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];
   const dataDir = await mkdtemp(join(tmpdir(), 'bay-booking-'));
@@ -34,34 +42,29 @@ export async function startSystem(environment: Record<string, string> = {}): Pro
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const system = {
-    auth: `http://localhost:${authPort}`,
-    bookings: `http://localhost:${bookingsPort}`,
-    dataDir,
-  };
+  const [auth, bookings] = [`http://localhost:${authPort}`, `http://localhost:${bookingsPort}`];
   let output = '';
   for (const stream of [launcher.stdout, launcher.stderr])
     stream.setEncoding('utf8').on('data', (text) => (output += text));
-  const stop = async () => {
-    const code = await end(launcher);
+  const close = async (): Promise<void> => {
+    await end(launcher);
     await rm(dataDir, { recursive: true, force: true });
-    return code;
   };
   try {
-    await waitUntilReady(launcher, [system.auth, system.bookings], () => output);
+    await waitUntilReady(launcher, [auth, bookings], () => output);
   } catch (error) {
-    await stop();
+    await close();
     throw error;
   }
-  return { ...system, output: () => output, stop };
+  return { auth, bookings, output: () => output, close };
 }
 
-async function end(launcher: ChildProcess): Promise<number | null> {
-  if (launcher.exitCode !== null || launcher.signalCode !== null) return launcher.exitCode;
+/** Ends the launcher, which stops the services before it exits. */
+async function end(launcher: ChildProcess): Promise<void> {
+  if (launcher.exitCode !== null || launcher.signalCode !== null) return;
   const exited = once(launcher, 'exit');
   launcher.kill('SIGTERM');
-  const [code] = await exited;
-  return code;
+  await exited;
 }
 
 async function waitUntilReady(launcher: ChildProcess, bases: readonly string[], output: () => string): Promise<void> {
@@ -74,5 +77,6 @@ async function waitUntilReady(launcher: ChildProcess, bases: readonly string[], 
   } catch (error) {
     throw new Error(`npm start is not ready:\n${output()}`, { cause: error });
   }
+  // The launcher exits later, when the system is closed. This rejection must then be handled.
   exited.catch(() => {});
 }

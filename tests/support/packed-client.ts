@@ -7,14 +7,13 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
-/**
- * All direct and indirect dependencies of the client. They are packed too, so that installing needs no npm registry.
- */
+/** All direct and indirect dependencies of the client. They are also packed, so that npm can install them offline. */
 const dependencies = ['oauth4webapi', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'];
 
 export interface InstalledClient {
+  /** The folder into which the client is installed. */
   readonly folder: string;
-  /** The files of the package. */
+  /** The paths of all files in the installed package. */
   readonly files: readonly string[];
   readonly remove: () => Promise<void>;
 }

@@ -1,6 +1,6 @@
-// Starts PgBouncer, a connection pooler, in transaction mode in front of a database. The version of Debian (1.18) does
-// not support prepared statements.
-import { type ChildProcess, spawn } from 'node:child_process';
+// Starts PgBouncer, a connection pooler, in transaction mode in front of a database server. Debian has PgBouncer 1.18,
+// which does not support prepared statements.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -15,6 +15,7 @@ import { eventually } from './wait.ts';
 export const serverConnections = 4;
 
 export interface Pooler {
+  /** Returns the URL with which a service connects to its database through the pooler. */
   readonly urlOf: (app: 'auth' | 'bookings') => string;
   readonly stop: () => Promise<void>;
 }
@@ -33,7 +34,7 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
   await writeFile(join(folder, 'pgbouncer.ini'), settings.join('\n'));
   // PgBouncer refuses to run as root. 65534 is the user `nobody`.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  const child: ChildProcess = spawn(findPgBouncer() as string, ['-q', join(folder, 'pgbouncer.ini')], {
+  const child = spawn(findPgBouncer() as string, ['-q', join(folder, 'pgbouncer.ini')], {
     stdio: 'ignore',
     ...account,
   });
@@ -47,6 +48,7 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
     }
   }, 10_000);
   return {
+    // With `auth_type = any`, PgBouncer accepts every user and no password.
     urlOf: (app) => `postgres://anyone@127.0.0.1:${port}/${app}`,
     stop: async () => {
       const exited = once(child, 'exit');

@@ -1,4 +1,4 @@
-// Checks out the code of the previous release from the git history. It runs with the npm packages that are installed
+// Checks out the code of the previous release from the git history. The code uses the npm packages that are installed
 // for this release.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The last commit before availability, the change feed and webhooks. */
+/** The previous release: the last commit before availability, the change feed and webhooks were added. */
 const commit = '68cce52';
 
 export interface PreviousRelease {
@@ -28,7 +28,7 @@ export async function checkOutPreviousRelease(): Promise<PreviousRelease | undef
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-previous-'));
   await git('archive', commit, '--output', join(folder, 'source.tar'));
   await run('tar', ['-xf', 'source.tar'], { cwd: folder });
-  // Packages of the repository itself (@bay-booking/…) are those of the previous release. All others are links to the
+  // The packages @bay-booking/… are links to the workspaces of the previous release. All other packages are links to the
   // installed packages.
   const modules = join(root, 'node_modules');
   await mkdir(join(folder, 'node_modules/@bay-booking'), { recursive: true });

@@ -1,4 +1,4 @@
-// Runs a program of this repository, and waits for its output.
+// Runs a program of this repository. Tests read the output of the program and can wait for a certain output.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -7,13 +7,18 @@ import { eventually } from './wait.ts';
 const root = join(import.meta.dirname, '../..');
 
 export interface Program {
+  /** Returns the standard output and the standard error so far. */
   readonly output: () => string;
-  /** Waits until the output matches, and returns the match. */
+  /**
+   * Waits until the output matches the pattern, and returns the match.
+   * @throws {Error} with the output when it does not match within 30 s
+   */
   readonly waitForOutput: (pattern: RegExp) => Promise<RegExpExecArray>;
   /** Ends the program with SIGTERM and returns its exit code. */
   readonly stop: () => Promise<number | null>;
 }
 
+/** Starts Node in the folder of the repository with these arguments. */
 export function startProgram(args: readonly string[], environment: Record<string, string>): Program {
   const child: ChildProcess = spawn(process.execPath, args, {
     cwd: root,

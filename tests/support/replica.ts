@@ -1,35 +1,29 @@
 // Makes base backups of a running PostgreSQL server, and starts streaming replicas from them.
 //
-// The embedded PostgreSQL has no pg_basebackup. This module copies the files of the server between pg_backup_start and
-// pg_backup_stop, as that program does.
+// PostgreSQL's program for base backups, pg_basebackup, is not part of the embedded PostgreSQL. This module copies the
+// files of the server between pg_backup_start and pg_backup_stop, as pg_basebackup does.
 import { execFile } from 'node:child_process';
-import { chmod, chown, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import pg from 'pg';
-import { type DatabaseServer, queryOnce } from './database-server.ts';
+import { crash, type DatabaseServer, queryOnce } from './database-server.ts';
 import { eventually } from './wait.ts';
 
 const run = promisify(execFile);
 /**
- * Files and folders that are not copied. The new server gets `pg_wal`, the write-ahead log, by streaming or from the
- * archive. The others belong to the running server.
+ * Folders whose contents are not copied. The new server gets the contents of `pg_wal`, the write-ahead log, by streaming
+ * or from the archive. The contents of the other folders belong to the running server.
  */
-const excludedFiles = new Set([
-  'postmaster.pid',
-  'postmaster.opts',
-  'pg_wal',
-  'pg_replslot',
-  'pg_stat_tmp',
-  'pg_notify',
-]);
+const emptyFolders = ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify'];
+const excludedFiles = new Set([...emptyFolders, 'postmaster.pid', 'postmaster.opts']);
 
 /**
- * Copies the files of `database` to the folder `target`. The files change while they are copied. The copy is consistent
- * when PostgreSQL has replayed the write-ahead log (WAL).
+ * Copies the files of `database` to the folder `target`. The files change while they are copied. Before a server can use
+ * the copy, PostgreSQL makes the copy consistent by replaying the write-ahead log (WAL).
  */
 export async function baseBackup(database: DatabaseServer, target: string): Promise<void> {
   const session = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
@@ -46,11 +40,9 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
     await session.end();
   }
   const owner = await stat(database.dataPath);
-  for (const name of ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify']) await mkdir(join(target, name));
-  for (const name of ['', 'backup_label', 'pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify'])
-    await chown(join(target, name), owner.uid, owner.gid);
-  // The roles have the same passwords in the copy. The embedded PostgreSQL reads the superuser's password from this
-  // file.
+  for (const name of emptyFolders) await mkdir(join(target, name));
+  for (const name of ['', 'backup_label', ...emptyFolders]) await chown(join(target, name), owner.uid, owner.gid);
+  // The copy has the same roles and passwords. The embedded PostgreSQL reads the superuser's password from this file.
   await copyFile(`${database.dataPath}.password`, `${target}.password`);
 }
 
@@ -63,11 +55,13 @@ export async function writeSignalFile(data: string, name: 'standby.signal' | 're
 
 export interface Replica {
   readonly port: number;
+  /** The URL with which an instance of bookings connects. */
   readonly url: string;
+  /** Runs a statement in the database of bookings as the superuser. */
   readonly query: (sql: string) => Promise<pg.QueryResult>;
   readonly start: () => Promise<void>;
   readonly kill: () => Promise<void>;
-  /** Waits until the replica has replayed everything that the primary has written. */
+  /** Waits until the replica has replayed everything that the primary had written before the call. */
   readonly catchUp: () => Promise<void>;
   readonly remove: () => Promise<void>;
 }
@@ -99,12 +93,7 @@ export async function startReplica(primary: DatabaseServer, primaryPort: number 
     start: async () => {
       server = await startServer();
     },
-    kill: async () => {
-      const [pid] = (await readFile(join(server.dataPath, 'postmaster.pid'), 'utf8')).split('\n');
-      process.kill(Number(pid), 'SIGKILL');
-      await server.ended;
-      await server.stop();
-    },
+    kill: () => crash(server, 'SIGKILL'),
     catchUp: async () => {
       const { rows } = await primary.query('bookings', 'select pg_current_wal_flush_lsn() as lsn');
       const replayed = `select pg_last_wal_replay_lsn() >= '${rows[0].lsn}' as done`;

@@ -16,16 +16,15 @@ const cluster = await startCitusCluster(programs);
 process.stdout.write(`TEST_DATABASE_URL=${cluster.url}\n`);
 const [command, ...args] = process.argv.slice(2);
 const interrupted = Promise.race(['SIGINT', 'SIGTERM'].map((name) => once(process, name)));
-const run = async (program: string): Promise<number> => {
-  const child = spawn(program, args, {
+if (command) {
+  const child = spawn(command, args, {
     stdio: 'inherit',
     // npm starts this script in the folder tests/. The command must run in the folder in which the user called npm.
     cwd: process.env.INIT_CWD ?? process.cwd(),
     env: { ...process.env, TEST_DATABASE_URL: cluster.url },
   });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  return code ?? 1;
-};
-process.exitCode = command ? await run(command) : await interrupted.then(() => 0);
+  const [exitCode] = (await once(child, 'exit')) as [number | null];
+  process.exitCode = exitCode ?? 1;
+} else await interrupted;
 await cluster.stop();
 process.exit();

@@ -1,4 +1,4 @@
-// Shifts the clock of a service by SKEW_MS milliseconds. Tests preload this file with `node --import`.
+// Shifts the clock of an instance by SKEW_MS milliseconds. Tests load this file into the instance with `node --import`.
 const skew = Number(process.env.SKEW_MS);
 const now = Date.now;
 globalThis.Date = class extends Date {

@@ -4,10 +4,11 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy {
   readonly port: number;
-  /** Delays every packet in both directions. */
+  /** Delays every packet in both directions. 0 ends the delay. */
   delay(milliseconds: number): void;
   /** Stops the traffic without closing the connections, until `resume` is called. */
   freeze(): void;
+  /** Ends the effect of `freeze`. */
   resume(): void;
   close(): Promise<void>;
 }

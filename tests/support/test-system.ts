@@ -1,8 +1,9 @@
-// Starts the system for the failure tests: a database server, one instance of auth, and any number of instances of
-// bookings. The instances of bookings connect to the database through a proxy.
+// Starts the system for the failure tests: a database server, and any number of instances of auth and bookings. The
+// instances of bookings connect to the database through a proxy, with which a test can delay and stop the traffic.
+import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { expect } from '@jest/globals';
-import { type BookingResponse, book, type Load, nextBooking } from './booking-load.ts';
+import { book, type Load, nextBooking } from './booking-load.ts';
 import { type DatabaseServer, startDatabaseServer, type TestDatabase } from './database-server.ts';
 import { type Instance, type InstanceOptions, startInstance, stopInstances } from './instance.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
@@ -14,23 +15,28 @@ export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly database: Database;
   /** The proxy between the instances of bookings and the database. */
   readonly proxy: TcpProxy;
-  readonly startAuth: (options?: InstanceOptions, environment?: Record<string, string>) => Promise<Instance>;
+  /** Starts an instance of auth at the address of the issuer. */
+  readonly startAuth: (environment?: Record<string, string>) => Promise<Instance>;
+  /** Starts a further instance of auth, with the same issuer and at another address. */
+  readonly startSecondAuth: (environment?: Record<string, string>) => Promise<Instance>;
   readonly startBookings: (environment?: Record<string, string>, options?: InstanceOptions) => Promise<Instance>;
   /**
-   * Starts one instance of auth and two instances of bookings, and gets the access token of a partner. `environment` is
-   * for bookings.
+   * Starts one instance of auth and two instances of bookings, and gets the access token of a partner. Both instances
+   * of bookings get the variables in `environment`.
    */
   readonly startServices: (environment?: Record<string, string>) => Promise<Services>;
-  readonly stop: () => Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export interface Services {
   readonly auth: Instance;
   readonly firstInstance: Instance;
   readonly secondInstance: Instance;
+  /** The access token of a partner. */
   readonly token: string;
 }
 
+/** @param settings settings of PostgreSQL, for example `archive_mode` */
 export const startTestSystem = async (settings: Record<string, string> = {}): Promise<TestSystem> =>
   startTestSystemOn(await startDatabaseServer(settings));
 
@@ -40,22 +46,24 @@ export async function startTestSystemOn<Database extends TestDatabase>(
   const proxy = await startTcpProxy(database.port);
   const [authPort] = (await freePorts(1)) as [number];
   const issuer = `http://localhost:${authPort}`;
+  const startAuthAt = (port: number, environment: Record<string, string> = {}): Promise<Instance> =>
+    startInstance(
+      'auth',
+      {
+        DATABASE_URL: database.urlOf('auth'),
+        ISSUER: issuer,
+        BOOKINGS_AUDIENCE: 'http://bookings.test',
+        COOKIE_KEYS: 'test-system-cookie-key-0123456789abcdef',
+        KEY_ENCRYPTION_KEY: keyEncryptionKey,
+        ...environment,
+      },
+      { port },
+    );
   const system: TestSystem<Database> = {
     database,
     proxy,
-    startAuth: (options = {}, environment = {}) =>
-      startInstance(
-        'auth',
-        {
-          DATABASE_URL: database.urlOf('auth'),
-          ISSUER: issuer,
-          BOOKINGS_AUDIENCE: 'http://bookings.test',
-          COOKIE_KEYS: 'test-system-cookie-key-0123456789abcdef',
-          KEY_ENCRYPTION_KEY: keyEncryptionKey,
-          ...environment,
-        },
-        { port: authPort, ...options },
-      ),
+    startAuth: (environment) => startAuthAt(authPort, environment),
+    startSecondAuth: async (environment) => startAuthAt(((await freePorts(1)) as [number])[0], environment),
     startBookings: (environment = {}, options = {}) =>
       startInstance(
         'bookings',
@@ -69,11 +77,13 @@ export async function startTestSystemOn<Database extends TestDatabase>(
       ),
     startServices: async (environment) => {
       const auth = await system.startAuth();
-      const pair = [system.startBookings(environment), system.startBookings(environment)] as const;
-      const [firstInstance, secondInstance] = await Promise.all(pair);
+      const [firstInstance, secondInstance] = await Promise.all([
+        system.startBookings(environment),
+        system.startBookings(environment),
+      ]);
       return { auth, firstInstance, secondInstance, token: await getToken(auth.base) };
     },
-    stop: async () => {
+    close: async () => {
       await stopInstances();
       await proxy.close();
       await database.remove();
@@ -82,7 +92,16 @@ export async function startTestSystemOn<Database extends TestDatabase>(
   return system;
 }
 
-/** Gets an access token with the personal access token of a partner. */
+/** Returns the variables that shift the clock of an instance by this time. */
+export const skewedClock = (milliseconds: number): Record<string, string> => ({
+  NODE_OPTIONS: `--import ${join(import.meta.dirname, 'skewed-clock.js')}`,
+  SKEW_MS: String(milliseconds),
+});
+
+/**
+ * Gets an access token from the instance of auth at the address `base`, with the personal access token of a partner.
+ * @throws {Error} when the status is not 200, or when there is no response within 10 s
+ */
 export async function getToken(base: string): Promise<string> {
   const response = await fetch(`${base}/connect/token`, {
     method: 'POST',
@@ -97,21 +116,21 @@ export async function getToken(base: string): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-/** Creates one more booking and returns the status. */
+/** Creates a new booking, and returns the status of the response. */
 export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
 /**
- * Stops the load and checks that clients got only the expected statuses, that every acknowledged booking is in the
- * database, and that no bay is booked twice. This must be true after every failure.
+ * Stops the load. Checks that clients got only the expected statuses, that every acknowledged booking is in the database,
+ * and that no bay is booked twice. This must be true after every failure.
  */
 export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();
-  const withStatus = (status: number): readonly BookingResponse[] =>
-    load.responses.filter((response) => response.status === status);
-  expect(Object.keys(load.statuses()).filter((status) => !['0', '201', '400', '503'].includes(status))).toEqual([]);
-  for (const { codes } of withStatus(400)) expect(codes).toContain('BOOK00001');
-  for (const { retryAfter } of withStatus(503)) expect(retryAfter).toMatch(/^\d+$/);
+  for (const { status, codes, retryAfter } of load.responses) {
+    expect([0, 201, 400, 503]).toContain(status);
+    if (status === 400) expect(codes).toContain('BOOK00001');
+    if (status === 503) expect(retryAfter).toMatch(/^\d+$/);
+  }
   expect(load.acknowledged.size).toBeGreaterThan(0);
   const { rows } = await database.query(
     'bookings',
@@ -126,13 +145,4 @@ export async function expectNoLostOrDoubleBookings(database: TestDatabase, load:
        and tstzrange(a.start_date, a.end_date) && tstzrange(b.start_date, b.end_date)`,
   );
   expect(overlapping.rows[0].count).toBe(0);
-}
-
-const report: string[] = [];
-/** Adds a line to the report of measurements, from which docs/operations/runbook.md takes its numbers. */
-export const recordMeasurement = (failure: string, result: Readonly<Record<string, unknown>>): void =>
-  void report.push(`${failure}: ${JSON.stringify(result)}`);
-/** Prints the report of measurements if FAULT_REPORT is set. */
-export function printMeasurements(): void {
-  if (process.env.FAULT_REPORT) process.stdout.write(`${report.join('\n')}\n`);
 }

@@ -1,16 +1,16 @@
-// Waits for a condition in a running system, and measures how long it took.
+// Waits until a running system meets a condition, and measures durations.
 
 /**
- * Calls `check` every 25 ms until it returns a truthy value, and returns this value. If `check` throws, it is called
- * again.
- * @throws {Error} when there is no such value after `limit` milliseconds
+ * Calls `check` every 25 ms until it returns a truthy value, and returns this value. An error of `check` has the same
+ * effect as a falsy value.
+ * @throws {Error} when `check` has returned no truthy value after `limitMs` milliseconds
  */
-export async function eventually<T>(check: () => Promise<T | undefined | false>, limit = 30_000): Promise<T> {
-  const end = performance.now() + limit;
+export async function eventually<T>(check: () => Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
+  const end = performance.now() + limitMs;
   for (;;) {
     const result = await check().catch(() => undefined);
     if (result) return result;
-    if (performance.now() > end) throw new Error(`the condition was not met after ${limit} ms: ${check}`);
+    if (performance.now() > end) throw new Error(`the condition was not met after ${limitMs} ms: ${check}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
@@ -22,10 +22,13 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return Math.round(performance.now() - start);
 }
 
-/** Returns the milliseconds until `check` returns a truthy value. */
-export const timeUntil = (check: () => Promise<unknown>, limit?: number): Promise<number> =>
-  timed(() => eventually(check as () => Promise<true>, limit));
+/** Waits as `eventually` does. Returns the duration in milliseconds. */
+export const timeUntil = (check: () => Promise<unknown>, limitMs?: number): Promise<number> =>
+  timed(() => eventually(check as () => Promise<true>, limitMs));
 
-/** Whether the URL responds with a success status. */
+/**
+ * Whether a request to the URL returns a success status.
+ * @throws {Error} when there is no response within 5 s
+ */
 export const isOk = async (url: string): Promise<boolean> =>
   (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;

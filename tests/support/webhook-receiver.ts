@@ -1,15 +1,23 @@
-// Starts a receiver of webhooks. The receiver verifies signatures with the library standardwebhooks. A test can make
+// Starts a receiver of webhooks. The receiver verifies each signature with the library standardwebhooks. A test can make
 // the receiver fail.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
+/** The environment variables that an instance of bookings needs to deliver webhooks to this machine. */
+export const webhookEnvironment = {
+  WEBHOOK_KEY: Buffer.alloc(32, 'webhooks').toString('base64'),
+  WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
+};
+
+/** `hang` reads requests and never responds. */
 export type ReceiverBehaviour =
   | { readonly kind: 'respond'; readonly status: number; readonly headers?: Record<string, string> }
   | { readonly kind: 'hang' };
 
 export interface LatestEvent {
+  /** The number of the change. It rises with every change in a facility. */
   readonly modified: number;
   readonly isDeleted: boolean;
   readonly booking: Readonly<Record<string, unknown>>;
@@ -23,20 +31,22 @@ interface Event {
 export interface WebhookReceiver {
   readonly url: string;
   /**
-   * The accepted event with the highest change number of each booking. The key is the facility id and the booking id.
+   * The latest accepted event of each booking, which is the event with the highest change number. The key is
+   * `FACILITY BOOKING`, with the ids of the facility and the booking.
    */
   readonly latest: ReadonlyMap<string, LatestEvent>;
   /** The number of requests so far, including those that the receiver did not accept. */
-  readonly requests: () => number;
+  readonly requestCount: () => number;
   /** Requested paths other than the path of the webhook. Only a client that follows redirects would request them. */
   readonly unexpectedPaths: readonly string[];
   /** Sets the secret of the webhook, which verifies the signatures. */
   readonly setSecret: (secret: string) => void;
-  /** Sets the behaviour for all further requests. Closes the connections of requests that hang. */
+  /** Sets the behaviour for all further requests, and closes the connections of the requests that hang. */
   readonly setBehaviour: (behaviour: ReceiverBehaviour) => void;
   readonly close: () => Promise<void>;
 }
 
+/** Accepts each event whose signature is correct. */
 export const healthy: ReceiverBehaviour = { kind: 'respond', status: 204 };
 const path = '/hook';
 
@@ -44,7 +54,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const latest = new Map<string, LatestEvent>();
   const hanging = new Set<ServerResponse>();
   const unexpectedPaths: string[] = [];
-  let requests = 0;
+  let requestCount = 0;
   let behaviour = healthy;
   let secret = '';
 
@@ -58,7 +68,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   };
 
   const server = createServer(async (request, response) => {
-    requests += 1;
+    requestCount += 1;
     if (request.url !== path) unexpectedPaths.push(request.url ?? '');
     let body = '';
     for await (const chunk of request) body += chunk;
@@ -66,8 +76,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
       hanging.add(response);
       return;
     }
-    // If the signature is wrong, the receiver responds with 400. The event is then missing in `latest`, and the test
-    // fails.
+    // `accept` throws if the signature is wrong. The event is then missing in `latest`, which makes the test fail.
     try {
       if (behaviour.status < 300) accept(request.headers, body);
       response.writeHead(behaviour.status, behaviour.headers).end();
@@ -80,7 +89,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     latest,
-    requests: () => requests,
+    requestCount: () => requestCount,
     unexpectedPaths,
     setSecret: (text) => {
       secret = text;

@@ -1,0 +1,36 @@
+// Starts both services and Chromium, for tests that use the pages as a user does.
+import { type Browser, chromiumMissing, hasChromium, launchChromium, type Page } from '@bay-booking/testkit/browser';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe } from '@jest/globals';
+import { type RunningSystem, startSystem } from './npm-start.ts';
+
+export type ContextOptions = Parameters<Browser['newContext']>[0];
+
+export interface BrowserSystem extends RunningSystem {
+  /** Opens an empty page in a new browser context, which shares no cookies with other pages. */
+  readonly openPage: (options?: ContextOptions) => Promise<Page>;
+}
+
+/** Declares tests that need Chromium. They are skipped on a machine without Chromium. */
+export function describeInChromium(title: string, declareTests: () => void): void {
+  if (!hasChromium) process.stderr.write(`skipping the tests of ${title}: ${chromiumMissing}\n`);
+  (hasChromium ? describe : describe.skip)(title, declareTests);
+}
+
+/** Starts the system and Chromium before the tests of a describe block, and closes them after the tests. */
+export const useBrowserSystem = (environment: () => Record<string, string> = () => ({})): BrowserSystem =>
+  useFixture(async () => {
+    const [system, browser] = await Promise.all([startSystem(environment()), launchChromium()]);
+    return {
+      ...system,
+      openPage: async (options) => {
+        // During a transition, axe would measure colours that belong to neither state.
+        const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options });
+        return context.newPage();
+      },
+      close: async () => {
+        await browser.close();
+        await system.close();
+      },
+    };
+  }, 90_000);
