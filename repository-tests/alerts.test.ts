@@ -1,6 +1,5 @@
 // Checks that the alerts and dashboards use metrics that the services have, and that every alert has an entry in the
 // runbook.
-
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { anchorsOf, findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
@@ -16,20 +15,23 @@ const metricsOfExpression = (expression: string): readonly string[] =>
     .map(([name]) => name)
     .filter((name) => name !== 'histogram_quantile');
 
-const metricsOfRunbook = (text: string): readonly string[] =>
+/** Returns the metrics that a text names in the form `name{…}`. */
+const metricsInText = (text: string): readonly string[] =>
   [...text.matchAll(/`(\w+_\w+)\{/g)].map((match) => match[1] as string);
 
 /** Returns the names in the first column of the table of metrics. */
 const metricsOfTable = (text: string): readonly string[] =>
-  [...(/\| metric \|[\s\S]*?\n\n/.exec(text)?.[0] ?? '').matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell]) =>
-    [...(cell as string).matchAll(/`(\w+)`/g)].map((match) => match[1] as string),
+  [...(/\| metric \|[\s\S]*?\n\n/.exec(text)?.[0] ?? '').matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`(\w+)`/g)].map((match) => match[1] as string),
   );
 
 describe('alerts and dashboards', () => {
   const rules: Document[] = parse(read('infra/prometheus/alerts.yml')).groups.flatMap((group: Document) => group.rules);
+  const alerts = rules.filter((rule) => rule.alert);
   const dashboards = findFiles('infra/grafana/dashboards/*.json');
-  test.each(rules.filter((rule) => rule.alert).map((rule) => [rule.alert, rule]))(
-    '%s has an entry in the runbook',
+
+  test.each(alerts.map((rule) => [rule.alert, rule]))(
+    'the alert %s has a severity and an entry in the runbook',
     (_, rule) => {
       const [file, anchor] = rule.annotations.runbook.split('#');
       expect(file).toBe('docs/operations/runbook.md');
@@ -40,10 +42,11 @@ describe('alerts and dashboards', () => {
 
   test('every alert has a test in infra/prometheus/alerts.test.yml', () => {
     const tests = read('infra/prometheus/alerts.test.yml');
-    for (const { alert } of rules.filter((rule) => rule.alert)) expect(tests).toContain(`alertname="${alert}"`);
+    for (const { alert } of alerts) expect(tests).toContain(`alertname="${alert}"`);
   });
 
   test('alerts, dashboards and documents use only metrics that exist', () => {
+    // The metrics of every process are taken from its registry, and the other metrics from the sources.
     const metrics = createMetrics('any');
     collectProcessMetrics(metrics);
     const measured = new Set(metrics.registry.getMetricsAsArray().map(({ name }) => name));
@@ -58,12 +61,13 @@ describe('alerts and dashboards', () => {
     ];
     const used = new Set([
       ...expressions.flatMap(metricsOfExpression),
-      ...metricsOfRunbook(read('docs/operations/runbook.md')),
+      ...metricsInText(read('docs/operations/runbook.md')),
       ...metricsOfTable(read('docs/operations/observe.md')),
     ]);
     expect(used.size).toBeGreaterThan(20);
-    const known = (name: string) => measured.has(name) || measured.has(name.replace(/_(bucket|count|sum)$/, ''));
-    expect([...used].filter((name) => !known(name))).toEqual([]);
+    // A histogram has further series with these suffixes.
+    const isMeasured = (name: string) => measured.has(name) || measured.has(name.replace(/_(bucket|count|sum)$/, ''));
+    expect([...used].filter((name) => !isMeasured(name))).toEqual([]);
   });
 
   test.each(['auth', 'bookings'])(
@@ -75,14 +79,14 @@ describe('alerts and dashboards', () => {
       );
       expect(expressions.length).toBeGreaterThan(12);
       for (const expression of expressions) expect(expression).toContain(`service="${app}"`);
-      const all = expressions.join('\n');
+      const allExpressions = expressions.join('\n');
       for (const name of [
         'http_request_duration_seconds_count',
         'http_request_duration_seconds_bucket',
         'database_pool_connections',
         'nodejs_eventloop_lag_p99_seconds',
       ]) {
-        expect(all).toContain(name);
+        expect(allExpressions).toContain(name);
       }
     },
   );

@@ -8,7 +8,7 @@ describe('docker-compose.yml', () => {
   const compose: Document = parse(read('docker-compose.yml'), { merge: true });
   const services = Object.entries<Document>(compose.services);
 
-  test('our containers have read-only file systems and no privileges', () => {
+  test('the containers of our images have read-only file systems and no privileges', () => {
     const ours = services.filter(([, { image }]) => image.startsWith('localhost/'));
     expect(ours).toHaveLength(7);
     for (const [name, service] of ours) {
@@ -26,11 +26,11 @@ describe('docker-compose.yml', () => {
     for (const [, { logging }] of longRunning) expect(logging).toEqual({ driver: 'local' });
   });
 
-  test('only the proxy can be reached from outside', () => {
-    const open = services.filter(([, { ports = [] }]) =>
+  test('only the proxy can be reached from other machines', () => {
+    const reachable = services.filter(([, { ports = [] }]) =>
       ports.some((port: string) => !String(port).startsWith('127.0.0.1:')),
     );
-    expect(open.map(([name]) => name)).toEqual(['proxy']);
+    expect(reachable.map(([name]) => name)).toEqual(['proxy']);
   });
 
   test('every secret comes from the environment, and its default is marked as for development only', () => {
@@ -44,18 +44,21 @@ describe('docker-compose.yml', () => {
     expect(Buffer.from(key, 'base64').toString()).toMatch(/^DEVELOPMENT-ONLY.{16}$/);
   });
 
-  test.each(['auth', 'bookings'])('every environment variable of %s is one that the app reads', (app) => {
-    const known = variablesOf(app);
-    const variables = Object.keys(compose.services[app].environment);
-    expect(variables.filter((name) => !known.has(name))).toEqual([]);
-  });
+  test.each(['auth', 'bookings'])(
+    'every environment variable that docker-compose.yml sets for %s is read by the app',
+    (app) => {
+      const known = variablesOf(app);
+      const variables = Object.keys(compose.services[app].environment);
+      expect(variables.filter((name) => !known.has(name))).toEqual([]);
+    },
+  );
 
   test('each image is built by only one service, because parallel builds of one image fail', () => {
     const built = services.filter(([, { build }]) => build).map(([, { image }]) => image);
     expect(built.toSorted()).toEqual(['auth', 'bookings', 'proxy'].map((name) => `localhost/bay-booking-${name}`));
   });
 
-  test('services connect with the role of the service, and migrations with the role of the owner', () => {
+  test('services connect to the database as the role of the service, and migrations as the owner of the tables', () => {
     for (const app of ['auth', 'bookings']) {
       expect(compose.services[app].environment.DATABASE_URL).toContain(`//${app}_service:`);
       expect(compose.services[`${app}-migrate`].environment.DATABASE_URL).toContain(`//${app}_owner:`);

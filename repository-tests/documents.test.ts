@@ -1,5 +1,4 @@
 // Checks that the files, tests, links and sections that the documents name exist.
-
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorsOf, findFiles, headingsOf, read, root } from '@bay-booking/testkit/repository';
@@ -8,10 +7,10 @@ import { describe, expect, test } from '@jest/globals';
 const exists = (path: string): boolean => existsSync(join(root, path));
 const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,bench,examples}/**/*.md');
 
-describe('the page about security', () => {
+describe('docs/security.md', () => {
   const page = read('docs/security.md');
 
-  test('every test file that it names exists', () => {
+  test('every test file that docs/security.md names exists', () => {
     const named = [...page.matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, path]) => path as string);
     expect(named.length).toBeGreaterThan(80);
     const folders = ['', 'apps/auth/', 'apps/auth/test/'];
@@ -19,7 +18,8 @@ describe('the page about security', () => {
     expect([...new Set(missing)]).toEqual([]);
   });
 
-  test('every quoted title is the beginning of a title in the test file', () => {
+  test('every title that docs/security.md quotes is the beginning of the title of a describe block', () => {
+    // A quotation has the form: *attacks* "TITLE" or *attacks-pages* "TITLE".
     const quoted = [...page.matchAll(/\*(attacks(?:-pages)?)\* "([^"]+)"/g)];
     expect(quoted.length).toBeGreaterThan(4);
     for (const [, file, title] of quoted)
@@ -27,31 +27,32 @@ describe('the page about security', () => {
   });
 });
 
-describe('the specification map', () => {
+describe('docs/specification-map.md', () => {
   const map = read('docs/specification-map.md');
-  /** The last column of each row, which names the tests. */
+  /** The last column of each row, which names the tests. The rows with headings have no such column. */
   const testColumns = map
     .split('\n')
     .filter((line) => line.startsWith('| ') && !/^\| (sentence|\*\*[^|]*\*\* \| \| \|)/.test(line))
     .map((row) => row.split('|').slice(3).join('|'));
 
-  test('every file that it names exists', () => {
+  test('every file that the specification map names exists', () => {
     const named = [...map.matchAll(/\b(?:apps|packages|tests|infra)\/[\w./@-]*[\w]/g)].map(([path]) => path);
     expect(named.length).toBeGreaterThan(200);
     expect([...new Set(named)].filter((path) => !exists(path))).toEqual([]);
   });
 
-  test('every row names a test', () => {
+  test('every row of the specification map names a test', () => {
     expect(testColumns.length).toBeGreaterThan(150);
     expect(testColumns.filter((column) => !column.includes('test'))).toEqual([]);
   });
 
-  test('every quoted title is a title in the test file that is named before it', () => {
-    const plain = (text: string) => text.replaceAll("\\'", "'").replaceAll('’', "'");
+  test('every title that the specification map quotes is in the test file that the map names before it', () => {
+    const withPlainQuotes = (text: string) => text.replaceAll("\\'", "'").replaceAll('’', "'");
     const missing: string[] = [];
-    let found = 0;
+    let foundCount = 0;
     for (const column of testColumns) {
       let file = '';
+      // Each match is the path of a test file, or a title in quotation marks or backticks.
       for (const [, path, ...quoted] of column.matchAll(
         /((?:apps|packages|tests)\/[\w./@-]*\.test\.ts)|"([^"]+)"|`([^`]+)`/g,
       )) {
@@ -62,13 +63,13 @@ describe('the specification map', () => {
         // In a quoted title, `…` stands for words that are left out. `›` separates the title of a describe block from
         // the title of a test in it.
         for (const part of (quoted.find(Boolean) ?? '').split(/[…›]/).map((text) => text.trim())) {
-          if (file && plain(read(file)).includes(plain(part))) found += 1;
+          if (file && withPlainQuotes(read(file)).includes(withPlainQuotes(part))) foundCount += 1;
           else missing.push(`${file}: ${part}`);
         }
       }
     }
     expect(missing).toEqual([]);
-    expect(found).toBeGreaterThan(250);
+    expect(foundCount).toBeGreaterThan(250);
   });
 });
 
@@ -87,6 +88,7 @@ describe('citations', () => {
     '*.yml',
     '*.yaml',
   );
+  /** Citations have the form: docs/FILE.md, "TITLE", or: specification, "TITLE". */
   const texts = [...sources, ...pages].map((file) => ({ file, text: joinLines(read(file)) }));
 
   /** Removes line breaks and comment marks, so that a citation that continues on the next line is found. */
@@ -115,6 +117,7 @@ describe('citations', () => {
   });
 });
 
+/** The titles of all sections of the specification, which is not in this repository. */
 const sectionsOfSpecification: ReadonlySet<string> = new Set([
   'What the service does',
   'Resources and their fields',

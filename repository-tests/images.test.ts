@@ -1,5 +1,4 @@
 // Checks the Dockerfiles: their base images, users and start commands, and the packages that the images contain.
-
 import { constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findFiles, read, root } from '@bay-booking/testkit/repository';
@@ -8,13 +7,16 @@ import { describe, expect, test } from '@jest/globals';
 describe('images', () => {
   const dockerfile = read('infra/docker/Dockerfile');
 
-  test.each(findFiles('infra/**/Dockerfile'))('%s uses no base images except the two known ones', (file) => {
-    const stages = new Set([...read(file).matchAll(/^FROM \S+ AS (\S+)/gm)].map((match) => match[1]));
-    const bases = [...read(file).matchAll(/^FROM (\S+)/gm)]
-      .map((match) => match[1] as string)
-      .filter((base) => !stages.has(base));
-    for (const base of bases) expect(['node:24-bookworm-slim', 'postgres:18']).toContain(base);
-  });
+  test.each(findFiles('infra/**/Dockerfile'))(
+    '%s uses only the base images node:24-bookworm-slim and postgres:18',
+    (file) => {
+      const stages = new Set([...read(file).matchAll(/^FROM \S+ AS (\S+)/gm)].map((match) => match[1]));
+      const bases = [...read(file).matchAll(/^FROM (\S+)/gm)]
+        .map((match) => match[1] as string)
+        .filter((base) => !stages.has(base));
+      for (const base of bases) expect(['node:24-bookworm-slim', 'postgres:18']).toContain(base);
+    },
+  );
 
   test.each(['auth', 'bookings'] as const)(
     'the image of %s runs Node directly, as an ordinary user, and has a health check',
@@ -30,36 +32,37 @@ describe('images', () => {
     },
   );
 
-  test('the proxy finishes requests in progress when it is stopped', () => {
+  test('the proxy completes the requests in progress when it is stopped', () => {
     // nginx waits for its requests on SIGQUIT, but not on SIGTERM, which Docker sends by default.
     expect(read('infra/proxy/Dockerfile')).toMatch(/^STOPSIGNAL SIGQUIT$/m);
     expect(read('infra/proxy/start.sh')).toMatch(/^exec nginx /m);
   });
 
-  test('the image copies the package.json of every workspace, which npm ci needs', () => {
+  test('the Dockerfile of the services copies the package.json of every workspace, which npm ci needs', () => {
     const { workspaces } = JSON.parse(read('package.json'));
     const manifests = findFiles(...workspaces.map((folder: string) => `${folder}/package.json`));
     expect(manifests.length).toBeGreaterThan(10);
     for (const manifest of manifests) expect(dockerfile).toContain(`COPY ${manifest} `);
   });
 
-  test('the image contains every folder in which npm installs dependencies of the service', () => {
+  test('the image of a service contains every folder in which npm installs its dependencies', () => {
     const { packages } = JSON.parse(read('package-lock.json'));
     for (const app of ['auth', 'bookings']) {
+      // For example, apps/auth/node_modules/a/node_modules/b is in the folder apps/auth/node_modules.
       const folders = Object.keys(packages)
-        .map((path) => /^(.*node_modules)\//.exec(path)?.[1]?.replace(/node_modules\/.*/, 'node_modules') as string)
+        .map((path) => /^.*?node_modules(?=\/)/.exec(path)?.[0] ?? '')
         .filter((folder) => new RegExp(`^(apps/${app}|packages/(common|service))/`).test(folder));
       for (const folder of new Set(folders))
         expect(dockerfile).toContain(`COPY --from=${app}-dependencies /app/${folder} ${folder}\n`);
     }
   });
 
-  test('the image of a service contains every workspace on which the service depends', () => {
+  test('a service depends only on the workspaces that its image contains: common and service', () => {
     for (const app of ['auth', 'bookings']) {
       const { dependencies } = JSON.parse(read(`apps/${app}/package.json`));
-      const ours = Object.keys(dependencies).filter((name) => name.startsWith('@bay-booking/'));
-      expect(ours).toContain('@bay-booking/service');
-      expect(ours.filter((name) => !/\/(common|service)$/.test(name))).toEqual([]);
+      const workspaces = Object.keys(dependencies).filter((name) => name.startsWith('@bay-booking/'));
+      expect(workspaces).toContain('@bay-booking/service');
+      expect(workspaces.filter((name) => !/\/(common|service)$/.test(name))).toEqual([]);
     }
   });
 });

@@ -1,6 +1,5 @@
 // Checks the import rules of docs/architecture.md: which modules a module may import, which modules may read
 // environment variables, and which modules may contain SQL.
-
 import { type Import, importsOf, modules, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 
@@ -21,6 +20,7 @@ test('the modules and their imports are found', () => {
 });
 
 describe('workspaces', () => {
+  /** The packages that each workspace may import. */
   const allowed: Readonly<Record<string, readonly string[]>> = {
     client: [],
     common: [],
@@ -33,22 +33,22 @@ describe('workspaces', () => {
     bookings: ['common', 'service'],
   };
 
-  test('import only the packages below them, and apps never import apps', () => {
+  test('a workspace imports only the packages that the list allows, and never an app', () => {
     expect(
       violations(({ from, to }) => {
-        const [own, target] = [packageOf(from) as string, packageOf(to)];
-        return target !== undefined && target !== own && !allowed[own]?.includes(target);
+        const [importer, imported] = [packageOf(from) as string, packageOf(to)];
+        return imported !== undefined && imported !== importer && !allowed[importer]?.includes(imported);
       }),
     ).toEqual([]);
   });
 
-  test('contain no relative import of another workspace', () => {
+  test('a workspace imports nothing of another workspace by a relative path', () => {
     expect(
       violations(({ from, to }) => workspaceOf(to) !== undefined && workspaceOf(to) !== workspaceOf(from)),
     ).toEqual([]);
   });
 
-  test('packages/client runs in browsers: it imports its two dependencies, and nothing of Node', () => {
+  test('packages/client imports its two dependencies and nothing of Node.js, so that it can run in browsers', () => {
     const { dependencies } = JSON.parse(read('packages/client/package.json'));
     const imported = imports.filter(({ from }) => from.startsWith('packages/client/')).map(({ to }) => to);
     expect(new Set(imported.filter((to) => !to.startsWith('packages/client/')))).toEqual(
@@ -56,7 +56,7 @@ describe('workspaces', () => {
     );
   });
 
-  test('packages/common is pure: it does no I/O', () => {
+  test('packages/common does no I/O', () => {
     const io = /^(node:|express|knex|pg|pino)/;
     expect(violations(({ from, to }) => from.startsWith('packages/common/') && io.test(to))).toEqual([]);
   });
@@ -90,7 +90,7 @@ describe('modules of an app', () => {
     expect(violations(({ from, to }) => from.startsWith('apps/auth/src/html/') && pages.test(to))).toEqual([]);
   });
 
-  test.each(['auth', 'bookings'])('apps/%s/src contains at most eight files, and folders', (app) => {
+  test.each(['auth', 'bookings'])('apps/%s/src contains at most eight modules directly, and folders', (app) => {
     const directly = modules.filter((file) => new RegExp(`^apps/${app}/src/[^/]+$`).test(file));
     expect(directly.length).toBeGreaterThan(0);
     expect(directly.length).toBeLessThanOrEqual(8);
@@ -116,8 +116,9 @@ test('only main.ts, commands/ and the packages for development read the environm
 });
 
 test('only storage/, stores and statements contain SQL', () => {
+  /** Matches a string that begins with an SQL keyword. */
   const sql = /['"`]\s*(?:select|insert into|update|delete from|with \w+ as|lock table|set local)\s/;
-  const holders = /\/storage\/|[/-](store|statements)\.ts$/;
+  const modulesForSql = /\/storage\/|[/-](store|statements)\.ts$/;
   const exceptions = [
     // This module is the only writer of the audit trail.
     'apps/auth/src/audit/audit.ts',
@@ -126,5 +127,5 @@ test('only storage/, stores and statements contain SQL', () => {
   ];
   const found = modules.filter((file) => file.startsWith('apps/') && sql.test(read(file)));
   expect(found.length).toBeGreaterThan(15);
-  expect(found.filter((file) => !holders.test(file) && !exceptions.includes(file))).toEqual([]);
+  expect(found.filter((file) => !modulesForSql.test(file) && !exceptions.includes(file))).toEqual([]);
 });

@@ -1,5 +1,4 @@
-// Validates the Kubernetes manifests offline against the schemas of the API, and compares them with the services.
-
+// Validates the Kubernetes manifests against the schemas of the Kubernetes API, and compares them with the services.
 import { join } from 'node:path';
 import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
@@ -34,7 +33,8 @@ describe('Kubernetes', () => {
       return { file, document: parsed.toJS() as Document };
     }),
   );
-  const kinds = (kind: string) => documents.map(({ document }) => document).filter((found) => found.kind === kind);
+  const documentsOfKind = (kind: string) =>
+    documents.map(({ document }) => document).filter((found) => found.kind === kind);
 
   test('every manifest is valid for its API', () => {
     const known = documents.filter(({ document }) => document.kind in models);
@@ -48,17 +48,17 @@ describe('Kubernetes', () => {
     ]);
   });
 
-  test('an invalid manifest fails the validation', () => {
-    const [deployment] = kinds('Deployment');
-    const broken = { ...deployment, spec: { ...deployment.spec, replicas: 'two' } };
-    expect(() => new Deployment(broken).validate()).toThrow('replicas');
+  test('the validation of an invalid manifest fails', () => {
+    const [deployment] = documentsOfKind('Deployment');
+    const invalid = { ...deployment, spec: { ...deployment.spec, replicas: 'two' } };
+    expect(() => new Deployment(invalid).validate()).toThrow('replicas');
   });
 
   test('the component for social sign-in can be applied to the manifest of auth', () => {
-    const [{ patches }] = kinds('Component');
+    const [{ patches }] = documentsOfKind('Component');
     expect(patches).toHaveLength(1);
     const [{ target, patch }] = patches;
-    const auth = structuredClone(kinds('Deployment').find(({ metadata }) => metadata.name === target.name));
+    const auth = structuredClone(documentsOfKind('Deployment').find(({ metadata }) => metadata.name === target.name));
     const [container] = auth.spec.template.spec.containers;
     expect(container.env).toBeUndefined();
     const added = Object.fromEntries(parse(patch).map(({ path, value }: Document) => [path.split('/').at(-2), value]));
@@ -73,12 +73,14 @@ describe('Kubernetes', () => {
   test('the maximum number of instances, also during a rollout, needs fewer connections than PostgreSQL allows', () => {
     const base: Document = documents.find(({ file }) => file.endsWith('base/kustomization.yaml'));
     let connections = 0;
-    for (const { spec, metadata } of kinds('HorizontalPodAutoscaler')) {
+    for (const { spec, metadata } of documentsOfKind('HorizontalPodAutoscaler')) {
       const [{ literals }] = base.document.configMapGenerator.filter(({ name }: Document) => name === metadata.name);
       const pool = literals.map((literal: string) => /^DB_POOL_MAX=(\d+)$/.exec(literal)?.[1]).find(Boolean);
+      // A rollout starts one instance more than `maxReplicas`.
       connections += (spec.maxReplicas + 1) * Number(pool);
     }
     expect(connections).toBeGreaterThan(0);
+    // PostgreSQL allows 100 connections by default. Ten of them are for commands and operators.
     expect(connections).toBeLessThanOrEqual(100 - 10);
   });
 
@@ -96,7 +98,7 @@ describe('Kubernetes', () => {
     ['Job', 2],
     ['CronJob', 2],
   ])('a %s runs without privileges and with resource limits', (kind, count) => {
-    const pods = kinds(kind).map(({ spec }) => (spec.jobTemplate?.spec ?? spec).template.spec);
+    const pods = documentsOfKind(kind).map(({ spec }) => (spec.jobTemplate?.spec ?? spec).template.spec);
     expect(pods).toHaveLength(count);
     for (const pod of pods) {
       expect(pod).toMatchObject({
@@ -116,7 +118,7 @@ describe('Kubernetes', () => {
   });
 
   test('a Deployment has probes, finishes requests before it stops, and starts a new instance before it stops an old one', () => {
-    for (const { spec, metadata } of kinds('Deployment')) {
+    for (const { spec, metadata } of documentsOfKind('Deployment')) {
       const [container] = spec.template.spec.containers;
       const ports = container.ports.map((port: Document) => port.name);
       expect(container.livenessProbe.httpGet.path).toBe('/health/live');
@@ -128,17 +130,17 @@ describe('Kubernetes', () => {
         30 + container.lifecycle.preStop.sleep.seconds,
       );
       expect(spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
-      const [budget] = kinds('PodDisruptionBudget').filter((found) => found.metadata.name === metadata.name);
+      const [budget] = documentsOfKind('PodDisruptionBudget').filter((found) => found.metadata.name === metadata.name);
       expect(budget.spec.selector).toEqual(spec.selector);
-      const [service] = kinds('Service').filter((found) => found.metadata.name === metadata.name);
+      const [service] = documentsOfKind('Service').filter((found) => found.metadata.name === metadata.name);
       expect(service.spec.selector).toEqual(spec.selector.matchLabels);
       expect(spec.template.metadata.labels).toMatchObject(spec.selector.matchLabels);
       for (const port of service.spec.ports) expect(ports).toContain(port.targetPort);
     }
   });
 
-  test('every configured variable is one that the service reads, and none is a secret', () => {
-    const generated = kinds('Kustomization').flatMap(({ configMapGenerator = [] }) => configMapGenerator);
+  test('every variable in a config map is read by the service, and none is a secret', () => {
+    const generated = documentsOfKind('Kustomization').flatMap(({ configMapGenerator = [] }) => configMapGenerator);
     expect(generated).toHaveLength(6);
     for (const { name, literals } of generated) {
       const variables = literals.map((literal: string) => literal.split('=')[0]);
@@ -151,21 +153,21 @@ describe('Kubernetes', () => {
   });
 
   test('the ingress logs no queries, which contain authorization codes', () => {
-    const ingresses = kinds('Ingress');
+    const ingresses = documentsOfKind('Ingress');
     expect(ingresses).toHaveLength(4);
     for (const { metadata } of ingresses)
       expect(metadata.annotations).toMatchObject({ 'nginx.ingress.kubernetes.io/enable-access-log': 'false' });
   });
 
   test('a network policy denies all traffic by default, and every pod has another policy that allows the traffic that it needs', () => {
-    const policies = kinds('NetworkPolicy');
+    const policies = documentsOfKind('NetworkPolicy');
     const [deny] = policies.filter(({ metadata }) => metadata.name === 'default-deny');
     expect(deny.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
     const selected = policies.flatMap(({ spec: { podSelector } }) => [
       ...Object.values<string>(podSelector.matchLabels ?? {}),
       ...(podSelector.matchExpressions ?? []).flatMap(({ values }: Document) => values),
     ]);
-    const pods = ['Deployment', 'Job', 'CronJob'].flatMap(kinds).map(({ metadata }) => metadata.name);
+    const pods = ['Deployment', 'Job', 'CronJob'].flatMap(documentsOfKind).map(({ metadata }) => metadata.name);
     expect(selected.toSorted()).toEqual(pods.toSorted());
   });
 });

@@ -1,6 +1,5 @@
 // Checks the names and folders of files, that each file starts with a sentence about its purpose, and that lines are
 // short.
-
 import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 
@@ -30,40 +29,40 @@ describe('the first comment of a file', () => {
 
   const withComment = scripts.filter((file) => !/(^|\/)jest\.config\.js$/.test(file));
 
-  test('exists', () => {
+  test('every file has a first comment', () => {
     expect(withComment.filter((file) => !firstSentence(read(file)))).toEqual([]);
   });
 
-  test('is not a question', () => {
+  test('no first comment is a question', () => {
     expect(withComment.filter((file) => firstSentence(read(file)).endsWith('?'))).toEqual([]);
   });
 });
 
 test('comments have at most 120 characters per line', () => {
-  const long = scripts.flatMap((file) =>
+  const longLines = scripts.flatMap((file) =>
     read(file)
       .split('\n')
       .filter((line) => line.length > maxLineLength && /^\s*(\/\/|\/?\*)/.test(line))
       .map((line) => `${file}: ${line}`),
   );
-  expect(long).toEqual([]);
+  expect(longLines).toEqual([]);
 });
 
 test('documents have at most 120 characters per line outside of tables and code', () => {
-  const long = pages.flatMap((page) =>
+  const longLines = pages.flatMap((page) =>
     read(page)
       .replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
       .split('\n')
       .filter((line) => line.length > maxLineLength && !line.startsWith('|'))
       .map((line) => `${page}: ${line}`),
   );
-  expect(long).toEqual([]);
+  expect(longLines).toEqual([]);
 });
 
-test('nothing cites the contract, which readers of the repository do not have', () => {
+test('no file cites the contract, which readers of the repository do not have', () => {
   // Migrations are not checked: their files never change, and comments of the first migrations cite the contract.
   const files = [...scripts, ...pages, ...findFiles('*.{json,yml,yaml}', 'infra/**/*.*', 'apps/*/src/**/*.{eta,css}')];
-  // In "expand and contract", the word has another meaning.
+  // The pattern does not match "expand and contract", in which the word has another meaning.
   const citation = /\bcontract(,| section| \d|’s|'s)|\b(the|our|by|of) contract\b/i;
   const thisFile = 'repository-tests/source-files.test.ts';
   expect(files.filter((file) => file !== thisFile && citation.test(read(file)))).toEqual([]);

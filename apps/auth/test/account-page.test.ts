@@ -12,12 +12,13 @@ const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ACC
 
 const newPassword = 'eight quiet harbours';
 const { firefox } = userAgents;
+/** Opens the page "Your account", or the sign-in page if nobody is signed in. */
 const openAccount = (browser: FormBrowser): Promise<Page> => browser.open(`${server.origin}/account`);
 const isSignedIn = async (browser: FormBrowser) => (await openAccount(browser)).title.startsWith('Your account');
 const requestToken = async (form: Record<string, string>) =>
   statusAndBody(await server.post('/connect/token', { client_id: 'demo-native', ...form }));
 
-test('a user signs in to the account page without a client, and returns to it', async () => {
+test('a user who opens the account page signs in and returns to the account page', async () => {
   const browser = openBrowser(server);
   const form = await openAccount(browser);
   expect(form.url.href).toBe(`${server.origin}/sign-in?return=%2Faccount`);
@@ -27,14 +28,14 @@ test('a user signs in to the account page without a client, and returns to it', 
 });
 
 describe('the profile', () => {
-  test('shows the roles of a user', async () => {
+  test('the profile shows the roles of a user', async () => {
     const browser = openBrowser(server);
     const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
     const page = await browser.send(await openAccount(browser), owner);
     expect(textOf(page.html)).toContain('Roles Range owner, Owner at North Range');
   });
 
-  test('shows the role of a service account at its facility', async () => {
+  test('the profile shows the role of a service account at its facility', async () => {
     const browser = openBrowser(server);
     const bot = { username: 'bot@north.example', password: 'demo-bot-pass' };
     const page = await browser.send(await openAccount(browser), bot);
@@ -59,17 +60,18 @@ describe('the profile', () => {
 
   test('a form with the CSRF token of another user is rejected', async () => {
     const { browser, account } = await registerUser(server);
-    const other = await registerUser(server);
-    const csrf = other.account.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const otherUser = await registerUser(server);
+    const csrf = otherUser.account.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
     expect((await browser.send(account, { name: 'Mallory', csrf }, 'Save the name')).status).toBe(403);
   });
 });
 
 describe('sessions', () => {
+  /** Returns the uid of the session that the first button on the page ends. */
   const uidIn = (page: Page): string =>
     page.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
 
-  test('the page lists the sessions by browser, and the user can end one of them', async () => {
+  test('the page lists the sessions of a user by browser, and the user can end another session', async () => {
     const { browser, username } = await registerUser(server);
     const other = await signInUser(server, username, { userAgent: firefox });
     const account = await openAccount(browser);
@@ -87,7 +89,7 @@ describe('sessions', () => {
     for (const [, , text] of times) expect(text).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/);
   });
 
-  test('one button ends all other sessions', async () => {
+  test('the button “Sign out everywhere else” ends all other sessions', async () => {
     const { browser, username } = await registerUser(server);
     const others = await Promise.all([
       signInUser(server, username, { userAgent: firefox }),
@@ -147,13 +149,13 @@ describe('applications', () => {
 });
 
 describe('the password', () => {
-  const change = (browser: FormBrowser, page: Page, current: string, next: string) =>
+  const changePassword = (browser: FormBrowser, page: Page, current: string, next: string) =>
     browser.send(page, { password: current, newPassword: next });
 
   test('a user who knows the current password can change it, and every other browser is signed out', async () => {
     const { browser, account, username } = await registerUser(server);
     const other = await signInUser(server, username, { userAgent: firefox });
-    const page = await change(browser, account, password, newPassword);
+    const page = await changePassword(browser, account, password, newPassword);
     expect(page.html).toContain('Your password is changed');
     expect(await isSignedIn(other.browser)).toBe(false);
     const again = await signInUser(server, username, { secret: newPassword });
@@ -164,28 +166,29 @@ describe('the password', () => {
     const { browser, account, username } = await registerUser(server);
     const scope = `offline_access ${scopes.play}`;
     const tokens = await requestToken({ grant_type: 'password', scope, username, password });
-    await change(browser, account, password, newPassword);
+    await changePassword(browser, account, password, newPassword);
     const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
     expect(await requestToken(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test.each([
-    ['keeps the applications of this browser if the user asks for it', 'yes', 200],
-    ['ends the applications of this browser otherwise', '', 400],
-  ])('%s', async (_title, keepApplications, status) => {
+    ['keeps the access of applications in this browser if the user chooses so', 'yes', 200],
+    ['ends the access of applications in this browser by default', '', 400],
+  ])('changing the password %s', async (_title, keepApplications, status) => {
     const { browser, username } = await registerUser(server);
     const scope = `openid offline_access ${scopes.play}`;
     const url = authorizeUrl(server, { ...webRequest, scope, prompt: 'consent' });
     const callback = await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
     const web = { client_id: 'demo-web', client_secret: 'demo-web-secret' };
-    const code = { code: callback.url.searchParams.get('code') ?? '', code_verifier: pkce.verifier };
-    const redeemed = await requestToken({
+    const webTokens = await requestToken({
       ...web,
-      ...code,
       grant_type: 'authorization_code',
+      code: callback.url.searchParams.get('code') ?? '',
+      code_verifier: pkce.verifier,
       redirect_uri: webCallback,
     });
-    const native = await requestToken({
+    // The grant type password does not use this browser, so its refresh token must end in both cases.
+    const nativeTokens = await requestToken({
       grant_type: 'password',
       scope: `offline_access ${scopes.play}`,
       username,
@@ -196,20 +199,23 @@ describe('the password', () => {
     const refreshed = await requestToken({
       ...web,
       grant_type: 'refresh_token',
-      refresh_token: String(redeemed.refresh_token),
+      refresh_token: String(webTokens.refresh_token),
     });
     expect(refreshed.status).toBe(status);
-    const other = await requestToken({ grant_type: 'refresh_token', refresh_token: String(native.refresh_token) });
-    expect(other.status).toBe(400);
+    const native = await requestToken({
+      grant_type: 'refresh_token',
+      refresh_token: String(nativeTokens.refresh_token),
+    });
+    expect(native.status).toBe(400);
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test('a change is rejected if the current password is wrong or the new one is easy to guess', async () => {
+  test('a change of the password is rejected if the current password is wrong or the new password is easy to guess', async () => {
     const { browser, account, username } = await registerUser(server);
-    const wrong = await change(browser, account, 'not the password', newPassword);
+    const wrong = await changePassword(browser, account, 'not the password', newPassword);
     expect(wrong.status).toBe(400);
     expect(wrong.html).toContain('The current password is wrong');
-    const weak = await change(browser, account, password, 'password1');
+    const weak = await changePassword(browser, account, password, 'password1');
     expect(weak.status).toBe(400);
     expect((await signInUser(server, username)).account.title).toMatch(/^Your account/);
   });

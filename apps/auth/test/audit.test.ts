@@ -1,20 +1,16 @@
 // Tests that the queue of audit events is limited while the database is slow.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
 import { createAudit } from '../src/audit/audit.ts';
-import { type AuthServer, quietLogger, startAuthServer } from './auth-server.ts';
+import { quietLogger, startAuthServer } from './auth-server.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const server = useFixture(() => startAuthServer());
 
-test('while the table is locked, 5000 events wait, and more events are logged but not stored', async () => {
+test('while the table is locked, at most 5000 events wait in the queue, and further events are not stored', async () => {
   const audit = createAudit({ db: server.db, logger: quietLogger });
   const locked = await server.db.transaction();
   await locked.raw('lock table audit_event in exclusive mode');
+  // The flush of burst 0 waits for the lock with its events. Burst 1 fills the queue, so bursts 2 and 3 are discarded.
   const flushes: Promise<void>[] = [];
   for (let burst = 0; burst < 4; burst += 1) {
     for (let event = 0; event < 5_000; event += 1) audit.record({ kind: 'test.burst', detail: { burst } });

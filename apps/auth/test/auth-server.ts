@@ -21,7 +21,10 @@ export const scopes = createScopeTable(scopeBase);
 export const audience = 'http://localhost:4001';
 export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 
-/** Calls `read` until it returns a value. It is for work that the server does after its response. Fails after 20 s. */
+/**
+ * Calls `read` every 20 ms until it returns a truthy value, for work that the server does after its response.
+ * @throws {Error} when there is no such value after 20 s
+ */
 export async function eventually<T>(read: () => Promise<T | undefined | false>): Promise<T> {
   const limit = Date.now() + 20_000;
   for (;;) {
@@ -32,22 +35,33 @@ export async function eventually<T>(read: () => Promise<T | undefined | false>):
   }
 }
 
+/** Returns the status and the fields of the JSON body in one object, so that a test can compare both at once. */
 export const statusAndBody = async (response: Response): Promise<Record<string, unknown>> => ({
   status: response.status,
   ...((await response.json()) as Record<string, unknown>),
 });
+
+/** The form of a token request with the personal access token of the demo. */
+export const patForm = {
+  grant_type: 'client_credentials',
+  client_id: 'demo-pat-north',
+  client_secret: 'demo-pat-north-secret',
+  scope: scopes.bookings,
+};
 
 export const quietLogger = createLogger({ service: 'test', level: 'silent' });
 
 export interface AuthServer {
   readonly origin: string;
   readonly auth: AuthApp;
+  /** A connection of the test to the database of the service. */
   readonly db: Database;
   readonly databaseUrl: string;
   /** The log lines, one JSON object each. */
   readonly log: readonly string[];
   /** Imports a document as the import command does. */
   readonly load: (document: ImportDocument) => Promise<void>;
+  /** Posts a form. A field with a list of values is sent several times. Redirects are not followed. */
   readonly post: (
     path: string,
     form: Record<string, string | readonly string[]>,
@@ -91,12 +105,13 @@ export async function startAuthServer(environment: Record<string, string> = {}):
     await importDocument(document, { db, scopes, clientValidator });
   };
 
-  const start = async (issuer?: string, more: Record<string, string> = {}) => {
+  /** Starts an instance. The address of the first instance is the issuer of all instances. */
+  const startInstance = async (issuer?: string, more: Record<string, string> = {}) => {
     const server = createServer();
     const port = await listenOn(server);
     const origin = `http://127.0.0.1:${port}`;
     const config = readAuthConfig({
-      // A public issuer, as some tests have it, requires a mail server or MAIL=off.
+      // Without NODE_ENV=test, a server with a public issuer would need a mail server or MAIL=off.
       NODE_ENV: 'test',
       DATABASE_URL: proxy.url,
       ISSUER: issuer ?? origin,
@@ -119,7 +134,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
   };
 
   await load(demoDocument(scopes));
-  const first = await start();
+  const first = await startInstance();
   const others: { close: () => Promise<void> }[] = [];
   const closeAll = async (): Promise<void> => {
     if (!open.delete(closeAll)) return;
@@ -143,7 +158,7 @@ export async function startAuthServer(environment: Record<string, string> = {}):
       return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
     },
     startInstance: async (more) => {
-      const other = await start(first.origin, more);
+      const other = await startInstance(first.origin, more);
       others.push(other);
       return other;
     },
@@ -158,6 +173,7 @@ async function listenOn(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** Returns the header that authenticates a client with the scheme Basic. */
 export const basic = (id: string, secret: string): Record<string, string> => ({
   Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
 });

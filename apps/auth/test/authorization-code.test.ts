@@ -1,4 +1,5 @@
-// Tests the authorization code flow and refreshing (specification, "Authorization code flow", "Scopes" and "Refresh").
+// Tests the authorization code flow and refresh requests (specification, "Authorization code flow", "Scopes" and
+// "Refresh").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
@@ -14,6 +15,7 @@ import {
   signInAndConsent,
   webCallback,
 } from './flows.ts';
+import { configureOpenidClient } from './openid-client.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -26,10 +28,11 @@ const request = (more: Record<string, string> = {}) => ({
   state: 'af0ifjsldkj',
   ...more,
 });
-const code = async (more: Record<string, string> = {}): Promise<string> => {
-  const { code: found } = await authorize(server, request(more));
-  expect(found).toBeDefined();
-  return String(found);
+/** Sends an authorization request of demo-web, signs in and consents. Returns the code. */
+const obtainCode = async (more: Record<string, string> = {}): Promise<string> => {
+  const { code } = await authorize(server, request(more));
+  expect(code).toBeDefined();
+  return String(code);
 };
 const redeem = async (form: Record<string, string>, headers: Record<string, string> = web) =>
   statusAndBody(
@@ -52,8 +55,7 @@ const userinfo = async (token: unknown) =>
 
 describe('the redirect', () => {
   test('the redirect has code and scope in the query', async () => {
-    const found = await authorize(server, request());
-    expect(found).toEqual({
+    expect(await authorize(server, request())).toEqual({
       code: expect.any(String),
       scope: scopes.play,
       state: 'af0ifjsldkj',
@@ -100,7 +102,7 @@ describe('the redirect', () => {
     expect(page.html).not.toMatch(/(src|href)="(https?:)?\/\/(?!localhost|127)/);
   });
 
-  test('the redirect is the same if the request path has another case or a trailing slash', async () => {
+  test('a request path in another case or with a trailing slash gives the same redirect', async () => {
     for (const path of ['/connect/authorize/', '/Connect/Authorize']) {
       const parameters = new URLSearchParams(request({ acr_values: 'idp:nobody' }));
       const { url } = await openBrowser(server).open(`${server.origin}${path}?${parameters}`);
@@ -111,7 +113,7 @@ describe('the redirect', () => {
     }
   });
 
-  test('the redirect is the same for POST /connect/authorize', async () => {
+  test('POST /connect/authorize gives the same redirect', async () => {
     const posted = await server.post('/connect/authorize', request());
     expect(posted.status).toBe(303);
     const browser = openBrowser(server);
@@ -119,7 +121,7 @@ describe('the redirect', () => {
     expect(redirectParameters(await signInAndConsent(browser, page))).toMatchObject({ code: expect.any(String) });
   });
 
-  test('with response_mode=form_post, a form replaces the redirect', async () => {
+  test('response_mode=form_post gives a form with the parameters instead of a redirect', async () => {
     const browser = openBrowser(server);
     const page = await signInAndConsent(
       browser,
@@ -139,7 +141,7 @@ describe('the exchange', () => {
   ])('a code with client credentials in %s gives the token response', async (_title, form, headers) => {
     const response = await server.post(
       '/connect/token',
-      { grant_type: 'authorization_code', code: await code(), redirect_uri: webCallback, ...form },
+      { grant_type: 'authorization_code', code: await obtainCode(), redirect_uri: webCallback, ...form },
       headers,
     );
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -153,24 +155,24 @@ describe('the exchange', () => {
   });
 
   test('a granted offline_access gives a refresh_token, even without prompt=consent and without openid', async () => {
-    const found = await authorize(server, request({ scope: `offline_access ${scopes.play}` }));
-    expect(found.scope).toBe(`offline_access ${scopes.play}`);
-    const tokens = await redeem({ code: String(found.code) });
+    const { code, scope } = await authorize(server, request({ scope: `offline_access ${scopes.play}` }));
+    expect(scope).toBe(`offline_access ${scopes.play}`);
+    const tokens = await redeem({ code: String(code) });
     expect(tokens).toMatchObject({ refresh_token: expect.any(String), scope: `offline_access ${scopes.play}` });
     expect(tokens).not.toHaveProperty('id_token');
     const claims = decodeJwt(String(tokens.access_token));
     expect(claims).toMatchObject({ iss: server.origin, aud: audience, sub: 'acc-player', client_id: 'demo-web' });
     expect(claims.scope).toBe(scopes.play);
     expect(claims.auth_time).toEqual(expect.any(Number));
-    const again = await refresh(tokens.refresh_token);
-    expect(again).toMatchObject({ status: 200, refresh_token: expect.any(String) });
-    expect(again.refresh_token).not.toBe(tokens.refresh_token);
+    const refreshed = await refresh(tokens.refresh_token);
+    expect(refreshed).toMatchObject({ status: 200, refresh_token: expect.any(String) });
+    expect(refreshed.refresh_token).not.toBe(tokens.refresh_token);
   });
 
   test('openid and custom scopes give an id_token with the granted claims and a JWT access token', async () => {
     const all = `openid profile email roles ${scopes.play} ${scopes.bookings}`;
-    const found = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { who: owner });
-    const tokens = await redeem({ code: String(found.code) });
+    const { code } = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { who: owner });
+    const tokens = await redeem({ code: String(code) });
     expect(tokens.scope).toBe(all);
     const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
     const { payload } = await jwtVerify(String(tokens.id_token), keys, { issuer: server.origin, audience: 'demo-web' });
@@ -193,14 +195,14 @@ describe('the exchange', () => {
 
   test('the scopes of a code request and of a refresh may have extra spaces around them', async () => {
     const repeated = ` openid   offline_access  ${scopes.play}  `;
-    const tokens = await redeem({ code: await code({ scope: repeated }) });
+    const tokens = await redeem({ code: await obtainCode({ scope: repeated }) });
     expect(tokens).toMatchObject({ status: 200, scope: `openid offline_access ${scopes.play}` });
     const narrow = await refresh(tokens.refresh_token, web, { scope: `  ${scopes.play}   openid ` });
     expect(narrow).toMatchObject({ status: 200, scope: `${scopes.play} openid` });
   });
 
   test('openid alone gives an id_token without the claims of other scopes', async () => {
-    const tokens = await redeem({ code: await code({ scope: 'openid' }) });
+    const tokens = await redeem({ code: await obtainCode({ scope: 'openid' }) });
     const claims = decodeJwt(String(tokens.id_token));
     expect(claims).not.toHaveProperty('name');
     expect(claims).not.toHaveProperty('email');
@@ -209,38 +211,38 @@ describe('the exchange', () => {
   });
 
   test('the token for {scope_base}/golf/bookings lists no facility for a user without a role', async () => {
-    const tokens = await redeem({ code: await code({ scope: scopes.bookings }) });
+    const tokens = await redeem({ code: await obtainCode({ scope: scopes.bookings }) });
     expect(decodeJwt(String(tokens.access_token)).facilities).toEqual([]);
   });
 
   test('a facility where the subject has no role gives invalid_request, and the code stays usable', async () => {
-    const form = { code: await code({ scope: scopes.bookings }) };
+    const form = { code: await obtainCode({ scope: scopes.bookings }) };
     expect(await redeem({ ...form, facility: 'fac-north' })).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(await redeem(form)).toMatchObject({ status: 200, scope: scopes.bookings });
   });
 
   test.each<[string, () => Promise<Record<string, string>>]>([
     ['an unknown code', async () => ({ code: 'made-up' })],
-    ['another redirect_uri', async () => ({ code: await code(), redirect_uri: 'http://localhost:4010/other' })],
-    ['a missing PKCE verifier', async () => ({ code: await code(pkce.challenge) })],
-    ['a wrong PKCE verifier', async () => ({ code: await code(pkce.challenge), code_verifier: 'x'.repeat(43) })],
+    ['another redirect_uri', async () => ({ code: await obtainCode(), redirect_uri: 'http://localhost:4010/other' })],
+    ['a missing PKCE verifier', async () => ({ code: await obtainCode(pkce.challenge) })],
+    ['a wrong PKCE verifier', async () => ({ code: await obtainCode(pkce.challenge), code_verifier: 'x'.repeat(43) })],
     [
       'a PKCE verifier without a challenge in the request',
-      async () => ({ code: await code(), code_verifier: pkce.verifier }),
+      async () => ({ code: await obtainCode(), code_verifier: pkce.verifier }),
     ],
   ])('an exchange with %s is invalid_grant', async (_title, form) => {
     expect(await redeem(await form())).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test('the code of another client gives invalid_grant', async () => {
-    const response = await redeem({ code: await code() }, basic('demo-range', 'demo-range-secret'));
+    const response = await redeem({ code: await obtainCode() }, basic('demo-range', 'demo-range-secret'));
     expect(response).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test.each([-60, 60])(
-    'of a code succeeds on an instance whose clock differs by %s s from the issuing instance',
+    'a code can be exchanged at an instance whose clock differs by %s s from the issuing instance',
     async (seconds) => {
-      const fresh = await code();
+      const code = await obtainCode();
       const { rowCount } = await server.db.raw(
         `update oidc_artifact set payload = payload || jsonb_build_object(
               'exp', (payload ->> 'exp')::int + :seconds::int, 'iat', (payload ->> 'iat')::int + :seconds::int)
@@ -248,12 +250,12 @@ describe('the exchange', () => {
         { seconds },
       );
       expect(rowCount).toBeGreaterThan(0);
-      expect(await redeem({ code: fresh })).toMatchObject({ status: 200 });
+      expect(await redeem({ code })).toMatchObject({ status: 200 });
     },
   );
 
   test('a code that is older than 60 s gives invalid_grant', async () => {
-    const old = await code();
+    const oldCode = await obtainCode();
     const { rows } = await server.db.raw(
       `update oidc_artifact set expires_at = expires_at - interval '60 s',
               payload = payload || jsonb_build_object('exp', (payload ->> 'exp')::int - 60)
@@ -261,11 +263,11 @@ describe('the exchange', () => {
         returning expires_at > now() as live`,
     );
     expect(rows).toContainEqual({ live: false });
-    expect(await redeem({ code: old })).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await redeem({ code: oldCode })).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test('a replayed code revokes every token of its grant', async () => {
-    const used = await code({ scope: `openid offline_access ${scopes.play}` });
+    const used = await obtainCode({ scope: `openid offline_access ${scopes.play}` });
     const tokens = await redeem({ code: used });
     expect((await userinfo(tokens.access_token)).status).toBe(200);
     expect(await redeem({ code: used })).toMatchObject({ status: 400, error: 'invalid_grant' });
@@ -276,8 +278,8 @@ describe('the exchange', () => {
   test('of 32 parallel requests with one code exactly one succeeds, in 20 rounds', async () => {
     const browser = openBrowser(server);
     for (let round = 0; round < 20; round += 1) {
-      const { code: one } = await authorize(server, request(), { browser });
-      const responses = await Promise.all(Array.from({ length: 32 }, () => redeem({ code: String(one) })));
+      const { code } = await authorize(server, request(), { browser });
+      const responses = await Promise.all(Array.from({ length: 32 }, () => redeem({ code: String(code) })));
       expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
       expect(responses.filter(({ error }) => error === 'invalid_grant')).toHaveLength(31);
     }
@@ -286,7 +288,7 @@ describe('the exchange', () => {
 
 describe('refresh', () => {
   test('a confidential client must send its secret, and can send client_id and client_secret in the form', async () => {
-    const tokens = await redeem({ code: await code({ scope: `offline_access ${scopes.play}` }) });
+    const tokens = await redeem({ code: await obtainCode({ scope: `offline_access ${scopes.play}` }) });
     const inForm = (client_secret?: string) =>
       refresh(tokens.refresh_token, {}, { client_id: 'demo-web', ...(client_secret && { client_secret }) });
     for (const secret of [undefined, 'wrong']) {
@@ -301,11 +303,8 @@ describe('refresh', () => {
 
   test('a public client refreshes without a client_secret', async () => {
     const publicRequest = { client_id: 'demo-native', redirect_uri: 'http://localhost:4010/native' };
-    const { code: issued } = await authorize(
-      server,
-      request({ ...publicRequest, scope: `offline_access ${scopes.play}` }),
-    );
-    const tokens = await redeem({ ...publicRequest, code: String(issued) }, {});
+    const code = await obtainCode({ ...publicRequest, scope: `offline_access ${scopes.play}` });
+    const tokens = await redeem({ ...publicRequest, code }, {});
     const client = { client_id: 'demo-native' };
     const first = await refresh(tokens.refresh_token, {}, client);
     expect(first).toMatchObject({ status: 200, refresh_token: expect.any(String) });
@@ -315,7 +314,7 @@ describe('refresh', () => {
   });
 
   test('a refresh can request only openid, which gives a token for userinfo, or only a custom scope', async () => {
-    const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
+    const tokens = await redeem({ code: await obtainCode({ scope: `openid email offline_access ${scopes.play}` }) });
     const narrow = await refresh(tokens.refresh_token, web, { scope: scopes.play });
     expect(decodeJwt(String(narrow.access_token)).scope).toBe(scopes.play);
     expect((await userinfo(narrow.access_token)).status).toBe(403);
@@ -330,7 +329,7 @@ describe('refresh', () => {
   });
 
   test('a refresh for profile or email without openid gives invalid_scope, and the token stays usable', async () => {
-    const tokens = await redeem({ code: await code({ scope: `openid email offline_access ${scopes.play}` }) });
+    const tokens = await redeem({ code: await obtainCode({ scope: `openid email offline_access ${scopes.play}` }) });
     const narrow = await refresh(tokens.refresh_token, web, { scope: `email ${scopes.play}` });
     expect(narrow).toMatchObject({ status: 400, error: 'invalid_scope', scope: 'email' });
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
@@ -344,23 +343,23 @@ describe('refresh', () => {
       grant_types: ['authorization_code', 'refresh_token'],
     };
     const all = `openid profile email offline_access ${scopes.play} ${scopes.bookings}`;
-    const left = `openid profile offline_access ${scopes.play}`;
+    const remaining = `openid profile offline_access ${scopes.play}`;
     const headers = basic('shrinking', 'shrinking-secret');
     const own = { client_id: 'shrinking', redirect_uri: 'https://shrinking.example/cb' };
     await server.load({ clients: [{ ...client, scope: all }] });
-    const { code: first } = await authorize(server, request({ ...own, scope: all }), { who: owner });
-    const { code: late } = await authorize(server, request({ ...own, scope: all }), { who: owner });
-    const before = await redeem({ ...own, code: String(first) }, headers);
+    const { code: firstCode } = await authorize(server, request({ ...own, scope: all }), { who: owner });
+    const { code: secondCode } = await authorize(server, request({ ...own, scope: all }), { who: owner });
+    const before = await redeem({ ...own, code: String(firstCode) }, headers);
     expect(before.scope).toBe(all);
 
-    await server.load({ clients: [{ ...client, scope: left }] });
-    expect((await redeem({ ...own, code: String(late) }, headers)).scope).toBe(left);
+    await server.load({ clients: [{ ...client, scope: remaining }] });
+    expect((await redeem({ ...own, code: String(secondCode) }, headers)).scope).toBe(remaining);
     expect(await refresh(before.refresh_token, headers, { scope: `openid email ${scopes.play}` })).toMatchObject({
       status: 400,
       error: 'invalid_scope',
     });
     const after = await refresh(before.refresh_token, headers);
-    expect(after.scope).toBe(left);
+    expect(after.scope).toBe(remaining);
     expect(decodeJwt(String(after.access_token))).not.toHaveProperty('facilities');
     expect(decodeJwt(String(after.id_token))).not.toHaveProperty('email');
     expect(await (await userinfo(after.access_token)).json()).not.toHaveProperty('email');
@@ -370,7 +369,7 @@ describe('refresh', () => {
   });
 
   test('after the replay of a refresh token, userinfo immediately rejects the JWTs of its grant', async () => {
-    const tokens = await redeem({ code: await code({ scope: `openid offline_access ${scopes.play}` }) });
+    const tokens = await redeem({ code: await obtainCode({ scope: `openid offline_access ${scopes.play}` }) });
     const next = await refresh(tokens.refresh_token);
     expect((await userinfo(next.access_token)).status).toBe(200);
     await refresh(tokens.refresh_token);
@@ -382,51 +381,39 @@ describe('refresh', () => {
 describe('public clients', () => {
   const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
 
-  test('use PKCE (S256)', async () => {
-    const without = await openBrowser(server).open(authorizeUrl(server, request(spa)));
-    expect(redirectParameters(without)).toMatchObject({ error: 'invalid_request' });
-    const { code: found } = await authorize(server, request({ ...spa, ...pkce.challenge }));
-    const tokens = await redeem({ ...spa, code: String(found), code_verifier: pkce.verifier }, {});
+  test('a public client must use PKCE with the method S256', async () => {
+    const withoutPkce = await openBrowser(server).open(authorizeUrl(server, request(spa)));
+    expect(redirectParameters(withoutPkce)).toMatchObject({ error: 'invalid_request' });
+    const code = await obtainCode({ ...spa, ...pkce.challenge });
+    const tokens = await redeem({ ...spa, code, code_verifier: pkce.verifier }, {});
     expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer' });
   });
 
-  test('may omit PKCE if they are registered with pkce: "optional"', async () => {
+  test('a public client may omit PKCE if it is registered with pkce: "optional"', async () => {
     for (const redirect_uri of [
       'http://localhost:4010/native',
       'com.example.demo:/callback',
       'http://127.0.0.1:51004/callback',
     ]) {
       const native = { client_id: 'demo-native', redirect_uri };
-      const { code: found } = await authorize(server, request({ ...native, scope: `offline_access ${scopes.play}` }));
-      const tokens = await redeem({ ...native, code: String(found) }, {});
+      const code = await obtainCode({ ...native, scope: `offline_access ${scopes.play}` });
+      const tokens = await redeem({ ...native, code }, {});
       expect(tokens).toMatchObject({ status: 200, refresh_token: expect.any(String) });
-      const again = await statusAndBody(
-        await server.post('/connect/token', {
-          grant_type: 'refresh_token',
-          refresh_token: String(tokens.refresh_token),
-          client_id: 'demo-native',
-        }),
-      );
-      expect(again).toMatchObject({ status: 200, refresh_token: expect.any(String) });
+      const refreshed = await refresh(tokens.refresh_token, {}, { client_id: 'demo-native' });
+      expect(refreshed).toMatchObject({ status: 200, refresh_token: expect.any(String) });
     }
   });
 
-  test('must send the verifier if they have sent a challenge, even with pkce: "optional"', async () => {
+  test('a public client that has sent a challenge must send the verifier, even with pkce: "optional"', async () => {
     const native = { client_id: 'demo-native', redirect_uri: 'http://localhost:4010/native' };
-    const { code: found } = await authorize(server, request({ ...native, ...pkce.challenge }));
-    expect(await redeem({ ...native, code: String(found) }, {})).toMatchObject({ error: 'invalid_grant' });
+    const code = await obtainCode({ ...native, ...pkce.challenge });
+    expect(await redeem({ ...native, code }, {})).toMatchObject({ error: 'invalid_grant' });
   });
 });
 
 describe('OpenID Connect', () => {
-  test('openid-client completes the flow: PKCE, state, nonce, iss, id_token, userinfo, refresh', async () => {
-    const config = await openid.discovery(
-      new URL(server.origin),
-      'demo-web',
-      'demo-web-secret',
-      openid.ClientSecretBasic('demo-web-secret'),
-      { execute: [openid.allowInsecureRequests] },
-    );
+  test('openid-client accepts the redirect, the id_token, the response of userinfo and the refreshed tokens', async () => {
+    const config = await configureOpenidClient(server, 'demo-web', openid.ClientSecretBasic('demo-web-secret'));
     const verifier = openid.randomPKCECodeVerifier();
     const state = openid.randomState();
     const nonce = openid.randomNonce();
@@ -448,23 +435,26 @@ describe('OpenID Connect', () => {
     });
     const claims = await openid.fetchUserInfo(config, tokens.access_token, String(tokens.claims()?.sub));
     expect(claims).toMatchObject({ sub: 'acc-player', name: 'Pat Player', email: 'player@example.com' });
-    const again = await openid.refreshTokenGrant(config, String(tokens.refresh_token));
-    expect(again.claims()?.sub).toBe('acc-player');
+    const refreshed = await openid.refreshTokenGrant(config, String(tokens.refresh_token));
+    expect(refreshed.claims()?.sub).toBe('acc-player');
   });
 
-  test('prompt=login shows the sign-in page, max_age adds auth_time, unknown parameters have no effect', async () => {
+  test('prompt=login shows the sign-in page to a user who is signed in', async () => {
     const browser = openBrowser(server);
     await authorize(server, request({ scope: 'openid' }), { browser });
-    const again = await browser.open(authorizeUrl(server, request({ scope: 'openid', prompt: 'login' })));
-    expect(again.title).toMatch(/^Sign in/);
-    const { code: found } = await authorize(
+    const page = await browser.open(authorizeUrl(server, request({ scope: 'openid', prompt: 'login' })));
+    expect(page.title).toMatch(/^Sign in/);
+  });
+
+  test('max_age adds auth_time to the id_token, and a request with prompt=none and id_token_hint shows no page', async () => {
+    const browser = openBrowser(server);
+    const { code } = await authorize(
       server,
       request({ scope: 'openid', max_age: '10000', login_hint: 'player@example.com', ui_locales: 'da en', extra: 'x' }),
       { browser },
     );
-    const tokens = await redeem({ code: String(found) });
+    const tokens = await redeem({ code: String(code) });
     expect(decodeJwt(String(tokens.id_token)).auth_time).toEqual(expect.any(Number));
-    // With an id_token_hint of the same user, no page is shown.
     const hinted = await authorize(
       server,
       request({ scope: 'openid', prompt: 'none', id_token_hint: String(tokens.id_token) }),
@@ -473,14 +463,14 @@ describe('OpenID Connect', () => {
     expect(hinted).toMatchObject({ code: expect.any(String) });
   });
 
-  test('login_required if another user than that of id_token_hint signs in', async () => {
-    const tokens = await redeem({ code: await code({ scope: 'openid' }) });
+  test('a sign-in of another user than the user in id_token_hint gives login_required', async () => {
+    const tokens = await redeem({ code: await obtainCode({ scope: 'openid' }) });
     const hinted = request({ scope: 'openid', prompt: 'login', id_token_hint: String(tokens.id_token) });
     expect(await authorize(server, hinted, { who: owner })).toMatchObject({ error: 'login_required' });
     expect(await authorize(server, hinted)).toMatchObject({ code: expect.any(String) });
   });
 
-  test('acr_values=1 2 with openid succeeds', async () => {
+  test('an openid request with unknown acr_values succeeds', async () => {
     expect(await authorize(server, request({ scope: 'openid', acr_values: '1 2' }))).toHaveProperty('code');
   });
 
@@ -497,8 +487,8 @@ describe('OpenID Connect', () => {
       ],
     });
     const es = { client_id: 'es', redirect_uri: 'https://es.example/cb' };
-    const { code: found } = await authorize(server, request({ ...es, scope: 'openid' }));
-    const tokens = await redeem({ ...es, code: String(found) }, basic('es', 'es-secret'));
+    const code = await obtainCode({ ...es, scope: 'openid' });
+    const tokens = await redeem({ ...es, code }, basic('es', 'es-secret'));
     const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
     const { protectedHeader } = await jwtVerify(String(tokens.id_token), keys, { audience: 'es' });
     expect(protectedHeader.alg).toBe('ES256');

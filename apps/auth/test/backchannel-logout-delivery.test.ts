@@ -1,5 +1,6 @@
 // Tests how logout tokens are delivered: once, without delaying the user, and to allowed addresses only
 // (docs/behaviour.md, "Back-channel logout").
+import type { ServerResponse } from 'node:http';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
@@ -19,6 +20,7 @@ const fixture = useFixture(async () => {
   return { server, receiver, close };
 });
 
+/** Signs in to an application in a browser that already has a session. */
 async function openApp(browser: FormBrowser, clientId: string): Promise<void> {
   const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope: 'openid' };
   const page = await browser.open(authorizeUrl(fixture.server, request));
@@ -35,6 +37,7 @@ async function signInTo(...clients: readonly ImportedClient[]) {
   return { ...user, sub: String(row.id) };
 }
 
+/** Returns the audit events of the logout tokens for a client. */
 const eventsOf = (clientId: string) =>
   fixture.server
     .db('audit_event')
@@ -58,7 +61,7 @@ async function signOutAt(origin: string, { account, browser }: Awaited<ReturnTyp
 
 const signOut = ({ browser, account }: Awaited<ReturnType<typeof signInTo>>) => browser.send(account, {}, 'Sign out');
 
-describe('the delivery', () => {
+describe('the delivery of a logout token', () => {
   test('a delivery is recorded in the audit trail, the log and the metrics', async () => {
     const { server, receiver } = fixture;
     const user = await signInTo(logoutClient('recorded', `${receiver.url}/recorded?key=in-the-address`));
@@ -92,48 +95,49 @@ describe('the delivery', () => {
   test('an instance sends its tokens before it stops', async () => {
     const { server } = fixture;
     const other = await server.startInstance();
-    const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>();
-    const slow = await startLogoutReceiver((response) => arrive(() => void response.end()));
+    const { promise: requestArrived, resolve: onRequest } = Promise.withResolvers<ServerResponse>();
+    const slow = await startLogoutReceiver(onRequest);
     const user = await signInTo(logoutClient('stopping', slow.url));
     await signOutAt(other.origin, user);
-    const respond = await arrived;
-    const stopped = other.close();
-    respond();
-    await stopped;
+    const response = await requestArrived;
+    const closed = other.close();
+    response.end();
+    await closed;
     expect(await eventsOf('stopping')).toMatchObject([{ kind: 'logout-token.sent' }]);
     await slow.close();
   });
 
-  test('an application that does not respond does not delay the user, and the delivery fails after 2.5 s', async () => {
+  test('an application that does not respond delays neither the user nor other applications, and fails after 2.5 s', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
     const user = await signInTo(
       logoutClient('silent', `${silent.url}/logout`),
       logoutClient('quick', `${receiver.url}/quick`),
     );
-    const begin = performance.now();
+    const start = performance.now();
     expect((await signOut(user)).url.pathname).toBe('/signed-out');
-    expect(performance.now() - begin).toBeLessThan(1_500);
+    expect(performance.now() - start).toBeLessThan(1_500);
     await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
-    expect(performance.now() - begin).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(2_000);
     await server.auth.waitUntilIdle();
-    expect(performance.now() - begin).toBeGreaterThan(2_400);
-    expect(performance.now() - begin).toBeLessThan(4_000);
+    expect(performance.now() - start).toBeGreaterThan(2_400);
+    expect(performance.now() - start).toBeLessThan(4_000);
     expect(silent.sessionsOf(user.sub)).toEqual(['silent -']);
     expect(await eventsOf('silent')).toMatchObject([{ kind: 'logout-token.failed', detail: { outcome: 'timeout' } }]);
     await silent.close();
   });
 
-  test('the body of the response is discarded', async () => {
+  test('the body of the response is not read to its end', async () => {
     const { server } = fixture;
+    // This application begins a long body and never ends it.
     const talkative = await startLogoutReceiver((response) => {
       response.writeHead(200).write('x'.repeat(200_000));
     });
     const user = await signInTo(logoutClient('talkative', `${talkative.url}/logout`));
-    const begin = performance.now();
+    const start = performance.now();
     await signOut(user);
     await server.auth.waitUntilIdle();
-    expect(performance.now() - begin).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(2_000);
     expect(await eventsOf('talkative')).toMatchObject([{ kind: 'logout-token.sent' }]);
     await talkative.close();
   });
@@ -185,11 +189,13 @@ describe('the delivery', () => {
     expect(await eventsOf('disabled')).toMatchObject([{ detail: { outcome: 'not_registered' } }]);
   });
 
-  test('a token is not sent if its session ended more than an hour ago', async () => {
+  test('a logout token is not sent if its session ended more than an hour ago', async () => {
     const { server, receiver } = fixture;
     const user = await signInTo(logoutClient('late', `${receiver.url}/late`));
-    const created_at = new Date(Date.now() - 3_700_000);
-    await server.db('backchannel_logout').insert({ client_id: 'late', account_id: user.sub, created_at });
+    const moreThanAnHourAgo = new Date(Date.now() - 3_700_000);
+    await server
+      .db('backchannel_logout')
+      .insert({ client_id: 'late', account_id: user.sub, created_at: moreThanAnHourAgo });
     const events = await eventually(async () => {
       await server.auth.waitUntilIdle();
       const found = await eventsOf('late');
@@ -207,17 +213,17 @@ describe('the delivery', () => {
     });
     const rows = Array.from({ length: 300 }, (_, index) => ({ client_id: 'stuck', account_id: `nobody-${index}` }));
     await server.db('backchannel_logout').insert([...rows, { client_id: 'other', account_id: 'waiting-user' }]);
-    const begin = performance.now();
+    const start = performance.now();
     await eventually(async () => receiver.sessionsOf('waiting-user').length > 0);
-    expect(performance.now() - begin).toBeLessThan(2_500);
+    expect(performance.now() - start).toBeLessThan(2_500);
     expect(silent.received.length).toBeLessThanOrEqual(20);
     await server.db('backchannel_logout').where({ client_id: 'stuck' }).delete();
     await silent.close();
   });
 });
 
-describe('addresses', () => {
-  test('no request is sent to addresses inside the network, neither to IP addresses nor to host names', async () => {
+describe('the addresses of applications', () => {
+  test('no request is sent to an address inside the network, given as an IP address or as a host name', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();
     // `server` allows loopback addresses and imports the clients. `strict` does not allow them and sends the tokens.

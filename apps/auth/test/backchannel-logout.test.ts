@@ -10,6 +10,7 @@ import {
   appRedirectUri,
   appSecret,
   logoutClient,
+  type ReceivedLogout,
   startLogoutReceiver,
   validateLogoutToken,
 } from './logout-receiver.ts';
@@ -33,7 +34,10 @@ const fixture = useFixture(async () => {
   return { server, receiver, close };
 });
 
-/** Signs in to an application in a browser that already has a session, and returns the claims of its id_token. */
+/**
+ * Signs in to an application in a browser that already has a session. Returns the claims of the id_token, the id_token
+ * itself as `hint`, and the refresh token.
+ */
 async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
   const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope };
   const page = await browser.open(authorizeUrl(fixture.server, { ...request, ...pkce.challenge }));
@@ -46,23 +50,27 @@ async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'):
   return { ...decodeJwt(String(tokens.id_token)), hint: tokens.id_token, refreshToken: tokens.refresh_token };
 }
 
-async function signedInUser() {
+/** Registers a user, who is then signed in and uses the application app-session. `hint` is the id_token. */
+async function registerUserOfApp() {
   const user = await registerUser(fixture.server);
   const { sub = '', sid, hint } = await useApp(user.browser, 'app-session');
   return { ...user, sub, sid: String(sid), hint: String(hint) };
 }
 
-/** The logout tokens that the applications of a user have received. Each is written as `CLIENT SID`. */
+/** Returns the logout tokens that applications have received for a user, each as the text `CLIENT SID`. */
 async function tokensFor(sub: string): Promise<readonly string[]> {
   await fixture.server.auth.waitUntilIdle();
   return fixture.receiver.sessionsOf(sub);
 }
 
+/** Returns the logout token that was received last. */
+const lastReceived = (): ReceivedLogout => fixture.receiver.received.at(-1) as ReceivedLogout;
+
 const openAccount = (browser: FormBrowser): Promise<Page> => browser.open(`${fixture.server.origin}/account`);
 const requestSignOut = (browser: FormBrowser, params: Record<string, string> = {}): Promise<Page> =>
   browser.open(`${fixture.server.origin}/connect/endsession?${new URLSearchParams(params)}`);
 
-test('discovery lists back-channel logout, with sessions', async () => {
+test('the discovery document lists back-channel logout with sessions, and the claim sid', async () => {
   const response = await fetch(`${fixture.server.origin}/.well-known/openid-configuration`);
   const metadata = (await response.json()) as Record<string, unknown>;
   expect(metadata).toMatchObject({ backchannel_logout_supported: true, backchannel_logout_session_supported: true });
@@ -71,7 +79,7 @@ test('discovery lists back-channel logout, with sessions', async () => {
 });
 
 describe('the id_token of a client that requires the session', () => {
-  test('contains the same sid after a refresh', async () => {
+  test('the id_token contains the same sid after a refresh', async () => {
     const { browser } = await registerUser(fixture.server);
     const { sid, refreshToken } = await useApp(browser, 'app-session', 'openid offline_access');
     const form = { grant_type: 'refresh_token', refresh_token: String(refreshToken) };
@@ -81,7 +89,7 @@ describe('the id_token of a client that requires the session', () => {
     expect(decodeJwt(String(refreshed.id_token)).sid).toBe(sid);
   });
 
-  test('contains sid in the implicit flow', async () => {
+  test('the id_token of the implicit flow contains the sid that is in the logout token', async () => {
     const { server, receiver } = fixture;
     const metadata = {
       token_endpoint_auth_method: 'none',
@@ -103,43 +111,43 @@ describe('the id_token of a client that requires the session', () => {
 });
 
 describe('the logout token', () => {
-  test('contains sub and sid if the client requires the session, and the id_token has the same sid', async () => {
-    const { browser, account, sub, sid } = await signedInUser();
+  test('the logout token contains sub and the sid of the id_token if the client requires the session', async () => {
+    const { browser, account, sub, sid } = await registerUserOfApp();
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
-    const received = fixture.receiver.received.at(-1);
+    const received = lastReceived();
     expect(received).toMatchObject({ method: 'POST', path: '/app-session' });
-    expect(received?.headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' });
-    const claims = await validateLogoutToken(received as never, {
+    expect(received.headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' });
+    const claims = await validateLogoutToken(received, {
       issuer: fixture.server.origin,
       clientId: 'app-session',
     });
     expect(Object.keys(claims).sort()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub']);
   });
 
-  test('contains sub alone if the client does not require the session, and the id_token has no sid', async () => {
+  test('neither the logout token nor the id_token contains sid if the client does not require the session', async () => {
     const { browser, account } = await registerUser(fixture.server);
     const { sub = '', sid } = await useApp(browser, 'app-user');
     expect(sid).toBeUndefined();
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual(['app-user -']);
-    const claims = await validateLogoutToken(fixture.receiver.received.at(-1) as never, {
+    const claims = await validateLogoutToken(lastReceived(), {
       issuer: fixture.server.origin,
       clientId: 'app-user',
     });
     expect(Object.keys(claims).sort()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sub']);
   });
 
-  test('is signed with id_token_signed_response_alg', async () => {
+  test('the logout token is signed with the algorithm in id_token_signed_response_alg', async () => {
     const { browser, account } = await registerUser(fixture.server);
     const { sub = '' } = await useApp(browser, 'app-es256');
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual(['app-es256 -']);
     const validation = { issuer: fixture.server.origin, clientId: 'app-es256', alg: 'ES256' };
-    await validateLogoutToken(fixture.receiver.received.at(-1) as never, validation);
+    await validateLogoutToken(lastReceived(), validation);
   });
 
-  test('for a client with the profile fapi2 is signed with ES256', async () => {
+  test('the logout token for a client with the profile fapi2 is signed with ES256', async () => {
     const { server, receiver } = fixture;
     const client = await createKeyClient('app-fapi', server.origin);
     const metadata = {
@@ -161,12 +169,12 @@ describe('the logout token', () => {
     await browser.send(account, {}, 'Sign out');
     await server.auth.waitUntilIdle();
     const validation = { issuer: server.origin, clientId: 'app-fapi', alg: 'ES256' };
-    const claims = await validateLogoutToken(receiver.received.at(-1) as never, validation);
+    const claims = await validateLogoutToken(lastReceived(), validation);
     expect(claims.sid).toEqual(expect.any(String));
   });
 
-  test('has a new jti each time, and is never logged', async () => {
-    const { browser, account, sub } = await signedInUser();
+  test('every logout token has a new jti, and is never logged', async () => {
+    const { browser, account, sub } = await registerUserOfApp();
     await useApp(browser, 'app-user');
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toHaveLength(2);
@@ -177,11 +185,11 @@ describe('the logout token', () => {
   });
 });
 
-describe('each application of the session gets one logout token', () => {
+describe('the end of a session or access', () => {
   const signOutEverywhere = 'Sign out everywhere else';
 
-  test('when a user signs out with the button of our pages', async () => {
-    const { browser, account, sub, sid } = await signedInUser();
+  test('when a user signs out on our pages, each application of the session gets one token', async () => {
+    const { browser, account, sub, sid } = await registerUserOfApp();
     await useApp(browser, 'app-user');
     await useApp(browser, 'app-silent');
     // A second sign-in at the same application does not add it to the session again.
@@ -190,8 +198,8 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
-  test('when a user signs out through an application', async () => {
-    const { browser, sub, sid, hint } = await signedInUser();
+  test('when a user signs out through an application, each application gets one token after the confirmation', async () => {
+    const { browser, sub, sid, hint } = await registerUserOfApp();
     await useApp(browser, 'app-user', 'openid offline_access');
     const page = await requestSignOut(browser, { id_token_hint: hint, post_logout_redirect_uri: appRedirectUri });
     expect(await tokensFor(sub)).toEqual([]);
@@ -199,15 +207,15 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
-  test('even if the user confirms in several windows at the same time', async () => {
-    const { browser, sub, sid } = await signedInUser();
+  test('when a user confirms the sign-out in several windows at the same time, the application gets one token', async () => {
+    const { browser, sub, sid } = await registerUserOfApp();
     const page = await requestSignOut(browser);
     await Promise.all(Array.from({ length: 5 }, () => browser.send(page, {}, 'Sign out')));
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
   });
 
-  test('when a user changes the password, in this browser and in others', async () => {
-    const { browser, username, sub, sid } = await signedInUser();
+  test('when a user changes the password, the applications of all browsers get a token', async () => {
+    const { browser, username, sub, sid } = await registerUserOfApp();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
     await browser.send(await openAccount(browser), { password, newPassword: 'eight quiet harbours' });
@@ -217,8 +225,8 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toHaveLength(2);
   });
 
-  test('when a user changes the password, unless the user keeps the access of this browser', async () => {
-    const { browser, username, sub } = await signedInUser();
+  test('when a user changes the password and keeps the access of this browser, other browsers’ applications get a token', async () => {
+    const { browser, username, sub } = await registerUserOfApp();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
     const form = { password, newPassword: 'eight quiet harbours', keepApplications: 'yes' };
@@ -226,8 +234,8 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
-  test('when a user resets the password', async () => {
-    const { username, sub, sid } = await signedInUser();
+  test('when a user resets the password, the application gets a token', async () => {
+    const { username, sub, sid } = await registerUserOfApp();
     const visitor = openBrowser(fixture.server);
     await visitor.send(await visitor.open(`${fixture.server.origin}/reset-password`), { username });
     const link = await eventually(async () =>
@@ -241,8 +249,8 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
   });
 
-  test('when a user ends another session', async () => {
-    const { browser, username, sub } = await signedInUser();
+  test('when a user ends another session, the application of that session gets a token', async () => {
+    const { browser, username, sub } = await registerUserOfApp();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
     const account = await openAccount(browser);
@@ -251,8 +259,8 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
-  test('when a user ends all other sessions, with one token if the session is not required', async () => {
-    const { browser, username, sub } = await signedInUser();
+  test('when a user ends all other sessions, a client that does not require the session gets one token for all of them', async () => {
+    const { browser, username, sub } = await registerUserOfApp();
     const others = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
     const sids: unknown[] = [];
     for (const other of others) {
@@ -263,8 +271,8 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toEqual([...sids.map((sid) => `app-session ${sid}`), 'app-user -'].sort());
   });
 
-  test('when a user withdraws the access of the application, and only this application', async () => {
-    const { browser, username, sub, sid } = await signedInUser();
+  test('when a user removes the access of an application, only this application gets tokens', async () => {
+    const { browser, username, sub, sid } = await registerUserOfApp();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
     await useApp(browser, 'app-user');
@@ -275,9 +283,9 @@ describe('each application of the session gets one logout token', () => {
     expect((await tokensFor(sub)).slice(2)).toEqual(['app-user -']);
   });
 
-  test('when an import disables the account, which also ends its sessions and refresh tokens', async () => {
+  test('when an import disables an account, the application gets a token within 2.5 s, and the session ends', async () => {
     const { server } = fixture;
-    const { browser, username, sub, sid } = await signedInUser();
+    const { browser, username, sub, sid } = await registerUserOfApp();
     const account = { id: sub, username };
     await server.load({ accounts: [{ ...account, disabled: true }] });
     const imported = Date.now();
@@ -294,8 +302,8 @@ describe('each application of the session gets one logout token', () => {
     expect(await tokensFor(sub)).toHaveLength(1);
   });
 
-  test('when another user signs in in the same browser', async () => {
-    const { browser, sub, sid } = await signedInUser();
+  test('when another user signs in in the same browser, the application of the first user gets a token', async () => {
+    const { browser, sub, sid } = await registerUserOfApp();
     const other = await registerUser(fixture.server);
     const page = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
     const account = await browser.send(page, { username: other.username, password });
@@ -304,9 +312,9 @@ describe('each application of the session gets one logout token', () => {
   });
 });
 
-describe('no application gets a logout token', () => {
-  test('if the user declines to sign out', async () => {
-    const { browser, sub, hint } = await signedInUser();
+describe('requests that send no logout token', () => {
+  test('an application gets no logout token if the user declines to sign out', async () => {
+    const { browser, sub, hint } = await registerUserOfApp();
     await useApp(browser, 'app-user');
     const params = { id_token_hint: hint, client_id: 'app-session', post_logout_redirect_uri: appRedirectUri };
     await browser.send(await requestSignOut(browser, params), {}, 'Stay signed in');
@@ -314,8 +322,8 @@ describe('no application gets a logout token', () => {
     expect((await openAccount(browser)).title).toMatch(/^Your account/);
   });
 
-  test('if the user signs in again, which gives the session a new id', async () => {
-    const { browser, username, sub } = await signedInUser();
+  test('an application gets no logout token if the user signs in again, which gives the session a new id', async () => {
+    const { browser, username, sub } = await registerUserOfApp();
     const again = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
     expect((await browser.send(again, { password })).title).toMatch(/^Your account/);
     const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
@@ -325,8 +333,8 @@ describe('no application gets a logout token', () => {
     expect(await tokensFor(sub)).toEqual([]);
   });
 
-  test('if the user denied its access', async () => {
-    const { browser, account, sub, sid } = await signedInUser();
+  test('an application to which the user denied access gets no logout token', async () => {
+    const { browser, account, sub, sid } = await registerUserOfApp();
     const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
     const consent = await browser.open(authorizeUrl(fixture.server, request));
     await browser.send(consent, {}, { name: 'decision', value: 'deny' });
@@ -335,7 +343,7 @@ describe('no application gets a logout token', () => {
   });
 });
 
-describe('the import', () => {
+describe('the import of a client with back-channel logout', () => {
   const address = 'https://app.example/logout';
   test.each([
     [{ backchannel_logout_uri: undefined, backchannel_logout_session_required: true }, 'needs backchannel_logout_uri'],
@@ -346,7 +354,9 @@ describe('the import', () => {
     [{ backchannel_logout_uri: `${address}#part` }, 'must not contain a fragment'],
     [{ backchannel_logout_uri: 'https://user:secret@app.example/' }, 'must not contain user information'],
     [{ backchannel_logout_session_required: 'yes' }, 'backchannel_logout_session_required'],
-  ])('rejects %j', async (metadata, reason) => {
-    await expect(fixture.server.load({ clients: [logoutClient('bad', address, metadata)] })).rejects.toThrow(reason);
+  ])('the import rejects the client metadata %j', async (metadata, reason) => {
+    await expect(fixture.server.load({ clients: [logoutClient('invalid', address, metadata)] })).rejects.toThrow(
+      reason,
+    );
   });
 });

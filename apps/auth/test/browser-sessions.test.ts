@@ -8,10 +8,10 @@ import { password, registerUser } from './test-users.ts';
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
 test.each(['https://evil.example', '//evil.example', '/\\evil.example', '/a/..//evil.example'])(
-  'after sign-in a user returns to pages of this server only, not to %s',
-  async (evil) => {
+  'a user does not return to %s after signing in, because only pages of this server are allowed',
+  async (address) => {
     const browser = openBrowser(server);
-    const form = await browser.open(`${server.origin}/sign-in?return=${encodeURIComponent(evil)}`);
+    const form = await browser.open(`${server.origin}/sign-in?return=${encodeURIComponent(address)}`);
     const page = await browser.send(form, player);
     expect(page.url.href).toBe(`${server.origin}/account`);
   },
@@ -21,13 +21,13 @@ test('the id of the session changes at every sign-in, which prevents session fix
   const { browser } = await registerUser(server);
   const sessionId = () => browser.cookies().find((cookie) => cookie.startsWith('_session='));
   const before = sessionId();
-  const again = await browser.open(`${server.origin}/sign-in?return=/account&again=1`);
-  await browser.send(again, { password });
+  const signIn = await browser.open(`${server.origin}/sign-in?return=/account&again=1`);
+  await browser.send(signIn, { password });
   expect(sessionId()).toBeDefined();
   expect(sessionId()).not.toBe(before);
 });
 
-test('an idle session asks the user to sign in again', async () => {
+test('a user whose session was idle for three hours must enter the password again', async () => {
   const { browser } = await registerUser(server);
   await server.db.raw("update browser_session set seen_at = now() - interval '3 hours'");
   await server.db.raw(
@@ -42,19 +42,20 @@ test('an idle session asks the user to sign in again', async () => {
 
 test('a session that ends during a request is not stored again', async () => {
   const { browser } = await registerUser(server);
-  const silent = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
-  const ending = await server.db.transaction();
-  await ending.raw("select 1 from oidc_artifact where model = 'Session' for update");
-  const answer = browser.open(authorizeUrl(server, { ...silent, prompt: 'none' }));
+  const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
+  const lock = await server.db.transaction();
+  await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");
+  const page = browser.open(authorizeUrl(server, { ...request, prompt: 'none' }));
+  // The request has read the session and waits for the lock, because it wants to store the session.
   await eventually(async () => {
     const { rows } = await server.db.raw(
       "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
     );
     return rows.length > 0;
   });
-  await ending.raw("delete from oidc_artifact where model = 'Session'");
-  await ending.commit();
-  expect((await answer).url.searchParams.get('error')).toBe('consent_required');
+  await lock.raw("delete from oidc_artifact where model = 'Session'");
+  await lock.commit();
+  expect((await page).url.searchParams.get('error')).toBe('consent_required');
   expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
 });
 
@@ -69,7 +70,7 @@ test('the database never contains the value of a session cookie', async () => {
   expect(rows[0].stored).not.toContain(value);
 });
 
-/** Browsers accept a cookie with this prefix only from the host itself, and not from another host of its domain. */
+/** Browsers accept a cookie with the prefix `__Host-` only from the host itself, not from another host of its domain. */
 const hostCookies = ['__Host-_form', '__Host-_session', '__Host-_session.sig', '__Host-_device'];
 
 test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () => {

@@ -6,8 +6,10 @@ import * as openid from 'openid-client';
 import { createAudit } from '../src/audit/audit.ts';
 import { createClientStore } from '../src/clients/store.ts';
 import { audience, basic, eventually, quietLogger, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { configureOpenidClient } from './openid-client.ts';
 
 const server = useFixture(() => startAuthServer());
+/** The account acc-chain has a role at 201 facilities, one more than a token may name. */
 beforeAll(async () => {
   await server.load({
     facilities: Array.from({ length: 201 }, (_, index) => ({ id: `fac-chain-${index}`, name: `Chain ${index}` })),
@@ -48,7 +50,7 @@ const requestToken = (form: Record<string, string | readonly string[]>, headers?
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
-  test('gives a Bearer token for {scope_base}/golf/bookings, a JWT of its service account', async () => {
+  test('a personal access token gives a Bearer token for {scope_base}/golf/bookings, a JWT of its service account', async () => {
     const response = await requestToken({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -80,16 +82,11 @@ describe('a personal access token', () => {
     });
   });
 
-  test('may send its credentials with the Basic scheme, and openid-client gets a token', async () => {
+  test('a client may send its credentials with the Basic scheme, and openid-client gets a token', async () => {
     const form = { grant_type: 'client_credentials', scope: scopes.bookings };
     expect((await requestToken(form, basic('demo-pat-north', 'demo-pat-north-secret'))).status).toBe(200);
-    const config = await openid.discovery(
-      new URL(server.origin),
-      'demo-pat-north',
-      'demo-pat-north-secret',
-      openid.ClientSecretBasic('demo-pat-north-secret'),
-      { execute: [openid.allowInsecureRequests] },
-    );
+    const authentication = openid.ClientSecretBasic('demo-pat-north-secret');
+    const config = await configureOpenidClient(server, 'demo-pat-north', authentication);
     const tokens = await openid.clientCredentialsGrant(config, { scope: scopes.bookings });
     expect(tokens.token_type).toBe('bearer');
   });
@@ -97,10 +94,10 @@ describe('a personal access token', () => {
   test.each([
     ['no scope', undefined, ''],
     ['an unknown scope', 'https://bay-booking.example/golf/everything', 'https://bay-booking.example/golf/everything'],
-    ['a scope that it may not request', scopes.play, scopes.play],
-    ['openid, since no id_token is issued', `openid ${scopes.bookings}`, 'openid'],
+    ['a scope that the client may not request', scopes.play, scopes.play],
+    ['openid, for which no id_token would be issued', `openid ${scopes.bookings}`, 'openid'],
     ['offline_access alone', 'offline_access', 'offline_access'],
-  ])('that requests %s returns 400 invalid_scope', async (_title, scope, named) => {
+  ])('a request with %s gives 400 invalid_scope', async (_title, scope, named) => {
     const response = await requestToken({ ...pat, ...(scope && { scope }) });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({
@@ -110,13 +107,13 @@ describe('a personal access token', () => {
     });
   });
 
-  test('that also requests offline_access gets a token without that scope', async () => {
+  test('a request that includes offline_access gives a token without this scope, and no refresh token', async () => {
     const body = await statusAndBody(await requestToken({ ...pat, scope: `${scopes.bookings} offline_access` }));
     expect(body).toMatchObject({ status: 200, scope: scopes.bookings });
     expect(body).not.toHaveProperty('refresh_token');
   });
 
-  test('may send repeated spaces before, after and between scopes', async () => {
+  test('the parameter scope may contain repeated spaces before, after and between scopes', async () => {
     const scope = `  ${scopes.bookings}  offline_access `;
     expect(await statusAndBody(await requestToken({ ...pat, scope }))).toMatchObject({
       status: 200,
@@ -124,14 +121,14 @@ describe('a personal access token', () => {
     });
   });
 
-  test('with a wrong secret or an unknown id returns the same 401 invalid_client with WWW-Authenticate', async () => {
+  test('a wrong secret and an unknown client_id give the same 401 invalid_client with WWW-Authenticate', async () => {
     const wrong = await requestToken({ ...pat, client_secret: 'wrong', scope: scopes.bookings });
     const unknown = await requestToken({ ...pat, client_id: 'nobody', scope: scopes.bookings });
-    const withHeader = await requestToken(
+    const wrongInHeader = await requestToken(
       { grant_type: 'client_credentials', scope: scopes.bookings },
       basic('demo-pat-north', 'no'),
     );
-    for (const response of [wrong, unknown, withHeader]) {
+    for (const response of [wrong, unknown, wrongInHeader]) {
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="/);
       expect(await response.json()).toEqual({
@@ -141,7 +138,7 @@ describe('a personal access token', () => {
     }
   });
 
-  test('with more than 200 facilities gets invalid_request, unless facility selects some', async () => {
+  test('an account with more than 200 facilities gets invalid_request, unless the parameter facility selects some', async () => {
     const chain = {
       grant_type: 'client_credentials',
       client_id: 'pat-chain',
@@ -153,21 +150,21 @@ describe('a personal access token', () => {
       error: 'invalid_request',
       error_description: expect.stringContaining('200 facilities at most'),
     });
-    const some = await statusAndBody(await requestToken({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
-    expect(decodeJwt(some.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
+    const selected = await statusAndBody(await requestToken({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
+    expect(decodeJwt(selected.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
     expect(await statusAndBody(await requestToken({ ...chain, facility: 'fac-north' }))).toMatchObject({
       status: 400,
       error: 'invalid_request',
     });
   });
 
-  test('of an account without a role at any facility gets invalid_scope', async () => {
+  test('an account without a role at any facility gets invalid_scope', async () => {
     const idle = { ...pat, client_id: 'pat-idle', client_secret: 'idle-secret', scope: scopes.bookings };
     expect(await statusAndBody(await requestToken(idle))).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 });
 
-describe('other clients', () => {
+describe('clients without an account', () => {
   test('a driving-range client that requests client_credentials gets unauthorized_client', async () => {
     for (const [client_id, client_secret] of [
       ['demo-range', 'demo-range-secret'],
@@ -210,7 +207,8 @@ describe('other clients', () => {
 });
 
 describe('the lifecycle of a personal access token', () => {
-  const owner = { accountId: 'acc-bot-north', address: '192.0.2.1' };
+  /** The user who changes the tokens, as the audit trail records the user. */
+  const actor = { accountId: 'acc-bot-north', address: '192.0.2.1' };
   let audit: ReturnType<typeof createAudit>;
   let clients: ReturnType<typeof createClientStore>;
   beforeAll(() => {
@@ -219,8 +217,8 @@ describe('the lifecycle of a personal access token', () => {
   });
   afterAll(() => audit.flush());
   const create = (expiresAt: Date | null = null) =>
-    clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt, maxActive: 50 }, owner);
-  const use = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>
+    clients.createPersonalAccessToken({ accountId: 'acc-bot-north', name: 'Till', expiresAt, maxActive: 50 }, actor);
+  const useToken = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>
     requestToken({
       grant_type: 'client_credentials',
       client_id: clientId,
@@ -232,49 +230,49 @@ describe('the lifecycle of a personal access token', () => {
     const token = await create();
     expect(token.clientId).toMatch(/^[\w-]{43}$/);
     expect(token.clientSecret).toMatch(/^[\w-]{43}$/);
-    expect((await use(token)).status).toBe(200);
+    expect((await useToken(token)).status).toBe(200);
     const { rows } = await server.db.raw('select c.*, s.* from client c join client_secret s on s.client_id = c.id');
     expect(JSON.stringify(rows)).not.toContain(token.clientSecret);
   });
 
   test('the next request after the token is revoked is rejected', async () => {
     const token = await create();
-    expect(await clients.revokePersonalAccessToken('acc-player', token.clientId, owner)).toBe(false);
-    expect((await use(token)).status).toBe(200);
-    expect(await clients.revokePersonalAccessToken('acc-bot-north', token.clientId, owner)).toBe(true);
-    expect(await statusAndBody(await use(token))).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await clients.revokePersonalAccessToken('acc-player', token.clientId, actor)).toBe(false);
+    expect((await useToken(token)).status).toBe(200);
+    expect(await clients.revokePersonalAccessToken('acc-bot-north', token.clientId, actor)).toBe(true);
+    expect(await statusAndBody(await useToken(token))).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
   test('an expired token is rejected', async () => {
-    expect((await use(await create(new Date(Date.now() + 60_000)))).status).toBe(200);
-    expect((await use(await create(new Date(Date.now() - 1)))).status).toBe(401);
+    expect((await useToken(await create(new Date(Date.now() + 60_000)))).status).toBe(200);
+    expect((await useToken(await create(new Date(Date.now() - 1)))).status).toBe(401);
   });
 
-  test('is rejected if its account is disabled, or if its account has no role', async () => {
+  test('a token is rejected while its account is disabled, or while its account has no role', async () => {
     const token = await create();
     await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: new Date() });
-    expect((await use(token)).status).toBe(401);
+    expect((await useToken(token)).status).toBe(401);
     await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: null });
-    expect((await use(token)).status).toBe(200);
+    expect((await useToken(token)).status).toBe(200);
     const [membership] = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete().returning('*');
-    expect(await statusAndBody(await use(token))).toMatchObject({ status: 400, error: 'invalid_scope' });
+    expect(await statusAndBody(await useToken(token))).toMatchObject({ status: 400, error: 'invalid_scope' });
     await server.db('membership').insert(membership);
   });
 
   test('after a rotation, the old secret works during the overlap and not afterwards', async () => {
     const token = await create();
-    const second = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 3600, owner);
-    expect([(await use(token)).status, (await use(second as typeof token)).status]).toEqual([200, 200]);
+    const rotated = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 3600, actor);
+    expect([(await useToken(token)).status, (await useToken(rotated as typeof token)).status]).toEqual([200, 200]);
     expect(await clients.findPersonalAccessToken('acc-bot-north', token.clientId)).toMatchObject({ secrets: 2 });
-    const third = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 0, owner);
-    const statuses = [token, second as typeof token, third as typeof token].map(async (key) => (await use(key)).status);
+    const rotatedAgain = await clients.rotatePersonalAccessToken('acc-bot-north', token.clientId, 0, actor);
+    const statuses = [token, rotated, rotatedAgain].map(async (key) => (await useToken(key as typeof token)).status);
     expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
-    expect(await clients.rotatePersonalAccessToken('acc-player', token.clientId, 0, owner)).toBeUndefined();
+    expect(await clients.rotatePersonalAccessToken('acc-player', token.clientId, 0, actor)).toBeUndefined();
   });
 
-  test('the last use and its address are listed, and the audit trail names the creator', async () => {
+  test('the time and address of the last use are stored, and the audit trail contains the creation', async () => {
     const token = await create();
-    expect((await use(token)).status).toBe(200);
+    expect((await useToken(token)).status).toBe(200);
     const used = await eventually(async () => {
       const found = await clients.findPersonalAccessToken('acc-bot-north', token.clientId);
       return found?.lastUsedAt ? found : undefined;

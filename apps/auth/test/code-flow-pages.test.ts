@@ -1,4 +1,4 @@
-// Tests the pages on which a user logs in or registers, and then consents (specification, "Authorization code flow",
+// Tests the pages on which a user signs in or registers, and then consents (specification, "Authorization code flow",
 // step 2, and "Scopes", rule 3).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
@@ -9,13 +9,15 @@ import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from
 
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 
-const authorize = (params: Record<string, string> = {}): string =>
+/** Returns the URL of an authorization request of demo-web. */
+const requestUrl = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, {
     ...webRequest,
     scope: `openid profile offline_access ${scopes.play}`,
     state: 'st',
     ...params,
   });
+/** Exchanges the code that the page's URL contains. */
 const exchange = async (page: Page): Promise<Record<string, unknown>> =>
   statusAndBody(
     await server.post(
@@ -31,23 +33,23 @@ const exchange = async (page: Page): Promise<Record<string, unknown>> =>
   );
 const allow = { name: 'decision', value: 'allow' };
 const deny = { name: 'decision', value: 'deny' };
-/** The scopes that the user may decline. */
-const checkboxes = (page: Page): string[] =>
+/** Returns the scopes that the user may decline on a consent page. */
+const optionalScopes = (page: Page): string[] =>
   page.forms.flatMap(({ fields }) => fields.filter(({ name }) => name === 'scope').map(({ value }) => value));
 const grantedScope = (page: Page) => page.url.searchParams.get('scope');
 const errorOf = (page: Page) => page.url.searchParams.get('error');
 /** Requests the scopes with `prompt=consent`, signs in, and returns the consent page. */
 const openConsent = async (browser: FormBrowser, scope: string): Promise<Page> =>
-  browser.send(await browser.open(authorize({ scope, prompt: 'consent' })), player);
+  browser.send(await browser.open(requestUrl({ scope, prompt: 'consent' })), player);
 
 describe('the user logs in, then consents', () => {
   test('after sign-in and consent, the redirect has code and scope', async () => {
     const browser = openBrowser(server);
-    const signIn = await browser.open(authorize());
+    const signIn = await browser.open(requestUrl());
     expect(signIn.title).toMatch(/^Sign in/);
     const consent = await browser.send(signIn, player);
     expect(consent.title).toMatch(/^Allow access/);
-    expect(checkboxes(consent)).toEqual(['profile', 'offline_access', scopes.play]);
+    expect(optionalScopes(consent)).toEqual(['profile', 'offline_access', scopes.play]);
     const back = await browser.send(consent, {}, allow);
     expect(back.url.href).toMatch(/^http:\/\/localhost:4010\/callback\?/);
     expect(back.url.searchParams.get('state')).toBe('st');
@@ -59,17 +61,17 @@ describe('the user logs in, then consents', () => {
 
   test('a second request in the same session needs neither sign-in nor consent', async () => {
     const browser = openBrowser(server);
-    const consent = await browser.send(await browser.open(authorize({ prompt: 'consent' })), player);
+    const consent = await browser.send(await browser.open(requestUrl({ prompt: 'consent' })), player);
     await browser.send(consent, {}, allow);
-    const again = await browser.open(authorize());
+    const again = await browser.open(requestUrl());
     expect(again.url.origin).toBe('http://localhost:4010');
   });
 
   test('another browser of the same user asks for consent again', async () => {
     const first = openBrowser(server);
-    await first.send(await first.send(await first.open(authorize({ prompt: 'consent' })), player), {}, allow);
+    await first.send(await first.send(await first.open(requestUrl({ prompt: 'consent' })), player), {}, allow);
     const other = openBrowser(server);
-    const consent = await other.send(await other.open(authorize()), player);
+    const consent = await other.send(await other.open(requestUrl()), player);
     const back = await other.send(consent, {}, deny);
     expect(errorOf(back)).toBe('access_denied');
   });
@@ -79,21 +81,21 @@ describe('the user logs in, then consents', () => {
     await first.send(await openConsent(first, `openid profile email ${scopes.play}`), {}, allow);
     const other = openBrowser(server);
     await other.send(await openConsent(other, `openid ${scopes.play}`), {}, allow);
-    const consent = await other.open(authorize({ scope: 'openid profile email' }));
+    const consent = await other.open(requestUrl({ scope: 'openid profile email' }));
     expect(consent.title).toMatch(/^Allow access/);
     await other.send(consent, { scope: ['profile'] }, allow);
-    const back = await other.open(authorize({ scope: `openid profile email ${scopes.play}` }));
+    const back = await other.open(requestUrl({ scope: `openid profile email ${scopes.play}` }));
     expect(grantedScope(back)).toBe(`openid profile ${scopes.play}`);
     // A decision about another scope does not change the earlier decisions.
-    const more = await other.open(authorize({ scope: 'openid roles' }));
+    const more = await other.open(requestUrl({ scope: 'openid roles' }));
     await other.send(more, {}, allow);
-    const all = await other.open(authorize({ scope: `openid profile email roles ${scopes.play}` }));
+    const all = await other.open(requestUrl({ scope: `openid profile email roles ${scopes.play}` }));
     expect(grantedScope(all)).toBe(`openid profile roles ${scopes.play}`);
   });
 
   test('if the user denies, the redirect has the error access_denied', async () => {
     const browser = openBrowser(server);
-    const consent = await browser.send(await browser.open(authorize({ prompt: 'consent' })), player);
+    const consent = await browser.send(await browser.open(requestUrl({ prompt: 'consent' })), player);
     const back = await browser.send(consent, {}, deny);
     expect(errorOf(back)).toBe('access_denied');
     expect(back.url.searchParams.get('state')).toBe('st');
@@ -102,18 +104,18 @@ describe('the user logs in, then consents', () => {
 
   test('if the user cancels on the sign-in page, the redirect has the error access_denied', async () => {
     const browser = openBrowser(server);
-    const back = await browser.send(await browser.open(authorize()), {}, 'Cancel');
+    const back = await browser.send(await browser.open(requestUrl()), {}, 'Cancel');
     expect(errorOf(back)).toBe('access_denied');
   });
 
-  test('the user name field of the sign-in page has inputmode="email"', async () => {
+  test('the user name field of the sign-in page has inputmode="email", so that phones show a keyboard for addresses', async () => {
     const { html } = await openBrowser(server).open(`${server.origin}/sign-in`);
     expect(html).toMatch(/<input id="username" name="username"[^>]* inputmode="email"/);
   });
 
   test('after a failed sign-in, the sign-in page still names the application', async () => {
     const browser = openBrowser(server);
-    const signIn = await browser.open(authorize());
+    const signIn = await browser.open(requestUrl());
     const failed = await browser.send(signIn, { ...player, password: 'not the password' });
     expect(failed.status).toBe(400);
     for (const { html } of [signIn, failed]) expect(html).toContain('to continue to <strong>Demo web</strong>');
@@ -126,33 +128,33 @@ describe('a client may be granted fewer scopes than requested', () => {
   test('the redirect and the token response list the granted scopes', async () => {
     const browser = openBrowser(server);
     const consent = await openConsent(browser, requested);
-    expect(checkboxes(consent)).not.toContain('openid');
+    expect(optionalScopes(consent)).not.toContain('openid');
     const back = await browser.send(consent, { scope: ['profile', scopes.play] }, allow);
     expect(grantedScope(back)).toBe(`openid profile ${scopes.play}`);
     const tokens = await exchange(back);
     expect(tokens.scope).toBe(`openid profile ${scopes.play}`);
     expect(tokens.refresh_token).toBeUndefined();
     // In the same session, the server does not ask for declined scopes again.
-    const again = await browser.open(authorize({ scope: requested }));
-    expect(grantedScope(again)).toBe(`openid profile ${scopes.play}`);
+    const repeated = await browser.open(requestUrl({ scope: requested }));
+    expect(grantedScope(repeated)).toBe(`openid profile ${scopes.play}`);
     // With `prompt=consent` the server asks again, and the new decision replaces the earlier one.
-    const asking = await browser.open(authorize({ scope: requested, prompt: 'consent' }));
-    expect(checkboxes(asking)).toContain('email');
-    const more = await browser.send(asking, { scope: ['email', scopes.bookings] }, allow);
-    expect(grantedScope(more)).toBe(`openid email ${scopes.bookings}`);
+    const newConsent = await browser.open(requestUrl({ scope: requested, prompt: 'consent' }));
+    expect(optionalScopes(newConsent)).toContain('email');
+    const changed = await browser.send(newConsent, { scope: ['email', scopes.bookings] }, allow);
+    expect(grantedScope(changed)).toBe(`openid email ${scopes.bookings}`);
   });
 
   test('the consent page asks again for a declined scope if no other requested scope would be granted', async () => {
     const browser = openBrowser(server);
     await browser.send(await openConsent(browser, `openid profile ${scopes.play}`), { scope: ['profile'] }, allow);
-    const silent = await browser.open(authorize({ scope: scopes.play, prompt: 'none' }));
+    const silent = await browser.open(requestUrl({ scope: scopes.play, prompt: 'none' }));
     expect(errorOf(silent)).toBe('consent_required');
     for (const scope of [scopes.play, `${scopes.play} offline_access`]) {
-      const consent = await browser.open(authorize({ scope }));
+      const consent = await browser.open(requestUrl({ scope }));
       expect(consent.title).toMatch(/^Allow access/);
       expect(errorOf(await browser.send(consent, {}, deny))).toBe('access_denied');
     }
-    const back = await browser.send(await browser.open(authorize({ scope: scopes.play })), {}, allow);
+    const back = await browser.send(await browser.open(requestUrl({ scope: scopes.play })), {}, allow);
     expect(grantedScope(back)).toBe(scopes.play);
   });
 
@@ -171,13 +173,13 @@ describe('a client may be granted fewer scopes than requested', () => {
 
   test('driving-range clients need openid, profile, roles and play; the other scopes are optional', async () => {
     const browser = openBrowser(server);
-    const url = authorize({
+    const url = requestUrl({
       client_id: 'demo-range',
       redirect_uri: 'http://localhost:4010/range',
       scope: `openid profile roles email offline_access ${scopes.play}`,
     });
     const consent = await browser.send(await browser.open(url), player);
-    expect(checkboxes(consent)).toEqual(['email', 'offline_access']);
+    expect(optionalScopes(consent)).toEqual(['email', 'offline_access']);
     const back = await browser.send(consent, { scope: [] }, allow);
     expect(grantedScope(back)).toBe(`openid profile roles ${scopes.play}`);
 
@@ -199,12 +201,17 @@ describe('the user logs in or registers', () => {
     username: `${name}@example.org`,
     password: 'seven unusual lamps',
   });
+  /** Sends the registration form in a new browser. */
+  const register = async (fields: Record<string, string>): Promise<Page> => {
+    const browser = openBrowser(server);
+    return browser.send(await browser.open(`${server.origin}/register`), fields);
+  };
 
   test('registering signs the user in, and a button behind the mailed link confirms the address', async () => {
     const browser = openBrowser(server);
-    const signIn = await browser.open(authorize({ scope: `openid email ${scopes.play}` }));
-    const register = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');
-    const consent = await browser.send(register, newcomer('nora'));
+    const signIn = await browser.open(requestUrl({ scope: `openid email ${scopes.play}` }));
+    const form = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');
+    const consent = await browser.send(form, newcomer('nora'));
     expect(consent.title).toMatch(/^Allow access/);
     const tokens = await exchange(await browser.send(consent, {}, allow));
     const claims = decodeJwt(String(tokens.id_token));
@@ -212,19 +219,17 @@ describe('the user logs in or registers', () => {
 
     const link = new RegExp(`${server.origin}/verify-email\\?token=[\\w-]+`).exec(server.log.join('\n'))?.[0] ?? '';
     const confirm = await browser.open(link);
-    const unconfirmed = await exchange(await browser.open(authorize({ scope: `openid email ${scopes.play}` })));
+    const unconfirmed = await exchange(await browser.open(requestUrl({ scope: `openid email ${scopes.play}` })));
     expect(decodeJwt(String(unconfirmed.id_token))).toMatchObject({ email_verified: false });
     const confirmed = await browser.send(confirm, {}, 'Confirm my address');
     expect(confirmed.title).toMatch(/^Your address is confirmed/);
-    const later = await exchange(await browser.open(authorize({ scope: `openid email ${scopes.play}` })));
+    const later = await exchange(await browser.open(requestUrl({ scope: `openid email ${scopes.play}` })));
     expect(decodeJwt(String(later.id_token))).toMatchObject({ email_verified: true });
     expect((await browser.open(link)).status).toBe(410);
   });
 
   test('an invalid value is reported next to its field, and every field but the password stays filled in', async () => {
-    const browser = openBrowser(server);
-    const register = await browser.open(`${server.origin}/register`);
-    const page = await browser.send(register, { name: '', username: 'nobody', password: 'secret7' });
+    const page = await register({ name: '', username: 'nobody', password: 'secret7' });
     expect(page.status).toBe(400);
     expect(page.title).toMatch(/^Error: /);
     for (const field of ['name', 'username', 'password']) {
@@ -240,27 +245,21 @@ describe('the user logs in or registers', () => {
   });
 
   test('a password that is easy to guess is rejected, with an error next to its field', async () => {
-    const browser = openBrowser(server);
-    const register = await browser.open(`${server.origin}/register`);
-    const page = await browser.send(register, { ...newcomer('guess'), password: 'password1' });
+    const page = await register({ ...newcomer('guess'), password: 'password1' });
     expect(page.status).toBe(400);
     expect(page.html).toContain('id="password-error"');
     expect(page.html).not.toContain('password1');
   });
 
   test('a user name that is taken is rejected, in upper and lower case', async () => {
-    const browser = openBrowser(server);
-    const register = await browser.open(`${server.origin}/register`);
-    const page = await browser.send(register, { ...newcomer('x'), username: 'PLAYER@example.com' });
+    const page = await register({ ...newcomer('x'), username: 'PLAYER@example.com' });
     expect(page.status).toBe(409);
     expect(page.html).toContain('There is already an account with this address');
   });
 
   test('markup in the input is shown as text', async () => {
-    const browser = openBrowser(server);
     const name = '<script>alert(1)</script>"\'&';
-    const register = await browser.open(`${server.origin}/register`);
-    const page = await browser.send(register, { name, username: name, password: '' });
+    const page = await register({ name, username: name, password: '' });
     expect(page.html).not.toContain('<script>');
     expect(page.forms.flatMap((form) => form.fields)).toContainEqual(
       expect.objectContaining({ name: 'name', value: name }),

@@ -1,6 +1,5 @@
-// Tests that two concurrent requests of one browser do not undo each other's changes of the session. Such requests are
-// sent by two tabs, or by a page that renews its tokens silently with `prompt=none` (OpenID Connect Core section
-// 3.1.2.1).
+// Tests that two concurrent requests of one browser do not undo each other's changes of the session. Two tabs send such
+// requests, and so does a page that renews its tokens silently with `prompt=none` (OpenID Connect Core section 3.1.2.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { beforeEach, describe, expect, test } from '@jest/globals';
@@ -20,12 +19,14 @@ beforeEach(async () => {
   await browser.send(await browser.open(`${server.origin}/account`), player);
 });
 
+/** Returns the header Cookie that the browser sends with a request to this path. */
 const cookiesAt = (path: string): string =>
   browser
     .cookies()
     .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
     .map((cookie) => cookie.split(';')[0])
     .join('; ');
+/** Returns the header Cookie with the session cookies that a response sets. */
 const sessionCookie = (response: Response): string =>
   response.headers
     .getSetCookie()
@@ -38,7 +39,10 @@ const renewSilently = (client: typeof web, Cookie: string) =>
   get(authorizeUrl(server, { ...client, prompt: 'none' }), Cookie);
 const errorOf = (response: Response) => new URL(response.headers.get('location') ?? '').searchParams.get('error');
 
-/** Allows all scopes on the consent page. Returns a function that sends the next request of the authorization flow. */
+/**
+ * Allows all scopes on the consent page. Returns a function that sends the next request of the authorization flow, in
+ * which the server stores the consent in the session.
+ */
 async function allow(consent: Page): Promise<() => Promise<Response>> {
   const { pathname } = consent.url;
   const form = consent.forms.find(({ action }) => action.endsWith('/consent'));
@@ -55,7 +59,8 @@ const lockSessions = async () => {
   await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");
   return lock;
 };
-const blockedRequests = (count: number) =>
+/** Waits until this number of requests wait for the lock. */
+const waitForBlocked = (count: number) =>
   eventually(async () => {
     const { rows } = await server.db.raw(
       "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -69,7 +74,7 @@ async function runConcurrently<T>(...requests: readonly (() => Promise<T>)[]): P
   const running: Promise<T>[] = [];
   for (const request of requests) {
     running.push(request());
-    await blockedRequests(running.length);
+    await waitForBlocked(running.length);
   }
   await lock.rollback();
   return Promise.all(running);
@@ -98,15 +103,15 @@ test('a user can confirm a sign-out although an application renewed its tokens i
   expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
 });
 
-describe('a request does not restore a session that has ended', () => {
+describe('the end of a session', () => {
   test.each([
     ['an application renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
     ['the user gives a consent', async () => allow(await browser.open(authorizeUrl(server, web)))],
-  ])('while %s', async (_title, prepare) => {
+  ])('a session that ends while %s is not stored again', async (_title, prepare) => {
     const request = await prepare();
     const lock = await lockSessions();
     const running = request();
-    await blockedRequests(1);
+    await waitForBlocked(1);
     await lock.raw("delete from oidc_artifact where model = 'Session'");
     await lock.commit();
     const session = sessionCookie(await running);

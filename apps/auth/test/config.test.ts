@@ -1,4 +1,4 @@
-// Tests the configuration that is read from environment variables.
+// Tests how auth reads its configuration from environment variables.
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '@bay-booking/service/config';
 import { describe, expect, test } from '@jest/globals';
@@ -11,6 +11,7 @@ const mandatory = {
   COOKIE_KEYS: 'a-cookie-key-of-32-characters-or-more',
   KEY_ENCRYPTION_KEY: key,
 };
+/** Returns one message for each wrong variable. Each message begins with the name of the variable. */
 const errorsOf = (environment: Record<string, string | undefined>): readonly string[] => {
   try {
     readAuthConfig(environment);
@@ -22,7 +23,7 @@ const errorsOf = (environment: Record<string, string | undefined>): readonly str
 };
 
 describe('the configuration', () => {
-  test('needs four variables and has defaults for all others', () => {
+  test('four variables are mandatory, and all others have defaults', () => {
     expect(readAuthConfig(mandatory)).toMatchObject({
       port: 4000,
       scopeBase: 'https://bay-booking.example',
@@ -34,7 +35,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('has one error message that names all wrong variables and contains no secret', () => {
+  test('one error lists all wrong variables and contains no secret', () => {
     const errors = errorsOf({
       ISSUER: 'ftp://id',
       COOKIE_KEYS: 'too-short-and-secret',
@@ -74,13 +75,13 @@ describe('the configuration', () => {
     ['a scope base with a space', { SCOPE_BASE: 'https://a b' }, 'SCOPE_BASE'],
     ['a sender without an address', { MAIL_FROM: 'Bay Booking' }, 'MAIL_FROM'],
     ['a negative limit', { RATE_LIMIT_PER_MINUTE: '-1' }, 'RATE_LIMIT_PER_MINUTE'],
-  ])('rejects %s', (_title, environment, variable) => {
+  ])('the configuration with %s is rejected', (_title, environment, variable) => {
     expect(errorsOf({ ...mandatory, ...environment })).toEqual([expect.stringMatching(new RegExp(`^${variable} `))]);
   });
 
   const production = { ...mandatory, ISSUER: 'https://id.example.com', NODE_ENV: 'production' };
 
-  test('NODE_ENV=production needs SMTP_URL, unless MAIL=off', () => {
+  test('with NODE_ENV=production, SMTP_URL is mandatory unless MAIL=off', () => {
     expect(errorsOf(production)).toEqual([expect.stringMatching(/^SMTP_URL /)]);
     expect(errorsOf({ ...production, MAIL: 'off' })).toEqual([]);
     expect(errorsOf({ ...production, SMTP_URL: 'smtp://mail.example.com' })).toEqual([]);
@@ -104,7 +105,7 @@ describe('the configuration', () => {
       expect(errorsOf({ ...production, ISSUER, MAIL: 'off' })).toEqual([]);
   });
 
-  test('without NODE_ENV, a public issuer needs a mail server, and other secrets than those for development', () => {
+  test('without NODE_ENV, a public issuer requires a mail server and rejects DEVELOPMENT-ONLY secrets', () => {
     const publicIssuer = { ...mandatory, ISSUER: 'https://id.example.com' };
     expect(errorsOf(publicIssuer)).toEqual([expect.stringMatching(/^SMTP_URL is missing \(a public ISSUER/)]);
     expect(errorsOf({ ...publicIssuer, MAIL: 'off' })).toEqual([]);
@@ -113,7 +114,7 @@ describe('the configuration', () => {
     expect(errorsOf({ ...publicIssuer, MAIL: 'off', COOKIE_KEYS })).toEqual([expect.stringMatching(/^COOKIE_KEYS /)]);
   });
 
-  test('accepts an issuer with a trailing slash, and several cookie keys', () => {
+  test('an issuer may have a trailing slash, and COOKIE_KEYS may contain several keys', () => {
     const { issuer, cookieKeys, development, bookingsAudience } = readAuthConfig({
       ...mandatory,
       ISSUER: 'https://id.example.com/',
@@ -127,7 +128,7 @@ describe('the configuration', () => {
   });
 });
 
-test('README.md and .env.example contain every variable', () => {
+test('README.md and .env.example of auth contain every variable', () => {
   const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
   const variables = [...read('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
     ([, name]) => name,

@@ -1,69 +1,75 @@
-// Tests the rotation of COOKIE_KEYS in the steps of docs/operations/configure.md, "Rotation of secrets".
-// In each step, one browser uses two instances: one with the old value of COOKIE_KEYS, and one with the new value.
-
+// Tests the rotation of COOKIE_KEYS in the steps of docs/operations/configure.md, "Rotation of secrets". In each step, one
+// browser uses two instances: one with the old value of COOKIE_KEYS, and one with the new value.
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, startAuthServer } from './auth-server.ts';
 
-const before = 'before-'.padEnd(40, 'b');
-const after = 'after-'.padEnd(40, 'a');
-const steps = { before, known: `${before},${after}`, signing: `${after},${before}`, after } as const;
+const oldKey = 'old-'.padEnd(40, 'o');
+const newKey = 'new-'.padEnd(40, 'n');
+/** The values of COOKIE_KEYS in the order of the rotation. The first key signs, and all keys verify. */
+const steps = {
+  'old key': oldKey,
+  'old key, new key': `${oldKey},${newKey}`,
+  'new key, old key': `${newKey},${oldKey}`,
+  'new key': newKey,
+} as const;
 type Step = keyof typeof steps;
 
 let server: AuthServer;
+/** The address of the instance of each step. */
 let origins: Record<Step, string>;
 beforeAll(async () => {
-  server = await startAuthServer({ COOKIE_KEYS: steps.before, LOCKOUT_SLOW_DOWN_MS: '0' });
-  const at = async (step: Step) => (await server.startInstance({ COOKIE_KEYS: steps[step] })).origin;
+  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
+  const startStep = async (step: Step) => (await server.startInstance({ COOKIE_KEYS: steps[step] })).origin;
   origins = {
-    before: server.origin,
-    known: await at('known'),
-    signing: await at('signing'),
-    after: await at('after'),
+    'old key': await startStep('old key'),
+    'old key, new key': await startStep('old key, new key'),
+    'new key, old key': await startStep('new key, old key'),
+    'new key': await startStep('new key'),
   };
 });
 afterAll(() => server.close());
 
-/** Loads the sign-in form from the first instance, submits it to the second, and then opens a page of the first. */
+/**
+ * Loads the sign-in form from the first instance, sends the form to the second instance, and opens "Your account" at the
+ * first instance. Returns the statuses: 303 means that the form was accepted, and 200 that the user is signed in.
+ */
 async function signInAcross(first: Step, second: Step) {
   const browser = openFormBrowser(Object.values(origins));
   const page = await browser.open(`${origins[first]}/sign-in`);
-  const headers = () => ({
-    Cookie: browser
-      .cookies()
-      .map((cookie) => cookie.split(';')[0])
-      .join('; '),
-  });
+  const headerOf = (cookies: readonly string[]) => cookies.map((cookie) => cookie.split(';')[0]).join('; ');
   const fields = page.forms.flatMap(({ fields }) => fields).map(({ name, value }) => [name, value]);
   const sent = await fetch(`${origins[second]}/sign-in`, {
     method: 'POST',
     redirect: 'manual',
-    headers: { ...headers(), Origin: server.origin },
+    headers: { Cookie: headerOf(browser.cookies()), Origin: server.origin },
     body: new URLSearchParams({
       ...Object.fromEntries(fields),
       username: 'player@example.com',
       password: 'demo-player-pass',
     }),
   });
-  const cookies = sent.headers.getSetCookie().map((line) => line.split(';')[0]);
   const account = await fetch(`${origins[first]}/account`, {
     redirect: 'manual',
-    headers: { Cookie: cookies.join('; ') },
+    headers: { Cookie: headerOf(sent.headers.getSetCookie()) },
   });
   return { form: sent.status, session: account.status };
 }
 
 test.each([
-  ['before', 'known'],
-  ['known', 'before'],
-  ['known', 'signing'],
-  ['signing', 'known'],
-  ['signing', 'after'],
-  ['after', 'signing'],
-] as const)('instances with the keys "%s" and "%s" accept each other’s forms and sessions', async (first, second) => {
-  expect(await signInAcross(first, second)).toEqual({ form: 303, session: 200 });
-});
+  ['old key', 'old key, new key'],
+  ['old key, new key', 'old key'],
+  ['old key, new key', 'new key, old key'],
+  ['new key, old key', 'old key, new key'],
+  ['new key, old key', 'new key'],
+  ['new key', 'new key, old key'],
+] as const)(
+  'instances with COOKIE_KEYS="%s" and COOKIE_KEYS="%s" accept each other’s forms and sessions',
+  async (first, second) => {
+    expect(await signInAcross(first, second)).toEqual({ form: 303, session: 200 });
+  },
+);
 
-test('an instance rejects sessions that were signed with a key it does not know', async () => {
-  expect(await signInAcross('before', 'signing')).toEqual({ form: 303, session: 303 });
+test('an instance rejects a session that was signed with a key that is not in its COOKIE_KEYS', async () => {
+  expect(await signInAcross('old key', 'new key, old key')).toEqual({ form: 303, session: 303 });
 });

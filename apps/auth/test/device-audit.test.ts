@@ -15,7 +15,7 @@ interface Event {
   readonly detail: Record<string, unknown>;
 }
 
-/** Returns the events of a test, except those of the sign-in. */
+/** Returns the audit events that `work` causes, except the events of a sign-in. */
 async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]> {
   await server.auth.waitUntilIdle();
   const { rows } = await server.db.raw('select coalesce(max(id), 0) as last from audit_event');
@@ -55,10 +55,10 @@ test('the events of a connected device are its request, its consent, its decisio
   );
 });
 
-test('polls before the decision are in the metrics, and not in the audit trail', async () => {
+test('polls before the decision of the user are counted in the metrics, and are not in the audit trail', async () => {
   const events = await eventsOf(async () => {
     const codes = await device.start();
-    for (let n = 0; n < 3; n++) await device.poll(codes);
+    for (let poll = 0; poll < 3; poll++) await device.poll(codes);
   });
   expect(events.map(({ kind }) => kind)).toEqual(['device-authorization.started']);
   const text = await metrics();
@@ -67,30 +67,34 @@ test('polls before the decision are in the metrics, and not in the audit trail',
   }
 });
 
-test('a denied device, a wrong code and a rejected request are in the audit trail', async () => {
-  const denied = await eventsOf(async () => {
+test('the audit trail contains denied devices, a denied consent, a wrong code and a rejected request', async () => {
+  const deniedOnPage = await eventsOf(async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     await browser.send(await device.enter(codes.user_code, browser), {}, deny);
     await device.poll(codes);
   });
-  expect(denied.map(({ kind }) => kind)).toEqual(['device-authorization.started', 'device.denied', 'token.refused']);
-  const cancelled = await eventsOf(async () => {
+  expect(deniedOnPage.map(({ kind }) => kind)).toEqual([
+    'device-authorization.started',
+    'device.denied',
+    'token.refused',
+  ]);
+  const deniedConsent = await eventsOf(async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
     await browser.send(await browser.send(signIn, player), {}, deny);
   });
-  expect(cancelled.map(({ kind }) => kind)).toEqual([
+  expect(deniedConsent.map(({ kind }) => kind)).toEqual([
     'device-authorization.started',
     'consent.denied',
     'device.denied',
   ]);
-  expect(cancelled[2]).toMatchObject({ client: 'demo-screen', account: 'acc-player' });
-  const wrong = await eventsOf(() => device.enter('BCDF-GHJK'));
-  expect(wrong.map(({ kind }) => kind)).toEqual(['device-code.refused']);
-  const refused = await eventsOf(() =>
+  expect(deniedConsent[2]).toMatchObject({ client: 'demo-screen', account: 'acc-player' });
+  const wrongCode = await eventsOf(() => device.enter('BCDF-GHJK'));
+  expect(wrongCode.map(({ kind }) => kind)).toEqual(['device-code.refused']);
+  const rejectedRequest = await eventsOf(() =>
     server.post('/connect/deviceauthorization', { client_id: 'demo-screen', scope: 'unknown' }),
   );
-  expect(refused).toMatchObject([{ kind: 'device-authorization.refused', detail: { error: 'invalid_scope' } }]);
+  expect(rejectedRequest).toMatchObject([{ kind: 'device-authorization.refused', detail: { error: 'invalid_scope' } }]);
 });

@@ -7,7 +7,7 @@ import { createKeyClient, type KeyClient } from './key-client.ts';
 
 const server = useFixture(() => startAuthServer());
 const device = createDevice(server);
-const every = scopes.all.join(' ');
+const allScopes = scopes.all.join(' ');
 const path = '/connect/deviceauthorization';
 let keyClient: KeyClient;
 
@@ -16,14 +16,14 @@ beforeAll(async () => {
   const grantTypes = [deviceCodeGrant, 'refresh_token'];
   await server.load({
     clients: [
-      { client_id: 'device-public', grant_types: grantTypes, scope: every },
-      { client_id: 'device-secret', client_secret: 'device-secret-secret', grant_types: grantTypes, scope: every },
+      { client_id: 'device-public', grant_types: grantTypes, scope: allScopes },
+      { client_id: 'device-secret', client_secret: 'device-secret-secret', grant_types: grantTypes, scope: allScopes },
       {
         client_id: 'device-keys',
         token_endpoint_auth_method: 'private_key_jwt',
         jwks: { keys: [keyClient.publicJwk] },
         grant_types: grantTypes,
-        scope: every,
+        scope: allScopes,
       },
       {
         client_id: 'device-web',
@@ -31,7 +31,7 @@ beforeAll(async () => {
         redirect_uris: ['https://screen.example/callback'],
         response_types: ['code'],
         grant_types: ['authorization_code', ...grantTypes],
-        scope: every,
+        scope: allScopes,
       },
     ],
   });
@@ -39,19 +39,19 @@ beforeAll(async () => {
 
 const request = (form: Record<string, string>, headers: Record<string, string> = {}) =>
   server.post(path, { scope: `openid ${scopes.play}`, ...form }, headers);
-const codes = {
+const expectedCodes = {
   status: 200,
   device_code: expect.stringMatching(/^[\w-]{43}$/),
   user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/),
 };
 
 describe('POST /connect/deviceauthorization', () => {
-  test('returns device_code, user_code, verification_uri, verification_uri_complete, expires_in and interval', async () => {
+  test('the response contains device_code, user_code, both verification addresses, expires_in and interval', async () => {
     const response = await request(screen);
     expect(response.headers.get('cache-control')).toBe('no-store');
     const body = await statusAndBody(response);
     expect(body).toEqual({
-      ...codes,
+      ...expectedCodes,
       verification_uri: `${server.origin}/device`,
       verification_uri_complete: `${server.origin}/device?user_code=${body.user_code}`,
       expires_in: 600,
@@ -61,15 +61,15 @@ describe('POST /connect/deviceauthorization', () => {
 
   test.each<[string, () => Promise<Response>]>([
     ['a driving-range client', () => request(screen)],
-    ['a public standard client', () => request({ client_id: 'device-public', scope: every })],
+    ['a public standard client', () => request({ client_id: 'device-public', scope: allScopes })],
     ['a client with its secret in the header', () => request({}, basic('device-secret', 'device-secret-secret'))],
     [
       'a client with its secret in the body',
       () => request({ client_id: 'device-secret', client_secret: 'device-secret-secret' }),
     ],
     ['a client with private_key_jwt', async () => request(await keyClient.authenticate())],
-  ])('serves %s', async (_title, send) => {
-    expect(await statusAndBody(await send())).toMatchObject(codes);
+  ])('%s gets codes', async (_title, send) => {
+    expect(await statusAndBody(await send())).toMatchObject(expectedCodes);
   });
 
   test('a client that is not registered for the grant gets unauthorized_client', async () => {
@@ -98,14 +98,14 @@ describe('POST /connect/deviceauthorization', () => {
     ['a scope that the client may not have', scopes.bookings],
     ['a scope of the openid family without openid', `profile ${scopes.play}`],
     ['offline_access alone', 'offline_access'],
-  ])('rejects %s with invalid_scope', async (_title, scope) => {
+  ])('a request with %s gets invalid_scope', async (_title, scope) => {
     expect(await statusAndBody(await request({ ...screen, scope }))).toMatchObject({
       status: 400,
       error: 'invalid_scope',
     });
   });
 
-  test('spaces around scopes may be repeated', async () => {
+  test('the parameter scope may contain repeated spaces', async () => {
     expect(await device.start({ scope: `  openid   ${scopes.play} ` })).toMatchObject({ expires_in: 600 });
   });
 
@@ -126,7 +126,7 @@ describe('POST /connect/deviceauthorization', () => {
     expect(response.headers.get('allow')).toBe('POST, OPTIONS');
   });
 
-  test('web pages of the client may read the response, other pages may not', async () => {
+  test('only web pages of the client may read the response', async () => {
     const originFor = async (origin: string) =>
       (await request({ client_id: 'device-web' }, { Origin: origin })).headers.get('access-control-allow-origin');
     expect(await originFor('https://screen.example')).toBe('https://screen.example');
@@ -145,7 +145,7 @@ describe('POST /connect/deviceauthorization', () => {
   });
 });
 
-test('discovery lists the endpoint and the grant type', async () => {
+test('the discovery document lists the endpoint and the grant type of device sign-in', async () => {
   const metadata = await (await fetch(`${server.origin}/.well-known/openid-configuration`)).json();
   expect(metadata).toMatchObject({
     device_authorization_endpoint: `${server.origin}/connect/deviceauthorization`,
@@ -153,7 +153,7 @@ test('discovery lists the endpoint and the grant type', async () => {
   });
 });
 
-test('neither the log nor the database contains a device code', async () => {
+test('the log contains no device code and no user code, and the database contains no device code', async () => {
   const { device_code, user_code } = await device.start();
   await fetch(`${server.origin}/device?user_code=${user_code}`);
   const { rows } = await server.db.raw('select * from oidc_artifact');

@@ -1,5 +1,6 @@
-// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). One page is the device: a web
-// application that polls for tokens. The other page is the phone of the user: it shows our pages, without JavaScript.
+// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). The first page is the screen, a
+// web application that polls for tokens. The second page is the phone of the user, which shows our pages without
+// JavaScript.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -19,8 +20,9 @@ import { player } from './flows.ts';
 if (!hasChromium) process.stderr.write(`skipping the test of a screen and a phone: ${chromiumMissing}\n`);
 const withBrowser = hasChromium ? test : test.skip;
 
-let browser: Browser;
 let server: AuthServer;
+let browser: Browser;
+/** Serves the page of the screen. */
 let application: Server;
 let screenAddress: string;
 beforeAll(async () => {
@@ -53,7 +55,10 @@ afterAll(async () => {
   await server?.close();
 });
 
-/** The web application of the device. A real device polls with a timer. This one polls when its button is pressed. */
+/**
+ * Returns the page of the screen. A real device polls with a timer. This page polls when its button is pressed, and then
+ * shows the error or the name of the user.
+ */
 const screenHtml = (auth: string) => `<!doctype html><html lang="en"><title>Bay 7</title>
 <h1>Sign in</h1><p>Open <b id="address"></b> and enter</p><p id="code"></p><button>Poll</button><p role="status"></p>
 <script>
@@ -86,6 +91,7 @@ async function openScreen(): Promise<Page> {
   return page;
 }
 
+/** Presses the button of the screen, and returns the text that the screen then shows. */
 async function poll(screen: Page): Promise<string | null> {
   await screen.getByRole('button', { name: 'Poll' }).click();
   const status = screen.locator('[role=status]:not(:empty)');
@@ -98,6 +104,7 @@ async function readCode(screen: Page): Promise<string> {
   return (await screen.locator('#code').textContent()) ?? '';
 }
 
+/** Opens the address that the screen shows. */
 async function openPhone(screen: Page): Promise<Page> {
   const phone = await (await browser.newContext(contextOptions({ width: 390, scheme: 'light' }, false))).newPage();
   await phone.goto((await screen.locator('#address').textContent()) ?? '');
@@ -105,7 +112,7 @@ async function openPhone(screen: Page): Promise<Page> {
 }
 
 withBrowser(
-  'a player enters the code of a screen on a phone, with the keyboard alone, and the screen signs in',
+  'a screen is signed in after a player has entered its code on a phone, with the keyboard alone',
   async () => {
     const screen = await openScreen();
     const code = await readCode(screen);
@@ -141,7 +148,7 @@ withBrowser(
 );
 
 withBrowser(
-  'the complete address fills in the code, and a player who does not allow it leaves the screen signed out',
+  'verification_uri_complete fills in the code, and the screen stays signed out if the player does not allow the access',
   async () => {
     const screen = await openScreen();
     const code = await readCode(screen);

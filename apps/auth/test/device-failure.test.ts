@@ -9,6 +9,7 @@ import { openBrowser, player } from './flows.ts';
 const server = useFixture(() => startAuthServer());
 const device = createDevice(server);
 
+/** Runs `work` while the server has no connection to its database. */
 async function whileDisconnected<T>(work: () => Promise<T>): Promise<T> {
   await server.disconnectDatabase();
   try {
@@ -18,7 +19,7 @@ async function whileDisconnected<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test('a request for codes and a poll get 503 temporarily_unavailable, and the code stays usable', async () => {
+test('without a database, a poll and a request for codes get 503, and the code stays usable', async () => {
   const codes = await device.start();
   const unavailable = { status: 503, error: 'temporarily_unavailable' };
   expect(await whileDisconnected(() => device.poll(codes))).toMatchObject(unavailable);
@@ -36,7 +37,7 @@ test('after a poll that fails, an approved code can still be exchanged', async (
   expect(await device.poll(codes)).toMatchObject({ status: 200 });
 });
 
-test('the pages return 503 and store nothing, and the sign-in can continue afterwards', async () => {
+test('without a database, the pages return 503 and store nothing, and the sign-in can continue afterwards', async () => {
   const codes = await device.start();
   const browser = openBrowser(server);
   const page = await browser.open(`${server.origin}/device`);
@@ -52,13 +53,14 @@ test('the pages return 503 and store nothing, and the sign-in can continue after
   expect(await device.poll(codes)).toMatchObject({ status: 200 });
 });
 
-test('a failure at the last step of the sign-in is not stored as the decision', async () => {
+test('if the decision cannot be stored, the page returns 500, and the user can enter the code again', async () => {
   const codes = await device.start();
   const browser = openBrowser(server);
   const consent = await browser.send(
     await browser.send(await device.enter(codes.user_code, browser), {}, allow),
     player,
   );
+  // With this constraint, the database rejects the decision.
   await server.db.raw(`alter table oidc_artifact add constraint not_decided check (account_id is null or
     model <> 'DeviceCode') not valid`);
   const failed = await browser.send(consent, {}, allow);

@@ -1,9 +1,10 @@
-// Simulates a device (RFC 8628) and the user who enters its code.
+// Simulates a device (RFC 8628) and the user who enters the code of the device.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { type AuthServer, scopes, statusAndBody } from './auth-server.ts';
 import { openBrowser, player, signInAndConsent } from './flows.ts';
 
 export const deviceCodeGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+/** The demo client for devices. */
 export const screen = { client_id: 'demo-screen' };
 export const screenScope = `openid profile roles offline_access ${scopes.play}`;
 export const allow = { name: 'decision', value: 'allow' };
@@ -19,6 +20,7 @@ export interface DeviceAuthorization {
 }
 
 export function createDevice(server: AuthServer) {
+  /** Requests the codes. `form` contains further parameters. */
   const start = async (form: Record<string, string> = {}): Promise<DeviceAuthorization> => {
     const response = await server.post('/connect/deviceauthorization', { ...screen, scope: screenScope, ...form });
     if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
@@ -28,6 +30,7 @@ export function createDevice(server: AuthServer) {
   return {
     start,
 
+    /** Requests tokens with the device code, at the address `at` of an instance. */
     async poll(
       { device_code }: Pick<DeviceAuthorization, 'device_code'>,
       { at = server.origin, form = screen as Record<string, string>, headers = {} } = {},
@@ -36,7 +39,7 @@ export function createDevice(server: AuthServer) {
       return statusAndBody(await fetch(`${at}/connect/token`, { method: 'POST', headers, body }));
     },
 
-    /** Opens the page and enters the code. Returns the page that asks for the decision, or the page with an error. */
+    /** Enters the code on the page `/device`. Returns the page with the decision, or the page with an error. */
     async enter(userCode: string, browser: FormBrowser = openBrowser(server)): Promise<Page> {
       return browser.send(await browser.open(`${server.origin}/device`), { user_code: userCode });
     },
@@ -50,7 +53,7 @@ export function createDevice(server: AuthServer) {
       return signInAndConsent(browser, await browser.send(entered, {}, allow), who);
     },
 
-    /** Changes all codes in the database as if this many seconds had passed. */
+    /** Changes the times of all device codes in the database as if this number of seconds had passed. */
     async passTime(seconds: number): Promise<void> {
       await server.db.raw(
         `update oidc_artifact set next_poll_at = next_poll_at - make_interval(secs => ?),

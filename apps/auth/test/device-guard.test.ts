@@ -8,17 +8,19 @@ import { openBrowser, player } from './flows.ts';
 
 const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }));
 const device = createDevice(server);
-const from = (address: string): FormBrowser => openFormBrowser([server.origin], { 'X-Forwarded-For': address });
+/** Opens a new browser with this IP address. */
+const browserFrom = (address: string): FormBrowser => openFormBrowser([server.origin], { 'X-Forwarded-For': address });
 
 beforeEach(async () => {
   await server.db.raw('delete from guard_count');
 });
 
-const enter = (userCode: string, browser: FormBrowser): Promise<Page> => device.enter(userCode, browser);
-const guess = async (times: number, browserFor: (n: number) => FormBrowser): Promise<void> => {
-  for (let n = 1; n <= times; n++) expect((await enter('BCDF-GHJK', browserFor(n))).status).toBe(400);
+const wrongCode = 'BCDF-GHJK';
+/** Enters a wrong code several times, each time in the browser that `browserOf` returns for the number of the guess. */
+const guess = async (times: number, browserOf: (n: number) => FormBrowser): Promise<void> => {
+  for (let n = 1; n <= times; n++) expect((await device.enter(wrongCode, browserOf(n))).status).toBe(400);
 };
-/** The cookie and the CSRF token of a new browser. */
+/** Opens the page `/device` in a new browser. Returns the header Cookie and the CSRF token of its form. */
 const openForm = async () => {
   const browser = openBrowser(server);
   const page = await browser.open(`${server.origin}/device`);
@@ -33,35 +35,35 @@ const expectLocked = ({ status, headers, html }: Page): void => {
   expect(html).toContain('Too many wrong codes were entered.');
 };
 
-describe('after ten wrong codes within 15 minutes the page returns 429 with Retry-After', () => {
-  test('for one IP address, in every browser and even for correct codes', async () => {
+describe('after ten wrong codes within 15 minutes, the page returns 429 with Retry-After', () => {
+  test('an IP address is locked in every browser, even for correct codes', async () => {
     const { user_code } = await device.start();
-    await guess(10, () => from('192.0.2.1'));
-    expectLocked(await enter(user_code, from('192.0.2.1')));
-    expectLocked(await from('192.0.2.1').open(`${server.origin}/device`));
-    expect((await enter(user_code, from('192.0.2.2'))).status).toBe(200);
+    await guess(10, () => browserFrom('192.0.2.1'));
+    expectLocked(await device.enter(user_code, browserFrom('192.0.2.1')));
+    expectLocked(await browserFrom('192.0.2.1').open(`${server.origin}/device`));
+    expect((await device.enter(user_code, browserFrom('192.0.2.2'))).status).toBe(200);
   });
 
-  test('for the addresses of one IPv6 /64 network together', async () => {
+  test('all addresses of one IPv6 /64 network are locked together', async () => {
     const { user_code } = await device.start();
-    await guess(10, (n) => from(`2001:db8:1:2::${n}`));
-    expectLocked(await enter(user_code, from('2001:db8:1:2:ffff::1')));
-    expect((await enter(user_code, from('2001:db8:1:3::1'))).status).toBe(200);
+    await guess(10, (n) => browserFrom(`2001:db8:1:2::${n}`));
+    expectLocked(await device.enter(user_code, browserFrom('2001:db8:1:2:ffff::1')));
+    expect((await device.enter(user_code, browserFrom('2001:db8:1:3::1'))).status).toBe(200);
   });
 
-  test('for one browser, even if the codes come from many IP addresses', async () => {
+  test('a browser is locked, even if its codes come from many IP addresses', async () => {
     const { user_code } = await device.start();
     const { headers, csrf } = await openForm();
     const send = (code: string, n: number) =>
       server.post('/device', { csrf, user_code: code }, { ...headers, 'X-Forwarded-For': `198.51.100.${n}` });
-    for (let n = 1; n <= 10; n++) expect((await send('BCDF-GHJK', n)).status).toBe(400);
+    for (let n = 1; n <= 10; n++) expect((await send(wrongCode, n)).status).toBe(400);
     const locked = await send(user_code, 11);
     expect(locked.status).toBe(429);
     expect(locked.headers.get('retry-after')).toMatch(/^\d+$/);
-    expect((await enter(user_code, from('198.51.100.12'))).status).toBe(200);
+    expect((await device.enter(user_code, browserFrom('198.51.100.12'))).status).toBe(200);
   });
 
-  test('for one signed-in session, even with other form cookies', async () => {
+  test('a signed-in session is locked, even with other form cookies', async () => {
     const { user_code } = await device.start();
     const browser = openBrowser(server);
     await browser.send(await browser.open(`${server.origin}/sign-in`), player);
@@ -72,18 +74,18 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
       const form = { csrf, user_code: code };
       return server.post('/device', form, { Cookie, 'X-Forwarded-For': `198.51.100.${n}` });
     };
-    for (let n = 1; n <= 10; n++) expect((await send('BCDF-GHJK', n)).status).toBe(400);
+    for (let n = 1; n <= 10; n++) expect((await send(wrongCode, n)).status).toBe(400);
     expect((await send(user_code, 11)).status).toBe(429);
   });
 
-  test('at all instances', async () => {
+  test('a browser is locked at all instances', async () => {
     const { origin } = await server.startInstance();
     const { user_code } = await device.start();
     const { headers, csrf } = await openForm();
     const send = (code: string, at: string) =>
       fetch(`${at}/device`, { method: 'POST', headers, body: new URLSearchParams({ csrf, user_code: code }) });
     for (let n = 1; n <= 10; n++) {
-      expect((await send('BCDF-GHJK', n % 2 ? server.origin : origin)).status).toBe(400);
+      expect((await send(wrongCode, n % 2 ? server.origin : origin)).status).toBe(400);
     }
     for (const at of [server.origin, origin]) {
       const response = await send(user_code, at);
@@ -92,7 +94,7 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
     }
   });
 
-  test('if the codes are unknown, expired or used, even if they are sent with a decision', async () => {
+  test('unknown, expired and used codes count, also when they are sent with a decision', async () => {
     const used = await device.start();
     const visitor = openBrowser(server);
     await visitor.send(await device.enter(used.user_code, visitor), {}, deny);
@@ -100,43 +102,45 @@ describe('after ten wrong codes within 15 minutes the page returns 429 with Retr
     await device.passTime(601);
     const { user_code } = await device.start();
     const address = '192.0.2.1';
-    for (const code of [used.user_code, expired.user_code, 'BCDF-GHJK', 'x', '12345678']) {
-      expect((await enter(code, from(address))).status).toBe(400);
-      const browser = from(address);
-      const page = await enter(user_code, browser);
+    for (const code of [used.user_code, expired.user_code, wrongCode, 'x', '12345678']) {
+      expect((await device.enter(code, browserFrom(address))).status).toBe(400);
+      const browser = browserFrom(address);
+      const page = await device.enter(user_code, browser);
       expect((await browser.send(page, { user_code: code }, allow)).status).toBe(400);
     }
-    expectLocked(await enter(user_code, from(address)));
+    expectLocked(await device.enter(user_code, browserFrom(address)));
   });
 
-  test('before more than ten parallel guesses are checked', async () => {
-    const guesses = await Promise.all(Array.from({ length: 32 }, () => enter('BCDF-GHJK', from('192.0.2.1'))));
+  test('of 32 parallel guesses, ten are checked', async () => {
+    const guesses = await Promise.all(
+      Array.from({ length: 32 }, () => device.enter(wrongCode, browserFrom('192.0.2.1'))),
+    );
     expect(guesses.filter(({ status }) => status === 400)).toHaveLength(10);
     expect(guesses.filter(({ status }) => status === 429)).toHaveLength(22);
   });
 });
 
-test('correct codes and empty fields do not count', async () => {
+test('correct codes and empty fields do not count as wrong codes', async () => {
   const { user_code } = await device.start();
   for (let n = 1; n <= 12; n++) {
-    expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
-    expect((await enter('', from('192.0.2.1'))).status).toBe(400);
+    expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
+    expect((await device.enter('', browserFrom('192.0.2.1'))).status).toBe(400);
   }
-  await guess(9, () => from('192.0.2.1'));
-  expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
+  await guess(9, () => browserFrom('192.0.2.1'));
+  expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
 });
 
 test('codes are accepted again after 15 minutes', async () => {
   const { user_code } = await device.start();
-  await guess(10, () => from('192.0.2.1'));
+  await guess(10, () => browserFrom('192.0.2.1'));
   await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
-  expect((await enter(user_code, from('192.0.2.1'))).status).toBe(200);
+  expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
 });
 
 test('devices can still poll while the page returns 429', async () => {
   const codes = await device.start();
   await device.connect(codes);
-  await guess(10, () => from('192.0.2.1'));
+  await guess(10, () => browserFrom('192.0.2.1'));
   const headers = { 'X-Forwarded-For': '192.0.2.1' };
   expect(await device.poll(await device.start(), { headers })).toMatchObject({ error: 'authorization_pending' });
   expect(await device.poll(codes, { headers })).toMatchObject({ status: 200 });

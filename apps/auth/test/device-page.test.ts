@@ -6,16 +6,17 @@ import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
 import { allow, createDevice, deny, screenScope } from './device-fixture.ts';
-import { openBrowser, player, signInAndConsent } from './flows.ts';
+import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
 
 const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 const device = createDevice(server);
 const wrongCode = 'This code is wrong, has expired or was used already.';
+/** Returns the value of a form field, or undefined if no form has the field. */
 const fieldValue = (page: Page, name: string) =>
   page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
 
 describe('the page {auth_url}/device', () => {
-  test('has the field user_code and then the buttons decision=allow and decision=deny', async () => {
+  test('the first page has the field user_code, and the next page the buttons decision=allow and decision=deny', async () => {
     const { user_code, verification_uri } = await device.start();
     const browser = openBrowser(server);
     const page = await browser.open(verification_uri);
@@ -27,14 +28,14 @@ describe('the page {auth_url}/device', () => {
     expect(entered.html).toContain('name="decision" value="deny"');
   });
 
-  test('names the application and shows the code so that the user can compare it', async () => {
+  test('the second page names the application and shows the code, which the user compares', async () => {
     const { user_code } = await device.start();
     const { html } = await device.enter(user_code.toLowerCase().replace('-', ''));
     expect(html).toContain('<strong>Demo screen</strong>');
     expect(html).toContain(`>${user_code}<`);
   });
 
-  test('verification_uri_complete fills in the code and decides nothing', async () => {
+  test('verification_uri_complete fills in the code and shows no decision', async () => {
     const codes = await device.start();
     const page = await openBrowser(server).open(codes.verification_uri_complete);
     expect(fieldValue(page, 'user_code')).toBe(codes.user_code);
@@ -50,16 +51,16 @@ describe('the page {auth_url}/device', () => {
   });
 
   test.each<[string, (code: string) => string]>([
-    ['case', (code) => code.toLowerCase()],
-    ['the dash', (code) => code.replace('-', '')],
+    ['lower case', (code) => code.toLowerCase()],
+    ['no dash', (code) => code.replace('-', '')],
     ['spaces', (code) => ` ${code.slice(0, 2)} ${code.slice(2, 4)} ${code.slice(5)} `],
     ['another dash', (code) => code.replace('-', '–')],
-  ])('%s does not matter', async (_title, rewrite) => {
+  ])('a code with %s is accepted', async (_title, rewrite) => {
     const { user_code } = await device.start();
     expect((await device.enter(rewrite(user_code))).html).toContain(`>${user_code}<`);
   });
 
-  test('sends the headers of our pages, and loads no script', async () => {
+  test('the pages have the security headers of our pages and load no script', async () => {
     const { user_code } = await device.start();
     for (const page of [await openBrowser(server).open(`${server.origin}/device`), await device.enter(user_code)]) {
       expect(page.headers.get('content-security-policy')).toContain("script-src 'none'");
@@ -78,8 +79,8 @@ describe('the page {auth_url}/device', () => {
     const cookie = browser.cookies().join('; ');
     expect((await server.post('/device', form)).status).toBe(403);
     expect((await server.post('/device', { ...form, csrf: '' }, { Cookie: cookie })).status).toBe(403);
-    const foreign = { Cookie: cookie, Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' };
-    expect((await server.post('/device', form, foreign)).status).toBe(403);
+    const fromOtherSite = { Cookie: cookie, Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' };
+    expect((await server.post('/device', form, fromOtherSite)).status).toBe(403);
     expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
   });
 
@@ -94,7 +95,7 @@ describe('the page {auth_url}/device', () => {
   });
 });
 
-describe('sign-in and consent follow as usual', () => {
+describe('sign-in and consent', () => {
   test('the user signs in and consents, and then the page says that the device is connected', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
@@ -110,7 +111,7 @@ describe('sign-in and consent follow as usual', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('a user who is signed in and has consented before decides about the code only', async () => {
+  test('a user who is signed in and has consented before only confirms the code', async () => {
     const browser = openBrowser(server);
     await device.connect(await device.start(), { browser });
     const codes = await device.start();
@@ -119,7 +120,7 @@ describe('sign-in and consent follow as usual', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('a new user registers', async () => {
+  test('a new user can register, and the tokens belong to the new account', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
@@ -144,7 +145,7 @@ describe('sign-in and consent follow as usual', () => {
     expect(tokens.refresh_token).toBeUndefined();
   });
 
-  test('a failed sign-in can be repeated', async () => {
+  test('after a failed sign-in, the user can sign in and connect the device', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
@@ -154,7 +155,7 @@ describe('sign-in and consent follow as usual', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('the access appears in "your account", and removing it there ends the tokens', async () => {
+  test('the page "Your account" lists the application of the device, and removing its access ends its tokens', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     await device.connect(codes, { browser });
@@ -167,7 +168,7 @@ describe('sign-in and consent follow as usual', () => {
   });
 });
 
-test('a device stays connected when the user signs out on the phone', async () => {
+test('a device stays connected when the user signs out in the browser', async () => {
   const codes = await device.start();
   const browser = openBrowser(server);
   const end = await device.connect(codes, { browser });
@@ -177,22 +178,22 @@ test('a device stays connected when the user signs out on the phone', async () =
   expect((await server.post('/connect/token', form)).status).toBe(200);
 });
 
-describe('the user may enter a code again until it is decided', () => {
+describe('codes that are entered several times', () => {
   test('a code that was entered, or allowed without a sign-in, can be entered in another browser', async () => {
     const codes = await device.start();
     await device.enter(codes.user_code);
-    const first = openBrowser(server);
-    await first.send(await device.enter(codes.user_code, first), {}, allow);
+    const otherBrowser = openBrowser(server);
+    await otherBrowser.send(await device.enter(codes.user_code, otherBrowser), {}, allow);
     await device.connect(codes);
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
   test('if two users allow the same code, the user who finishes first decides', async () => {
     const codes = await device.start();
-    const slow = openBrowser(server);
-    const signIn = await slow.send(await device.enter(codes.user_code, slow), {}, allow);
+    const slowBrowser = openBrowser(server);
+    const signIn = await slowBrowser.send(await device.enter(codes.user_code, slowBrowser), {}, allow);
     await device.connect(codes);
-    const late = await signInAndConsent(slow, signIn, { username: 'owner@north.example', password: 'demo-owner-pass' });
+    const late = await signInAndConsent(slowBrowser, signIn, owner);
     expect(late.title).toMatch(/^The device is not connected/);
     expect(decodeJwt(String((await device.poll(codes)).id_token))).toMatchObject({ sub: 'acc-player' });
   });
@@ -208,7 +209,7 @@ describe('the user may enter a code again until it is decided', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('a code that was allowed, denied or used, or that has expired, is treated as wrong', async () => {
+  test('a code that was allowed, denied or used, or that has expired, gives the error of a wrong code', async () => {
     const allowed = await device.start();
     await device.connect(allowed);
     expect((await device.enter(allowed.user_code)).html).toContain(wrongCode);
@@ -235,11 +236,11 @@ describe('the user may enter a code again until it is decided', () => {
     expect(await device.poll(codes)).toMatchObject({ error: 'expired_token' });
   });
 
-  test('the address of a finished or invented sign-in connects no device and stores no session', async () => {
+  test('the address of a finished or unknown sign-in connects no device, and an unknown address stores no session', async () => {
     const count = async () =>
       Number((await server.db.raw(`select count(*) from oidc_artifact where model = 'Session'`)).rows[0].count);
     const before = await count();
-    const page = await openBrowser(server).open(`${server.origin}/device/invented`);
+    const page = await openBrowser(server).open(`${server.origin}/device/unknown`);
     expect(page).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
     expect(await count()).toBe(before);
     const browser = openBrowser(server);
@@ -247,11 +248,11 @@ describe('the user may enter a code again until it is decided', () => {
     expect((await browser.open(end.url)).status).toBe(400);
   });
 
-  test('a code whose client was removed is treated as wrong', async () => {
+  test('a code whose client was disabled gives the error of a wrong code', async () => {
     const grantTypes = ['urn:ietf:params:oauth:grant-type:device_code'];
-    await server.load({ clients: [{ client_id: 'removed', grant_types: grantTypes, scope: scopes.play }] });
-    const { user_code } = await device.start({ client_id: 'removed', scope: scopes.play });
-    await server.db.raw(`update client set disabled_at = now() where id = 'removed'`);
+    await server.load({ clients: [{ client_id: 'disabled', grant_types: grantTypes, scope: scopes.play }] });
+    const { user_code } = await device.start({ client_id: 'disabled', scope: scopes.play });
+    await server.db.raw(`update client set disabled_at = now() where id = 'disabled'`);
     expect((await device.enter(user_code)).html).toContain(wrongCode);
   });
 });

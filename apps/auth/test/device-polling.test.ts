@@ -19,27 +19,28 @@ const device = createDevice(server);
 const pending = { status: 400, error: 'authorization_pending' };
 const slowDown = { status: 400, error: 'slow_down' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
-const standard = { client_id: 'device-standard' };
+const standardClient = { client_id: 'device-standard' };
 
 beforeAll(async () => {
   const client = { grant_types: [deviceCodeGrant, 'refresh_token'], scope: scopes.all.join(' ') };
   await server.load({
     clients: [
-      { ...client, ...standard, access_token_ttl: 120 },
+      { ...client, ...standardClient, access_token_ttl: 120 },
       { ...client, client_id: 'device-secret', client_secret: 'device-secret-secret' },
       { ...client, client_id: 'device-dpop', dpop_bound_access_tokens: true },
     ],
   });
 });
 
-describe('until the user has decided', () => {
-  test('a poll gets authorization_pending', async () => {
+describe('before the decision of the user', () => {
+  test('a poll before the decision gets authorization_pending', async () => {
     expect(await device.poll(await device.start())).toMatchObject(pending);
   });
 
-  test('a poll within the interval gets slow_down, and the interval grows by 5 s', async () => {
+  test('each poll within the interval gets slow_down, and the interval grows by 5 s', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
+    // The interval is 5 s, and grows to 10, 15 and 20 s with the next three polls.
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
     expect(await device.poll(codes)).toMatchObject(slowDown);
@@ -54,7 +55,7 @@ describe('until the user has decided', () => {
   test('the first poll is never too early, and the interval begins again with every poll', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
-    for (let n = 0; n < 3; n++) {
+    for (let poll = 0; poll < 3; poll++) {
       await device.passTime(5);
       expect(await device.poll(codes)).toMatchObject(pending);
     }
@@ -62,23 +63,25 @@ describe('until the user has decided', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
   });
 
-  test('all instances use the same interval', async () => {
-    const { origin: at } = await server.startInstance();
+  test('all instances measure the interval between the polls of one device together', async () => {
+    const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
-    expect(await device.poll(codes, { at })).toMatchObject(pending);
+    expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(pending);
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
-    expect(await device.poll(codes, { at })).toMatchObject(slowDown);
+    expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(slowDown);
     const polls = await Promise.all(
-      Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at } : {})),
+      Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at: otherOrigin } : {})),
     );
     expect(polls.every(({ error }) => error === 'authorization_pending')).toBe(true);
   });
 
   test('of 32 simultaneous polls, one gets authorization_pending and the others slow_down', async () => {
-    const { origin: at } = await server.startInstance();
+    const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
-    const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at } : {})));
+    const polls = await Promise.all(
+      Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
+    );
     const errors = polls.map(({ error }) => error);
     expect(errors.filter((error) => error === 'authorization_pending')).toHaveLength(1);
     expect(errors.filter((error) => error === 'slow_down')).toHaveLength(31);
@@ -86,7 +89,7 @@ describe('until the user has decided', () => {
 
   test('another client gets invalid_grant, which does not count as a poll', async () => {
     const codes = await device.start();
-    expect(await device.poll(codes, { form: standard })).toMatchObject(invalidGrant);
+    expect(await device.poll(codes, { form: standardClient })).toMatchObject(invalidGrant);
     expect(await device.poll(codes)).toMatchObject(pending);
   });
 
@@ -104,12 +107,12 @@ describe('until the user has decided', () => {
   });
 });
 
-describe('after the user has denied', () => {
-  test('every poll gets access_denied', async () => {
+describe('after the user has denied the access', () => {
+  test('every poll after the denial gets access_denied', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     await browser.send(await device.enter(codes.user_code, browser), {}, deny);
-    for (let n = 0; n < 2; n++) {
+    for (let poll = 0; poll < 2; poll++) {
       expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'access_denied' });
       await device.passTime(5);
     }
@@ -135,8 +138,8 @@ describe('after the user has denied', () => {
   });
 });
 
-describe('after the user has allowed', () => {
-  test('the response is the same as for a code, with an id_token and a refresh token', async () => {
+describe('after the user has allowed the access', () => {
+  test('a poll gets the same response as an exchange of a code, with an id_token and a refresh token', async () => {
     const codes = await device.start();
     await device.connect(codes);
     const tokens = await device.poll(codes);
@@ -167,37 +170,39 @@ describe('after the user has allowed', () => {
     expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player', roles: ['player'] });
   });
 
-  test('there is an id_token only if openid was requested, and a refresh token only if offline_access was granted', async () => {
-    const codes = await device.start({ ...standard, scope: scopes.play });
+  test('a poll gets an id_token only with the scope openid, and a refresh token only if the user grants offline_access', async () => {
+    const codes = await device.start({ ...standardClient, scope: scopes.play });
     await device.connect(codes);
-    const tokens = await device.poll(codes, { form: standard });
+    const tokens = await device.poll(codes, { form: standardClient });
     expect(Object.keys(tokens).sort()).toEqual(['access_token', 'expires_in', 'scope', 'status', 'token_type']);
 
-    const more = await device.start({ ...standard, scope: `${scopes.play} offline_access` });
+    const declined = await device.start({ ...standardClient, scope: `${scopes.play} offline_access` });
     const browser = openBrowser(server);
-    const entered = await browser.send(await device.enter(more.user_code, browser), {}, 'Allow');
+    const entered = await browser.send(await device.enter(declined.user_code, browser), {}, 'Allow');
     const consent = await browser.send(entered, owner);
     await browser.send(consent, { scope: [scopes.play] }, 'Allow');
-    const declined = await device.poll(more, { form: standard });
-    expect(declined).toMatchObject({ status: 200, scope: scopes.play });
-    expect(declined.refresh_token).toBeUndefined();
+    const tokensWithoutRefresh = await device.poll(declined, { form: standardClient });
+    expect(tokensWithoutRefresh).toMatchObject({ status: 200, scope: scopes.play });
+    expect(tokensWithoutRefresh.refresh_token).toBeUndefined();
   });
 
-  test('the client has its own access_token_ttl, and a bookings token has the claim facilities', async () => {
-    const codes = await device.start({ ...standard, scope: scopes.bookings });
+  test('the access token has the lifetime access_token_ttl of the client and, for bookings, the claim facilities', async () => {
+    const codes = await device.start({ ...standardClient, scope: scopes.bookings });
     await device.connect(codes, { who: owner });
-    const tokens = await device.poll(codes, { form: standard });
+    const tokens = await device.poll(codes, { form: standardClient });
     expect(tokens.expires_in).toBe(120);
     expect(decodeJwt(String(tokens.access_token))).toMatchObject({ facilities: ['fac-north'] });
   });
 
-  test('an error about the parameter facility leaves the code usable', async () => {
-    const codes = await device.start({ ...standard, scope: scopes.bookings });
+  test('a facility where the user has no role gives invalid_request, and the code stays usable', async () => {
+    const codes = await device.start({ ...standardClient, scope: scopes.bookings });
     await device.connect(codes, { who: owner });
-    const wrong = await device.poll(codes, { form: { ...standard, facility: 'fac-south' } });
-    expect(wrong).toMatchObject({ status: 400, error: 'invalid_request' });
+    const rejected = await device.poll(codes, { form: { ...standardClient, facility: 'fac-south' } });
+    expect(rejected).toMatchObject({ status: 400, error: 'invalid_request' });
     await device.passTime(5);
-    expect(await device.poll(codes, { form: { ...standard, facility: 'fac-north' } })).toMatchObject({ status: 200 });
+    expect(await device.poll(codes, { form: { ...standardClient, facility: 'fac-north' } })).toMatchObject({
+      status: 200,
+    });
   });
 
   test('the refresh token gives new tokens and rotates', async () => {
@@ -210,7 +215,7 @@ describe('after the user has allowed', () => {
     expect(refreshed.refresh_token).not.toBe(refresh_token);
   });
 
-  test('a poll within the interval gets slow_down, and a later poll the tokens', async () => {
+  test('a poll within the interval gets slow_down, and a later poll gets the tokens', async () => {
     const codes = await device.start();
     await device.poll(codes);
     await device.connect(codes);
@@ -219,7 +224,7 @@ describe('after the user has allowed', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('a confidential client authenticates for each poll', async () => {
+  test('a confidential client must authenticate for each poll', async () => {
     const headers = basic('device-secret', 'device-secret-secret');
     const response = await server.post('/connect/deviceauthorization', { scope: scopes.play }, headers);
     const codes = (await response.json()) as DeviceAuthorization;
@@ -237,8 +242,7 @@ describe('after the user has allowed', () => {
     expect(await device.poll(codes, { form, headers: await proof() })).toMatchObject(pending);
     await device.connect(codes);
     await device.passTime(5);
-    const withoutProof = await device.poll(codes, { form });
-    expect(withoutProof).toMatchObject(invalidGrant);
+    expect(await device.poll(codes, { form })).toMatchObject(invalidGrant);
     await device.passTime(10);
     const tokens = await device.poll(codes, { form, headers: await proof() });
     expect(tokens).toMatchObject({ status: 200, token_type: 'DPoP' });
@@ -251,8 +255,8 @@ describe('after the user has allowed', () => {
   });
 });
 
-describe('a used code', () => {
-  test('a used code gets invalid_grant, and its tokens are revoked', async () => {
+describe('a device code that was used', () => {
+  test('a second use of a device code gets invalid_grant, and its tokens are revoked', async () => {
     const codes = await device.start();
     await device.connect(codes);
     const tokens = await device.poll(codes);
@@ -262,10 +266,12 @@ describe('a used code', () => {
   });
 
   test('of 32 simultaneous polls of an approved code, exactly one gets tokens, and these stay valid', async () => {
-    const { origin: at } = await server.startInstance();
+    const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
     await device.connect(codes);
-    const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at } : {})));
+    const polls = await Promise.all(
+      Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
+    );
     const issued = polls.filter(({ status }) => status === 200);
     expect(issued).toHaveLength(1);
     for (const { status, error } of polls) {
@@ -276,12 +282,13 @@ describe('a used code', () => {
   });
 });
 
-describe('an expired code', () => {
+describe('a device code that has expired', () => {
   test('an expired code gets expired_token for 10 minutes, and then invalid_grant', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
     await device.passTime(601);
-    for (let n = 0; n < 2; n++) expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'expired_token' });
+    for (let poll = 0; poll < 2; poll++)
+      expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'expired_token' });
     await device.passTime(580);
     expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'expired_token' });
     await device.passTime(20);

@@ -1,20 +1,19 @@
-// Tests the discovery document, the public keys, CORS, the errors of the token endpoint, health and the rate limit.
+// Tests what clients get without a token: the discovery document, the public keys, CORS, the errors of the token
+// endpoint, the rate limit, health and metrics, and the responses while the database is unavailable.
+import { once } from 'node:events';
+import { get as httpGet } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorize, authorizeUrl, webCallback } from './flows.ts';
+import { audience, basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorize, authorizeUrl, player, webCallback } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(server.origin + path, { headers, redirect: 'manual' });
-const pat = {
-  grant_type: 'client_credentials',
-  client_id: 'demo-pat-north',
-  client_secret: 'demo-pat-north-secret',
-  scope: scopes.bookings,
-};
+const passwordGrant = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
 
 describe('discovery', () => {
   test.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
@@ -78,27 +77,32 @@ describe('discovery', () => {
     },
   );
 
-  test('openid-client reads the discovery document with both of its algorithms', async () => {
-    for (const algorithm of ['oidc', 'oauth2'] as const) {
+  test.each(['oidc', 'oauth2'] as const)(
+    'openid-client reads the discovery document with its algorithm %s',
+    async (algorithm) => {
       const config = await openid.discovery(new URL(server.origin), 'demo-web', undefined, openid.None(), {
         algorithm,
         execute: [openid.allowInsecureRequests],
       });
       expect(config.serverMetadata().issuer).toBe(server.origin);
-    }
-  });
+    },
+  );
 
   test('addresses begin with ISSUER, whatever the Host and forwarding headers contain', async () => {
-    const response = await get('/.well-known/openid-configuration', {
-      'X-Forwarded-Host': 'evil.example',
-      'X-Forwarded-Proto': 'https',
-    });
-    expect(JSON.stringify(await response.json())).not.toContain('evil.example');
+    const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' };
+    const [response] = await once(
+      httpGet(`${server.origin}/.well-known/openid-configuration`, { headers }),
+      'response',
+    );
+    const metadata = (await json(response)) as Record<string, unknown>;
+    const addresses = Object.entries(metadata).filter(([name]) => /^issuer$|_endpoint$|_uri$/.test(name));
+    expect(addresses).toHaveLength(10);
+    for (const [, address] of addresses) expect(String(address).startsWith(server.origin)).toBe(true);
   });
 
-  test('the public keys may be cached for a short time', async () => {
+  test('the key set has no private keys, and may be cached for 15 s', async () => {
     const response = await get('/connect/jwks');
-    expect(response.headers.get('cache-control')).toMatch(/max-age=\d+/);
+    expect(response.headers.get('cache-control')).toBe('public, max-age=15');
     const { keys } = (await response.json()) as { keys: Record<string, string>[] };
     expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES256', 'RS256']);
     for (const key of keys) for (const secret of ['d', 'p', 'q', 'k']) expect(key).not.toHaveProperty(secret);
@@ -157,17 +161,17 @@ describe('CORS', () => {
       return [status, headers.get('access-control-allow-origin')];
     };
     const reference = new URL(audience).origin;
-    expect(await send(pat, reference)).toEqual([200, reference]);
-    expect(await send({ ...pat, client_secret: 'wrong' }, reference)).toEqual([401, reference]);
-    expect(await send(pat, 'https://evil.example')).toEqual([200, null]);
+    expect(await send(patForm, reference)).toEqual([200, reference]);
+    expect(await send({ ...patForm, client_secret: 'wrong' }, reference)).toEqual([401, reference]);
+    expect(await send(patForm, 'https://evil.example')).toEqual([200, null]);
     const code = { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' };
     expect(await send(code, reference)).toEqual([400, null]);
   });
 });
 
 describe('errors of the token endpoint follow RFC 6749', () => {
-  test('an error is JSON that is not cached, even for a client that prefers HTML', async () => {
-    const response = await server.post('/connect/token', { ...pat, scope: 'x' }, { Accept: 'text/html' });
+  test('an error is JSON that must not be cached, even for a client that prefers HTML', async () => {
+    const response = await server.post('/connect/token', { ...patForm, scope: 'x' }, { Accept: 'text/html' });
     expect(response.status).toBe(400);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('cache-control')).toBe('no-store');
@@ -175,8 +179,8 @@ describe('errors of the token endpoint follow RFC 6749', () => {
   });
 
   test.each<[string, Record<string, string>, number, string]>([
-    ['an unknown grant type', { ...pat, grant_type: 'magic' }, 400, 'unsupported_grant_type'],
-    ['no grant type', { client_id: pat.client_id, client_secret: pat.client_secret }, 400, 'invalid_request'],
+    ['an unknown grant type', { ...patForm, grant_type: 'magic' }, 400, 'unsupported_grant_type'],
+    ['no grant type', { client_id: patForm.client_id, client_secret: patForm.client_secret }, 400, 'invalid_request'],
     ['no client', { grant_type: 'client_credentials' }, 401, 'invalid_client'],
     ['no code', { grant_type: 'authorization_code', client_id: 'demo-spa' }, 400, 'invalid_request'],
     [
@@ -196,9 +200,9 @@ describe('errors of the token endpoint follow RFC 6749', () => {
       400,
       'invalid_grant',
     ],
-    ['a public client with a secret', { ...pat, client_id: 'demo-spa' }, 401, 'invalid_client'],
-    ['a confidential client without a secret', { ...pat, client_secret: '' }, 401, 'invalid_client'],
-    ['a NUL in the client id', { ...pat, client_id: `${pat.client_id}\0` }, 401, 'invalid_client'],
+    ['a public client with a secret', { ...patForm, client_id: 'demo-spa' }, 401, 'invalid_client'],
+    ['a confidential client without a secret', { ...patForm, client_secret: '' }, 401, 'invalid_client'],
+    ['a NUL in the client id', { ...patForm, client_id: `${patForm.client_id}\0` }, 401, 'invalid_client'],
     [
       'a NUL in the client id of a refresh',
       { grant_type: 'refresh_token', client_id: 'demo-spa\0', refresh_token: 'bad' },
@@ -211,9 +215,9 @@ describe('errors of the token endpoint follow RFC 6749', () => {
       400,
       'invalid_grant',
     ],
-  ])('%s', async (_title, form, status, error) => {
+  ])('a token request with %s gives its status and error code', async (_title, form, status, error) => {
     const response = await server.post('/connect/token', form);
-    expect(response.headers.get('www-authenticate') !== null).toBe(status === 401);
+    expect(response.headers.has('www-authenticate')).toBe(status === 401);
     expect(await statusAndBody(response)).toMatchObject({ status, error, error_description: expect.any(String) });
   });
 
@@ -223,35 +227,40 @@ describe('errors of the token endpoint follow RFC 6749', () => {
     ['no colon', `Basic ${btoa('demo-web')}`],
     ['no secret', `Basic ${btoa('demo-web:')}`],
     ['an invalid escape sequence', `Basic ${btoa('demo-web:%ZZ')}`],
-  ])('an Authorization header with %s is a failed client authentication: 401', async (_title, Authorization) => {
-    for (const path of ['/connect/token', '/connect/introspect', '/connect/revocation']) {
-      const response = await server.post(path, { grant_type: 'client_credentials', token: 'x' }, { Authorization });
-      expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
-      expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
-    }
-  });
+  ])(
+    'an Authorization header with %s gives 401 invalid_client at every endpoint for clients',
+    async (_title, Authorization) => {
+      for (const path of ['/connect/token', '/connect/introspect', '/connect/revocation']) {
+        const response = await server.post(path, { grant_type: 'client_credentials', token: 'x' }, { Authorization });
+        expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+        expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
+      }
+    },
+  );
 
-  test('an error is the same for a path in another case or with a trailing slash', async () => {
+  test('a path in another case or with a trailing slash gives the same error', async () => {
     for (const path of ['/connect/token/', '/Connect/TOKEN']) {
-      const response = await server.post(path, { ...pat, client_secret: 'no' }, { Accept: 'text/html' });
+      const response = await server.post(path, { ...patForm, client_secret: 'no' }, { Accept: 'text/html' });
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
       expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
       expect((await get(path)).status).toBe(405);
     }
   });
 
-  test('a body that is not a form, or too long, is invalid_request', async () => {
+  test('a body that is not a form or too long gives invalid_request', async () => {
     const url = `${server.origin}/connect/token`;
     const json = await fetch(url, {
       method: 'POST',
-      body: JSON.stringify(pat),
+      body: JSON.stringify(patForm),
       headers: { 'Content-Type': 'application/json' },
     });
     expect(await statusAndBody(json)).toMatchObject({ status: 400, error: 'invalid_request' });
-    const long = await server.post('/connect/token', { ...pat, padding: 'x'.repeat(100_000) });
+    const long = await server.post('/connect/token', { ...patForm, padding: 'x'.repeat(100_000) });
     expect(await statusAndBody(long)).toMatchObject({ status: 400, error: 'invalid_request' });
   });
+});
 
+describe('methods and paths that do not exist', () => {
   test.each([
     ['/connect/token', 'GET', 'POST, OPTIONS'],
     ['/connect/introspect', 'PUT', 'POST, OPTIONS'],
@@ -283,88 +292,89 @@ describe('health', () => {
     const ready = await get('/health/ready');
     expect(await ready.json()).toEqual({ status: 'ready', checks: { database: 'ok', signingKeys: 'ok' } });
   });
+});
 
-  test('the metrics count requests by route template', async () => {
-    await server.post('/connect/token', pat);
-    const text = await (await get('/metrics')).text();
-    expect(text).toMatch(/route="\/connect\/token"/);
-    expect(text).not.toContain('/nowhere');
-  });
+test('the metrics count requests by route, without the paths that clients invent', async () => {
+  await server.post('/connect/token', patForm);
+  await get('/invented-by-a-client');
+  const text = await (await get('/metrics')).text();
+  expect(text).toMatch(/^http_request_duration_seconds_count\{[^}]*route="\/connect\/token"[^}]*\} [1-9]/m);
+  expect(text).not.toContain('/invented-by-a-client');
 });
 
 test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-After', async () => {
   const limited = await startAuthServer({ RATE_LIMIT_PER_MINUTE: '3' });
-  const statuses: number[] = [];
-  for (let request = 0; request < 8; request += 1) statuses.push((await limited.post('/connect/token', pat)).status);
+  const responses: Response[] = [];
+  // If a new minute begins during the loop, six of the eight requests succeed.
+  for (let count = 0; count < 8; count += 1) responses.push(await limited.post('/connect/token', patForm));
+  const statuses = responses.map(({ status }) => status);
   expect(statuses.slice(0, 3)).toEqual([200, 200, 200]);
   expect(statuses).toContain(429);
+  const rejected = responses.find(({ status }) => status === 429);
+  expect(Number(rejected?.headers.get('retry-after'))).toBeGreaterThan(0);
   // Requests with a wrong secret do not count, so an attacker cannot use up the limit of a client.
-  const wrongSecret = await limited.post('/connect/token', { ...pat, client_secret: 'wrong' });
-  expect(wrongSecret.status).toBe(401);
-  const last = await limited.post('/connect/token', pat);
-  if (last.status === 429) expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
-  const other = await limited.post('/connect/token', {
-    grant_type: 'password',
-    client_id: 'demo-native',
-    username: 'player@example.com',
-    password: 'demo-player-pass',
-    scope: scopes.play,
-  });
-  expect(other.status).toBe(200);
+  expect((await limited.post('/connect/token', { ...patForm, client_secret: 'wrong' })).status).toBe(401);
+  expect((await limited.post('/connect/token', passwordGrant)).status).toBe(200);
   await limited.close();
 });
 
 describe('while the database is unavailable', () => {
-  test('requests return 503 without details, except for the keys and the discovery document', async () => {
-    const offline = await startAuthServer();
-    const { access_token: before } = await authorize(offline, {
-      response_type: 'id_token token',
-      client_id: 'demo-spa',
-      redirect_uri: 'http://localhost:4010/spa',
-      scope: `openid ${scopes.play}`,
-      nonce: 'n',
-    });
+  const offline = useFixture(() => startAuthServer());
+  let accessToken: string;
+  beforeEach(async () => {
+    const request = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };
+    const client = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
+    accessToken = String((await authorize(offline, { ...request, ...client })).access_token);
     await offline.disconnectDatabase();
-    const response = await offline.post('/connect/token', pat);
-    const text = await response.text();
-    expect({ status: response.status, body: JSON.parse(text) }).toEqual({
-      status: 503,
-      body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
-    });
-    expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
-    expect(text).not.toMatch(/select|connect|knex|at .*\(/i);
-    const others = await Promise.all([
-      offline.post('/connect/token', { ...pat, grant_type: 'refresh_token', refresh_token: 'x' }),
-      offline.post('/connect/token', {
-        grant_type: 'password',
-        client_id: 'demo-native',
-        username: 'player@example.com',
-        password: 'demo-player-pass',
-        scope: scopes.play,
-      }),
-      offline.post('/connect/introspect', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
-      offline.post('/connect/revocation', { token: 'x' }, basic('demo-web', 'demo-web-secret')),
-      fetch(`${offline.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${before}` } }),
-    ]);
-    for (const other of others) {
-      const received = {
-        url: other.url,
-        retryAfter: other.headers.get('retry-after'),
-        ...(await statusAndBody(other)),
-      };
-      expect(received).toMatchObject({ status: 503, error: 'temporarily_unavailable', retryAfter: '2' });
-    }
+  });
+  afterEach(() => offline.reconnectDatabase());
+  const web = basic('demo-web', 'demo-web-secret');
+
+  test.each<[string, () => Promise<Response>]>([
+    ['client_credentials', () => offline.post('/connect/token', patForm)],
+    ['password', () => offline.post('/connect/token', passwordGrant)],
+    [
+      'refresh_token',
+      () => offline.post('/connect/token', { ...patForm, grant_type: 'refresh_token', refresh_token: 'x' }),
+    ],
+    ['introspection', () => offline.post('/connect/introspect', { token: 'x' }, web)],
+    ['revocation', () => offline.post('/connect/revocation', { token: 'x' }, web)],
+    [
+      'userinfo',
+      () => fetch(`${offline.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${accessToken}` } }),
+    ],
+  ])(
+    'a request for %s gets 503 temporarily_unavailable with Retry-After, without internal details',
+    async (_title, send) => {
+      const response = await send();
+      const text = await response.text();
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('2');
+      expect(JSON.parse(text)).toEqual({ error: 'temporarily_unavailable', error_description: expect.any(String) });
+      expect(text).not.toMatch(/select|connect|knex|at .*\(/i);
+    },
+  );
+
+  test('the authorization endpoint shows a page with status 503 and without internal details', async () => {
     const request = { response_type: 'code', client_id: 'demo-web', scope: 'openid', redirect_uri: webCallback };
     const page = await fetch(authorizeUrl(offline, request), { redirect: 'manual', headers: { Accept: 'text/html' } });
     expect(page.status).toBe(503);
     expect(page.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(await page.text()).not.toMatch(/select|ECONNREFUSED|knex/i);
-    expect((await fetch(`${offline.origin}/connect/jwks`)).status).toBe(200);
-    expect((await fetch(`${offline.origin}/.well-known/openid-configuration`)).status).toBe(200);
-    expect((await fetch(`${offline.origin}/health/live`)).status).toBe(200);
-    expect((await fetch(`${offline.origin}/health/ready`)).status).toBe(503);
+  });
+
+  test.each([
+    ['/connect/jwks', 200],
+    ['/.well-known/openid-configuration', 200],
+    ['/health/live', 200],
+    ['/health/ready', 503],
+  ])('%s responds with status %i', async (path, status) => {
+    expect((await fetch(offline.origin + path)).status).toBe(status);
+  });
+
+  test('token requests succeed when the database is available again', async () => {
     await offline.reconnectDatabase();
-    expect((await offline.post('/connect/token', pat)).status).toBe(200);
-    await offline.close();
+    expect((await offline.post('/connect/token', patForm)).status).toBe(200);
+    await offline.disconnectDatabase();
   });
 });

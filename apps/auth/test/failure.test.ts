@@ -1,37 +1,32 @@
 // Tests that clients get an OAuth error without internal details when the server fails, and that the reason is logged.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize } from './flows.ts';
 
-let server: AuthServer;
-let token: string;
+const server = useFixture(() => startAuthServer());
+let accessToken: string;
 beforeAll(async () => {
-  server = await startAuthServer();
   const request = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };
-  const response = await authorize(server, {
-    ...request,
-    client_id: 'demo-spa',
-    redirect_uri: 'http://localhost:4010/spa',
-  });
-  token = String(response.access_token);
-});
-afterAll(async () => {
-  await server.close();
+  const client = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
+  accessToken = String((await authorize(server, { ...request, ...client })).access_token);
 });
 
-const userinfo = () => fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${token}` } });
-const plain = { grant_type: 'client_credentials', scope: scopes.bookings };
-const asPat = basic('demo-pat-north', 'demo-pat-north-secret');
+const userinfo = () =>
+  fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${accessToken}` } });
+const form = { grant_type: 'client_credentials', scope: scopes.bookings };
+const patHeaders = basic('demo-pat-north', 'demo-pat-north-secret');
+/** Requests that take different paths through the server. */
 const requests: [string, () => Promise<Response>][] = [
-  ['a plain token request', () => server.post('/connect/token', plain, asPat)],
+  ['a plain token request', () => server.post('/connect/token', form, patHeaders)],
   [
-    'a token request that the library handles',
-    () => server.post('/connect/token', { ...plain, facility: 'fac-north' }, asPat),
+    'a token request that oidc-provider handles',
+    () => server.post('/connect/token', { ...form, facility: 'fac-north' }, patHeaders),
   ],
-  ['userinfo', userinfo],
+  ['a userinfo request', userinfo],
 ];
 
-test.each(requests)('%s, while the database is unavailable: 503 with Retry-After', async (_title, send) => {
+test.each(requests)('%s gets 503 with Retry-After while the database is unavailable', async (_title, send) => {
   expect((await send()).status).toBe(200);
   await server.disconnectDatabase();
   const response = await send();
@@ -41,43 +36,40 @@ test.each(requests)('%s, while the database is unavailable: 503 with Retry-After
   expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
 });
 
-describe('an instance that starts while the database is unavailable has no signing keys and returns 503', () => {
+describe('an instance that starts while the database is unavailable', () => {
   test.each([
     ['a page', '/sign-in', {}],
     ['the portal', '/portal', {}],
     ['userinfo', '/connect/userinfo', { Authorization: 'Bearer a.b.c' }],
-    ['an endpoint of the library', '/connect/jwks', {}],
-  ])('for %s', async (_title, path, headers) => {
+    ['an endpoint of oidc-provider', '/connect/jwks', {}],
+  ])('the instance returns 503 for %s, because it has no signing keys', async (_title, path, headers) => {
     await server.disconnectDatabase();
     const { origin, auth } = await server.startInstance();
     const send = () => fetch(origin + path, { redirect: 'manual', headers });
-    const early = await send();
+    const response = await send();
     await server.reconnectDatabase();
-    expect(early.status).toBe(503);
-    expect(early.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
     await auth.refreshKeys();
     expect((await send()).status).toBeLessThan(500);
   });
 });
 
-test.each(requests)(
-  '%s, while migrations are missing: 503 temporarily_unavailable with Retry-After',
-  async (_title, send) => {
-    await server.db.raw('alter table client_secret rename to client_secret_renamed');
-    await server.db.raw('alter table schema_migration rename to schema_migration_renamed');
-    const response = await send();
-    await server.db.raw('alter table client_secret_renamed rename to client_secret');
-    await server.db.raw('alter table schema_migration_renamed rename to schema_migration');
-    expect(response.headers.get('retry-after')).toBe('2');
-    expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
-  },
-);
+test.each(requests)('%s gets 503 with Retry-After while migrations are missing', async (_title, send) => {
+  await server.db.raw('alter table client_secret rename to client_secret_renamed');
+  await server.db.raw('alter table schema_migration rename to schema_migration_renamed');
+  const response = await send();
+  await server.db.raw('alter table client_secret_renamed rename to client_secret');
+  await server.db.raw('alter table schema_migration_renamed rename to schema_migration');
+  expect(response.headers.get('retry-after')).toBe('2');
+  expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+});
 
 test.each(requests)(
-  '%s, while a table is missing after all migrations: 500 server_error, with the reason only in the log',
+  '%s gets 500 server_error if a table is missing after all migrations, and only the log contains the reason',
   async (_title, send) => {
     await server.db.raw('alter table client_secret rename to client_secret_gone');
-    const lines = server.log.length;
+    const linesBefore = server.log.length;
     const response = await send();
     await server.db.raw('alter table client_secret_gone rename to client_secret');
     expect(response.headers.get('cache-control')).toBe('no-store');
@@ -86,7 +78,7 @@ test.each(requests)(
       error: 'server_error',
       error_description: expect.not.stringContaining('client_secret'),
     });
-    const logged = server.log.slice(lines).map((line) => JSON.parse(line) as object);
+    const logged = server.log.slice(linesBefore).map((line) => JSON.parse(line) as object);
     expect(logged).toContainEqual(
       expect.objectContaining({
         level: 'error',

@@ -1,4 +1,4 @@
-// Runs the flows that need a user. A test browser plays the user and the client.
+// Runs the flows that need a user. A test browser takes the role of the user, and shows what the client receives.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import type { AuthServer } from './auth-server.ts';
 
@@ -7,7 +7,7 @@ export const owner = { username: 'owner@north.example', password: 'demo-owner-pa
 export const webCallback = 'http://localhost:4010/callback';
 const allow = { name: 'decision', value: 'allow' };
 
-/** The example of RFC 7636, appendix B. */
+/** A PKCE challenge with its verifier: the example in RFC 7636, appendix B. */
 export const pkce = {
   challenge: { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' },
   verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
@@ -26,7 +26,7 @@ export const openBrowser = (server: AuthServer): FormBrowser => openFormBrowser(
 export const authorizeUrl = (server: AuthServer, params: Record<string, string>): string =>
   `${server.origin}/connect/authorize?${new URLSearchParams(params)}`;
 
-/** Signs in and allows all scopes, if the pages request it. Returns the last page. */
+/** Signs in if the page is the sign-in page, and allows all scopes if a consent page follows. Returns the last page. */
 export async function signInAndConsent(browser: FormBrowser, page: Page, who = player): Promise<Page> {
   let current = page;
   if (current.title.startsWith('Sign in')) current = await browser.send(current, who);
@@ -34,7 +34,7 @@ export async function signInAndConsent(browser: FormBrowser, page: Page, who = p
   return current;
 }
 
-/** The parameters that the client gets at its redirect URI, from the query or the fragment. */
+/** Returns the parameters that the client gets at its redirect URI, from the fragment or, without one, from the query. */
 export function redirectParameters({ url }: Page): Record<string, string> {
   return Object.fromEntries(url.hash ? new URLSearchParams(url.hash.slice(1)) : url.searchParams);
 }

@@ -1,5 +1,4 @@
 // Tests how failed sign-ins are slowed down and locked out (docs/behaviour.md, "Sign-in protection").
-
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
@@ -20,6 +19,7 @@ afterAll(() => server.close());
 const password = 'demo-player-pass';
 const username = 'player@example.com';
 
+/** Signs in with the grant type password, from this IP address. Returns the status, Retry-After and the body. */
 async function signInByGrant(name: string, secret: string, address: string, at = server.origin) {
   const response = await fetch(`${at}/connect/token`, {
     method: 'POST',
@@ -38,6 +38,7 @@ async function signInByGrant(name: string, secret: string, address: string, at =
   >;
 }
 
+/** Signs in on the sign-in page in a new browser, from this IP address. */
 async function signInByPage(name: string, secret: string, address: string) {
   const browser = openFormBrowser([server.origin], { 'X-Forwarded-For': address });
   return browser.send(await browser.open(`${server.origin}/sign-in?return=/signed-out`), {
@@ -46,16 +47,16 @@ async function signInByPage(name: string, secret: string, address: string) {
   });
 }
 
-/** Sends failing sign-ins for one account, each from another IP address. */
-const fail = async (times: number, name: string, network: string) => {
+/** Fails to sign in several times with one user name, each time from another IP address of the network. */
+const failSignIns = async (times: number, name: string, network: string) => {
   for (let n = 1; n <= times; n++) await signInByGrant(name, 'wrong', `${network}.${n}`);
 };
 const resetCounts = () => server.db.raw('delete from guard_count');
 
-describe('repeated failed sign-ins lock an account', () => {
-  test('for the grant type password, at every instance, and even with the right password', async () => {
+describe('repeated failed sign-ins', () => {
+  test('an account is locked for the grant type password at every instance, even with the right password', async () => {
     await resetCounts();
-    await fail(5, username, '198.51.100');
+    await failSignIns(5, username, '198.51.100');
     for (const at of [server.origin, otherInstance.origin]) {
       const response = await signInByGrant(username, password, '203.0.113.9', at);
       expect(response).toMatchObject({ status: 429, retryAfter: expect.stringMatching(/^\d+$/) });
@@ -63,9 +64,9 @@ describe('repeated failed sign-ins lock an account', () => {
     }
   });
 
-  test('for the pages', async () => {
+  test('an account is locked on the sign-in page', async () => {
     await resetCounts();
-    await fail(4, username, '198.51.100');
+    await failSignIns(4, username, '198.51.100');
     expect((await signInByPage(username, 'wrong', '203.0.113.1')).status).toBe(400);
     const page = await signInByPage(username, password, '203.0.113.2');
     expect(page.status).toBe(429);
@@ -73,43 +74,43 @@ describe('repeated failed sign-ins lock an account', () => {
     expect(page.html).toContain('Too many sign-ins have failed');
   });
 
-  test('for every spelling of the user name in upper and lower case', async () => {
+  test('an account is locked for every spelling of its user name in upper and lower case', async () => {
     await resetCounts();
-    await fail(5, 'Player@Example.COM ', '198.51.100');
+    await failSignIns(5, 'Player@Example.COM ', '198.51.100');
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 429 });
   });
 
-  test('for a user name that contains NUL characters', async () => {
+  test('an account is locked for spellings of its user name with NUL characters', async () => {
     await resetCounts();
     for (let n = 1; n <= 5; n++) await signInByGrant(`pl${'\0'.repeat(n)}ayer@example.com`, 'wrong', `198.51.100.${n}`);
     expect(await signInByGrant('player@example.com\0', password, '203.0.113.9')).toMatchObject({ status: 429 });
   });
 
-  test('for a spelling that only the database treats as the same name', async () => {
+  test('an account is locked for a spelling that only the database treats as the same name', async () => {
     const account = { id: 'acc-greek', username: 'ΣΑΣ@example.com', password: 'seven unusual lamps' };
     await server.load({ accounts: [account] });
     await resetCounts();
     expect(await signInByGrant(account.username, account.password, '203.0.113.9')).toMatchObject({ status: 200 });
-    await fail(5, 'σασ@example.com', '198.51.100');
+    await failSignIns(5, 'σασ@example.com', '198.51.100');
     expect(await signInByGrant(account.username, account.password, '203.0.113.9')).toMatchObject({ status: 429 });
   });
 
-  test('until the lockout ends', async () => {
+  test('an account is unlocked when the time of the lockout has passed', async () => {
     await resetCounts();
-    await fail(5, username, '198.51.100');
+    await failSignIns(5, username, '198.51.100');
     await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
   });
 
-  test('only if no successful sign-in has reset the count', async () => {
+  test('a successful sign-in resets the count of failed sign-ins', async () => {
     await resetCounts();
-    await fail(4, username, '198.51.100');
+    await failSignIns(4, username, '198.51.100');
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
-    await fail(4, username, '198.51.101');
+    await failSignIns(4, username, '198.51.101');
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
   });
 
-  test('before more parallel attempts are checked than the limit allows', async () => {
+  test('of 40 parallel attempts, at most five are checked', async () => {
     await resetCounts();
     const guesses = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
@@ -122,8 +123,8 @@ describe('repeated failed sign-ins lock an account', () => {
   });
 });
 
-describe('the response never reveals whether the account exists', () => {
-  test('for the grant type password and the page, before and during the lockout', async () => {
+describe('whether an account exists', () => {
+  test('sign-in responses do not reveal whether an account exists, before and during the lockout', async () => {
     await resetCounts();
     const unknown = 'nobody@example.com';
     for (let n = 1; n <= 7; n++) {
@@ -150,44 +151,54 @@ describe('the response never reveals whether the account exists', () => {
     ['spaces', ' player@example.com ', ' nobody@example.com '],
     ['U+0130', 'i\u0130@example.com', 'j\u0130@example.com'],
     ['U+03A3', 'i\u03a3@example.com', 'j\u03a3@example.com'],
-  ])('when failures are counted under one spelling and tried under another: %s', async (_title, known, unknown) => {
-    const folded = async (name: string): Promise<string> => {
-      const { rows } = await server.db.raw('select lower(?) as name', [name.replaceAll('\0', '').trim()]);
-      return String(rows[0].name);
-    };
-    if ((await folded(known)) !== username) {
-      await server.load({ accounts: [{ id: `acc-${Buffer.from(known).toString('hex')}`, username: known }] });
-    }
-    const statuses = async (name: string, network: string): Promise<unknown[]> => {
-      await fail(5, name, network);
-      const other = await folded(name);
-      return [
-        (await signInByGrant(other, 'wrong', `${network}.99`)).status,
-        (await signInByGrant(name, 'wrong', `${network}.99`)).status,
-      ];
-    };
-    await resetCounts();
-    expect(await statuses(unknown, '198.51.101')).toEqual([429, 429]);
-    expect(await statuses(known, '198.51.100')).toEqual([429, 429]);
-  });
+  ])(
+    'a lockout does not reveal whether an account exists if attempts use two spellings of its name: %s',
+    async (_title, known, unknown) => {
+      /** Returns the spelling that the database compares. */
+      const normalise = async (name: string): Promise<string> => {
+        const { rows } = await server.db.raw('select lower(?) as name', [name.replaceAll('\0', '').trim()]);
+        return String(rows[0].name);
+      };
+      if ((await normalise(known)) !== username) {
+        await server.load({ accounts: [{ id: `acc-${Buffer.from(known).toString('hex')}`, username: known }] });
+      }
+      /** Locks the name with failed sign-ins. Returns the statuses of further attempts under both spellings. */
+      const statusesAfterLockout = async (name: string, network: string): Promise<unknown[]> => {
+        await failSignIns(5, name, network);
+        const otherSpelling = await normalise(name);
+        return [
+          (await signInByGrant(otherSpelling, 'wrong', `${network}.99`)).status,
+          (await signInByGrant(name, 'wrong', `${network}.99`)).status,
+        ];
+      };
+      await resetCounts();
+      expect(await statusesAfterLockout(unknown, '198.51.101')).toEqual([429, 429]);
+      expect(await statusesAfterLockout(known, '198.51.100')).toEqual([429, 429]);
+    },
+  );
 
-  test('in its response time', async () => {
-    const time = async (username: string): Promise<number> => {
+  test('the response time of a failed sign-in does not reveal whether the account exists', async () => {
+    const measure = async (username: string): Promise<number> => {
       await resetCounts();
       const started = performance.now();
       await signInByGrant(username, 'wrong', '198.51.100.1');
       return performance.now() - started;
     };
-    await time('warm@example.com');
-    const times: [number, number][] = [];
-    for (let pair = 0; pair < 12; pair += 1) times.push([await time(username), await time('nobody@example.com')]);
-    const medianOf = (which: 0 | 1) => times.map((pair) => pair[which]).toSorted((a, b) => a - b)[6] as number;
-    const [ofKnown, ofUnknown] = [medianOf(0), medianOf(1)];
+    // The first request is slower than all others.
+    await measure('first@example.com');
+    const timesOfKnown: number[] = [];
+    const timesOfUnknown: number[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      timesOfKnown.push(await measure(username));
+      timesOfUnknown.push(await measure('nobody@example.com'));
+    }
+    const median = (times: number[]) => times.toSorted((a, b) => a - b)[6] as number;
+    const [ofKnown, ofUnknown] = [median(timesOfKnown), median(timesOfUnknown)];
     // Without the dummy hash (accounts/passwords.ts), the response for an unknown account would be much faster.
     expect(Math.min(ofKnown, ofUnknown) / Math.max(ofKnown, ofUnknown)).toBeGreaterThan(0.5);
   });
 
-  test('for a password reset', async () => {
+  test('the page for a password reset does not reveal whether an account exists', async () => {
     const requestReset = async (name: string) => {
       const browser = openFormBrowser([server.origin]);
       const page = await browser.send(await browser.open(`${server.origin}/reset-password`), { username: name });
@@ -199,25 +210,26 @@ describe('the response never reveals whether the account exists', () => {
 
 describe('a browser in which the account has signed in before', () => {
   const signInForm = '/sign-in?return=/signed-out';
-  const knownBrowser = async () => {
+  /** Signs in and out in a new browser, which the server then knows. */
+  const openKnownBrowser = async () => {
     const browser = openFormBrowser([server.origin], { 'X-Forwarded-For': '203.0.113.20' });
-    const page = await browser.send(await browser.open(server.origin + signInForm), { username, password });
+    await browser.send(await browser.open(server.origin + signInForm), { username, password });
     await browser.send(await browser.open(`${server.origin}/account`), {}, 'Sign out');
-    return { browser, page };
+    return browser;
   };
 
-  test('is not locked out by failed sign-ins in other browsers', async () => {
+  test('a known browser is not locked out by failed sign-ins in other browsers', async () => {
     await resetCounts();
-    const { browser } = await knownBrowser();
-    await fail(5, username, '198.51.100');
+    const browser = await openKnownBrowser();
+    await failSignIns(5, username, '198.51.100');
     expect((await signInByPage(username, password, '203.0.113.21')).status).toBe(429);
     const page = await browser.send(await browser.open(server.origin + signInForm), { username, password });
     expect(page.status).toBe(200);
   });
 
-  test('is locked out by its own failed sign-ins, which do not lock out other browsers', async () => {
+  test('a known browser is locked out by its own failed sign-ins, which do not lock out other browsers', async () => {
     await resetCounts();
-    const { browser } = await knownBrowser();
+    const browser = await openKnownBrowser();
     const attempt = async (secret: string) =>
       (await browser.send(await browser.open(server.origin + signInForm), { username, password: secret })).status;
     for (let n = 0; n < 5; n++) expect(await attempt('wrong')).toBe(400);
@@ -225,24 +237,24 @@ describe('a browser in which the account has signed in before', () => {
     expect((await signInByPage(username, password, '203.0.113.22')).status).toBe(200);
   });
 
-  test('has its own count for this account only', async () => {
+  test('a known browser has its own count only for the account that has signed in', async () => {
     await resetCounts();
-    const { browser } = await knownBrowser();
-    await fail(5, 'owner@north.example', '198.51.100');
+    const browser = await openKnownBrowser();
+    await failSignIns(5, 'owner@north.example', '198.51.100');
     const form = { username: 'owner@north.example', password: 'demo-owner-pass' };
     expect((await browser.send(await browser.open(server.origin + signInForm), form)).status).toBe(429);
   });
 });
 
-describe('an address is locked', () => {
-  test('after failures with many user names; IPv6 addresses of one /64 network count as one address', async () => {
+describe('failed sign-ins from one IP address', () => {
+  test('failures with many user names lock an address, and a /64 network of IPv6 addresses counts as one address', async () => {
     await resetCounts();
     for (let n = 1; n <= 12; n++) await signInByGrant(`nobody${n}@example.com`, 'wrong', `2001:db8:1:2::${n}`);
     expect(await signInByGrant(username, password, '2001:db8:1:2:ffff::1')).toMatchObject({ status: 429 });
     expect(await signInByGrant(username, password, '2001:db8:1:3::1')).toMatchObject({ status: 200 });
   });
 
-  test('but not after successful sign-ins, because many users can share one address', async () => {
+  test('successful sign-ins do not lock an address, because many users can share one address', async () => {
     await resetCounts();
     const responses = await Promise.all(
       Array.from({ length: 60 }, () => signInByGrant(username, password, '192.0.2.1')),
@@ -251,7 +263,7 @@ describe('an address is locked', () => {
   });
 });
 
-test('after a few failures, a sign-in takes longer', async () => {
+test('with LOCKOUT_SLOW_DOWN_MS=150, the fifth failed sign-in takes almost 300 ms or more', async () => {
   const slow = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '150' });
   const measure = async (): Promise<number> => {
     const started = performance.now();

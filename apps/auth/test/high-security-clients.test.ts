@@ -41,14 +41,17 @@ const requestParameters = {
   ...pkce.challenge,
 };
 
+/** Pushes an authorization request with a client assertion. */
 const push = async (parameters: Record<string, string> = requestParameters, from = client) =>
   statusAndBody(await server.post('/connect/par', { ...parameters, ...(await from.authenticate()) }));
 
+/** Opens the authorization endpoint with the `request_uri` of a pushed request. */
 const openRequest = (requestUri: unknown, browser = openBrowser(server), clientId = client.clientId) =>
   browser.open(
     `${server.origin}/connect/authorize?${new URLSearchParams({ client_id: clientId, request_uri: String(requestUri) })}`,
   );
 
+/** Runs the authorization code flow up to the code. */
 async function obtainCode(): Promise<string> {
   const browser = openBrowser(server);
   const { request_uri } = await push();
@@ -57,7 +60,8 @@ async function obtainCode(): Promise<string> {
   return String(response.code);
 }
 
-const exchange = async (form: Record<string, string>, proof?: string, from = client) =>
+/** Sends a token request with a client assertion and, if given, a DPoP proof. */
+const requestToken = async (form: Record<string, string>, proof?: string, from = client) =>
   server.post(
     '/connect/token',
     { ...form, ...(await from.authenticate()) },
@@ -65,7 +69,7 @@ const exchange = async (form: Record<string, string>, proof?: string, from = cli
   );
 
 const exchangeCode = async (code: string, key = client) =>
-  exchange(
+  requestToken(
     { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: pkce.verifier },
     await key.proof(tokenUrl()),
   );
@@ -76,16 +80,14 @@ async function obtainTokens() {
   return response as { access_token: string; refresh_token: string; id_token: string };
 }
 
-describe('discovery', () => {
-  test('lists the endpoint of pushed requests, the algorithms of proofs and private_key_jwt', async () => {
-    const response = await fetch(`${server.origin}/.well-known/openid-configuration`);
-    const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'];
-    expect(await response.json()).toMatchObject({
-      pushed_authorization_request_endpoint: `${server.origin}/connect/par`,
-      dpop_signing_alg_values_supported: algorithms,
-      token_endpoint_auth_signing_alg_values_supported: algorithms,
-      token_endpoint_auth_methods_supported: expect.arrayContaining(['private_key_jwt']),
-    });
+test('the discovery document lists the endpoint of pushed requests, the algorithms of proofs and private_key_jwt', async () => {
+  const response = await fetch(`${server.origin}/.well-known/openid-configuration`);
+  const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'];
+  expect(await response.json()).toMatchObject({
+    pushed_authorization_request_endpoint: `${server.origin}/connect/par`,
+    dpop_signing_alg_values_supported: algorithms,
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
+    token_endpoint_auth_methods_supported: expect.arrayContaining(['private_key_jwt']),
   });
 });
 
@@ -104,18 +106,18 @@ describe('the profile fapi2', () => {
     const { refresh_token } = await obtainTokens();
     const otherKey = await createKeyClient('fapi', server.origin);
     const form = { grant_type: 'refresh_token', refresh_token };
-    const refreshed = await statusAndBody(await exchange(form, await otherKey.proof(tokenUrl())));
+    const refreshed = await statusAndBody(await requestToken(form, await otherKey.proof(tokenUrl())));
     expect(refreshed).toMatchObject({ status: 200, token_type: 'DPoP' });
     expect(refreshed.refresh_token).not.toBe(refresh_token);
     expect(decodeJwt(String(refreshed.access_token)).cnf).toEqual({ jkt: otherKey.thumbprint });
   });
 
-  test('client_credentials gives a bound token, and needs a proof', async () => {
+  test('client_credentials gives a bound token with a proof, and invalid_grant without a proof', async () => {
     const form = { grant_type: 'client_credentials', scope: scopes.play };
-    const bound = await statusAndBody(await exchange(form, await client.proof(tokenUrl())));
+    const bound = await statusAndBody(await requestToken(form, await client.proof(tokenUrl())));
     expect(bound).toMatchObject({ status: 200, token_type: 'DPoP' });
     expect(decodeJwt(String(bound.access_token)).cnf).toEqual({ jkt: client.thumbprint });
-    expect(await statusAndBody(await exchange(form))).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await statusAndBody(await requestToken(form))).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test('an authorization request that was not pushed is rejected', async () => {
@@ -132,7 +134,8 @@ describe('the profile fapi2', () => {
 
 describe('private_key_jwt', () => {
   const form = { grant_type: 'client_credentials', scope: scopes.play };
-  const authenticate = async (claims: Record<string, unknown>) =>
+  /** Sends a token request whose client assertion contains these claims. */
+  const authenticateWith = async (claims: Record<string, unknown>) =>
     statusAndBody(
       await server.post(
         '/connect/token',
@@ -146,11 +149,11 @@ describe('private_key_jwt', () => {
     ['is a list with the issuer', () => [server.origin]],
     ['is another server', () => 'https://other.example'],
   ])('an assertion whose audience %s is rejected', async (_title, aud) => {
-    expect(await authenticate({ aud: aud() })).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await authenticateWith({ aud: aud() })).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
   test.each(['/connect/par', '/connect/introspect', '/connect/revocation'])(
-    'at %s, too, the audience must be the issuer',
+    'at %s, the audience of an assertion must be the issuer',
     async (path) => {
       const request = { ...requestParameters, token: 'unknown' };
       const send = async (aud: unknown) =>
@@ -161,7 +164,7 @@ describe('private_key_jwt', () => {
     },
   );
 
-  test('at an endpoint that does not accept proofs, an invalid DPoP header does not matter', async () => {
+  test('an endpoint that accepts no proofs ignores an invalid DPoP header', async () => {
     const dpop = `${btoa('{"alg":"none"}')}.${btoa('{"iat":"tomorrow"}')}.`;
     const form = { token: 'unknown', ...(await client.authenticate()) };
     expect((await server.post('/connect/introspect', form, { DPoP: dpop })).status).toBe(200);
@@ -176,14 +179,16 @@ describe('private_key_jwt', () => {
     ['has an iat more than 60 s in the future', () => ({ iat: now() + 70 })],
     ['has an nbf more than 60 s in the future', () => ({ nbf: now() + 70 })],
   ])('an assertion that %s is rejected', async (_title, claims) => {
-    expect(await authenticate(claims())).toMatchObject({ status: 401, error: 'invalid_client' });
+    expect(await authenticateWith(claims())).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
   test('an assertion that is not a JWT, or has no type, is rejected', async () => {
     const { client_assertion_type, ...withoutType } = await client.authenticate();
     const notAJwt = { client_id: 'fapi', client_assertion_type, client_assertion: 'garbage' };
     for (const credentials of [withoutType, notAJwt]) {
-      const body = Object.fromEntries(Object.entries({ ...form, ...credentials }).map(([k, v]) => [k, String(v)]));
+      const body = Object.fromEntries(
+        Object.entries({ ...form, ...credentials }).map(([name, value]) => [name, String(value)]),
+      );
       const response = await server.post('/connect/token', body);
       expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
     }
@@ -211,35 +216,35 @@ describe('private_key_jwt', () => {
   test.each(['PS256', 'EdDSA', 'Ed25519'])('assertions and proofs with %s are accepted', async (alg) => {
     const other = await createKeyClient(`fapi-${alg}`, server.origin, alg);
     await server.load({ clients: [fapiClient(other.clientId, [other.publicJwk])] });
-    expect(await statusAndBody(await exchange(form, await other.proof(tokenUrl()), other))).toMatchObject({
+    expect(await statusAndBody(await requestToken(form, await other.proof(tokenUrl()), other))).toMatchObject({
       status: 200,
       token_type: 'DPoP',
     });
   });
 
-  test('the keys of a client are requested from its jwks_uri only if that is in an allowed network', async () => {
-    const keys = createServer((_request, response) => {
+  test('the keys of a client are fetched from its jwks_uri, but not if the address is in a network that is not allowed', async () => {
+    const keyServer = createServer((_request, response) => {
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ keys: [client.publicJwk] }));
     });
-    await new Promise<void>((resolve) => keys.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => keyServer.listen(0, '127.0.0.1', resolve));
     const { jwks: _, ...metadata } = fapiClient('remote', []);
-    const jwks_uri = `http://127.0.0.1:${(keys.address() as AddressInfo).port}/jwks`;
+    const jwks_uri = `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}/jwks`;
     await server.load({ clients: [{ ...metadata, jwks_uri }] });
-    const assertion = () => client.authenticate({ iss: 'remote', sub: 'remote' });
-    const request = async (origin: string) => {
-      const body = new URLSearchParams({ ...form, ...(await assertion()), client_id: 'remote' });
+    const statusAt = async (origin: string) => {
+      const assertion = await client.authenticate({ iss: 'remote', sub: 'remote' });
+      const body = new URLSearchParams({ ...form, ...assertion, client_id: 'remote' });
       const headers = { DPoP: await client.proof(tokenUrl()) };
       return (await fetch(`${origin}/connect/token`, { method: 'POST', body, headers })).status;
     };
-    expect(await request(server.origin)).toBe(200);
+    expect(await statusAt(server.origin)).toBe(200);
     const strict = await server.startInstance({ OUTBOUND_ALLOW_NETWORKS: '' });
-    expect(await request(strict.origin)).toBe(401);
-    keys.close();
+    expect(await statusAt(strict.origin)).toBe(401);
+    keyServer.close();
   });
 });
 
 describe('pushed authorization requests', () => {
-  test('the response is 201 with a request_uri that is valid for 60 s', async () => {
+  test('a pushed request gets 201 with a request_uri that is valid for 60 s', async () => {
     expect(await push()).toEqual({
       status: 201,
       expires_in: 60,
@@ -250,10 +255,11 @@ describe('pushed authorization requests', () => {
   test('a request_uri gives one code, even if two browsers have opened it', async () => {
     const { request_uri } = await push();
     const [first, second] = [openBrowser(server), openBrowser(server)];
-    const pages = [await openRequest(request_uri, first), await openRequest(request_uri, second)];
-    const firstResponse = redirectParameters(await signInAndConsent(first, pages[0] as never, owner));
+    const firstPage = await openRequest(request_uri, first);
+    const secondPage = await openRequest(request_uri, second);
+    const firstResponse = redirectParameters(await signInAndConsent(first, firstPage, owner));
     expect(firstResponse.code).toBeDefined();
-    const secondResponse = redirectParameters(await signInAndConsent(second, pages[1] as never, owner));
+    const secondResponse = redirectParameters(await signInAndConsent(second, secondPage, owner));
     expect(secondResponse).toMatchObject({ error: 'invalid_request_uri' });
     expect(secondResponse.code).toBeUndefined();
   });
@@ -299,7 +305,7 @@ describe('pushed authorization requests', () => {
     expect(metrics).toMatch(/^http_problems_total\{.*route="\/connect\/par",code="invalid_request".*\} [1-9]/m);
   });
 
-  test('the endpoint accepts POST only', async () => {
+  test('the endpoint for pushed requests accepts POST only', async () => {
     const response = await fetch(`${server.origin}/connect/par`);
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, OPTIONS']);
   });

@@ -3,9 +3,13 @@ import { createHash, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 
 export interface ProofOptions {
+  /** The HTTP method of the request. Default: POST. */
   readonly method?: string;
+  /** The access token that is sent with the proof. */
   readonly accessToken?: string;
+  /** Claims that replace or extend the claims of the proof. */
   readonly claims?: Readonly<Record<string, unknown>>;
+  /** Fields that replace or extend the header of the proof. */
   readonly header?: Readonly<Record<string, unknown>>;
 }
 
@@ -13,12 +17,13 @@ export type KeyClient = Awaited<ReturnType<typeof createKeyClient>>;
 
 export async function createKeyClient(clientId: string, issuer: string, alg = 'ES256') {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
-  // The keys are copied. Jest runs tests in another JavaScript realm than jose, so the exported object has another
-  // `Object.prototype`, and oidc-provider does not accept it.
+  // The exported objects are copied, because oidc-provider accepts only objects with the `Object.prototype` of its own
+  // JavaScript realm. Jest runs the tests and jose in different realms.
   const publicJwk: JWK = { ...(await exportJWK(publicKey)) };
   const privateJwk: JWK = { ...(await exportJWK(privateKey)) };
   const now = () => Math.floor(Date.now() / 1000);
 
+  /** Returns a client assertion. `claims` replace or extend its claims. */
   const assertion = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> =>
     new SignJWT({ iss: clientId, sub: clientId, aud: issuer, jti: randomUUID(), exp: now() + 60, ...claims })
       .setProtectedHeader({ alg })
@@ -31,13 +36,14 @@ export async function createKeyClient(clientId: string, issuer: string, alg = 'E
     thumbprint: await calculateJwkThumbprint(publicJwk),
     assertion,
 
-    /** The form fields that authenticate the client. */
+    /** Returns the form fields that authenticate the client with a new assertion. */
     authenticate: async (claims?: Readonly<Record<string, unknown>>): Promise<Record<string, string>> => ({
       client_id: clientId,
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion: await assertion(claims),
     }),
 
+    /** Returns a DPoP proof for a request to this URL. */
     proof: (url: string, { method = 'POST', accessToken, claims, header }: ProofOptions = {}): Promise<string> =>
       new SignJWT({
         jti: randomUUID(),

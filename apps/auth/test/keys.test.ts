@@ -8,7 +8,16 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { WrongEncryptionKey } from '../src/signing-keys/encryption.ts';
 import { createKeySchedule, type KeySchedule } from '../src/signing-keys/schedule.ts';
 import { createKeyStore, type KeyStore } from '../src/signing-keys/store.ts';
-import { type AuthServer, audience, basic, encryptionKey, eventually, scopes, startAuthServer } from './auth-server.ts';
+import {
+  type AuthServer,
+  audience,
+  basic,
+  encryptionKey,
+  eventually,
+  patForm,
+  scopes,
+  startAuthServer,
+} from './auth-server.ts';
 import { authorizeUrl, signInAndConsent, webCallback } from './flows.ts';
 
 const secret = Buffer.from(encryptionKey, 'base64');
@@ -22,29 +31,26 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const published = async (origin = server.origin): Promise<string[]> => {
+/** Returns the ids of the keys that the instance publishes. */
+const publishedKids = async (origin = server.origin): Promise<string[]> => {
   const response = await fetch(`${origin}/connect/jwks`);
-  const { keys: found } = (await response.json()) as { keys: { kid: string; d?: string; p?: string }[] };
-  expect(found.every((key) => key.d === undefined && key.p === undefined)).toBe(true);
-  return found.map(({ kid }) => kid);
+  const { keys } = (await response.json()) as { keys: { kid: string; d?: string; p?: string }[] };
+  expect(keys.every((key) => key.d === undefined && key.p === undefined)).toBe(true);
+  return keys.map(({ kid }) => kid);
 };
-const token = async (origin = server.origin): Promise<string> => {
+/** Gets an access token from the instance. */
+const getToken = async (origin = server.origin): Promise<string> => {
   const response = await fetch(`${origin}/connect/token`, {
     method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_id: 'demo-pat-north',
-      client_secret: 'demo-pat-north-secret',
-      scope: scopes.bookings,
-    }),
+    body: new URLSearchParams(patForm),
   });
   expect(response.status).toBe(200);
   return ((await response.json()) as { access_token: string }).access_token;
 };
 const kidOf = (jwt: string) => decodeProtectedHeader(jwt).kid;
 const keysByState = async () => Object.groupBy(await store.list(), ({ state }) => state);
-/** Makes the next keys sign from now on. */
-const makeDue = () =>
+/** Makes the next keys sign from now on, without waiting for the publish delay. */
+const makeNextKeysDue = () =>
   server
     .db('signing_key')
     .where({ state: 'next' })
@@ -53,7 +59,7 @@ const makeDue = () =>
 test('the first start creates an ES256 and an RS256 key', async () => {
   const { current = [] } = await keysByState();
   expect(current.map(({ alg }) => alg)).toEqual(['ES256', 'RS256']);
-  expect(await published()).toHaveLength(2);
+  expect(await publishedKids()).toHaveLength(2);
 });
 
 test('instances that start at the same time create one set of keys', async () => {
@@ -66,7 +72,7 @@ test('instances that start at the same time create one set of keys', async () =>
   expect(await store.list()).toHaveLength(2);
 });
 
-describe('encryption', () => {
+describe('the encryption of signing keys', () => {
   test('KEY_ENCRYPTION_KEY can be changed while instances with the old key continue to sign', async () => {
     const next = createKeyStore({ db: server.db, encryptionKey: Buffer.alloc(32, 9) });
     const before = await store.load();
@@ -74,10 +80,10 @@ describe('encryption', () => {
     expect((await next.load()).map(({ privateJwk }) => privateJwk)).toEqual(before.map(({ privateJwk }) => privateJwk));
     await expect(store.load()).rejects.toThrow(WrongEncryptionKey);
     await server.auth.refreshKeys().catch(() => {});
-    expect(await published()).toContain(kidOf(await token()));
+    expect(await publishedKids()).toContain(kidOf(await getToken()));
   });
 
-  test('the private part is encrypted with AES-256-GCM and bound to its key id', async () => {
+  test('the private key is encrypted with AES-256-GCM and bound to its key id', async () => {
     const [row] = await server.db('signing_key').where({ alg: 'ES256' });
     const [, nonce, sealed] = row.private_jwk_encrypted
       .split('.')
@@ -100,36 +106,36 @@ describe('encryption', () => {
   });
 });
 
-describe('rotation', () => {
-  test('a key is published before it signs, and until the last token that it signed has expired', async () => {
+describe('the rotation of signing keys', () => {
+  test('a new key is published before it signs, and the old key until its last token has expired', async () => {
     const other = await server.startInstance();
-    const before = kidOf(await token());
+    const oldKid = kidOf(await getToken());
     await schedule.rotate(3600);
     await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
-    expect(await published()).toHaveLength(4);
-    expect(await published(other.origin)).toEqual(await published());
-    expect(kidOf(await token())).toBe(before);
+    expect(await publishedKids()).toHaveLength(4);
+    expect(await publishedKids(other.origin)).toEqual(await publishedKids());
+    expect(kidOf(await getToken())).toBe(oldKid);
 
-    const live = await token();
-    await makeDue();
+    const tokenOfOldKey = await getToken();
+    await makeNextKeysDue();
     await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
-    const after = kidOf(await token());
-    expect(after).not.toBe(before);
-    expect(kidOf(await token(other.origin))).toBe(after);
-    expect(await published()).toContain(before);
+    const newKid = kidOf(await getToken());
+    expect(newKid).not.toBe(oldKid);
+    expect(kidOf(await getToken(other.origin))).toBe(newKid);
+    expect(await publishedKids()).toContain(oldKid);
     const jwks = createRemoteJWKSet(new URL(`${other.origin}/connect/jwks`));
-    await expect(jwtVerify(live, jwks, { audience })).resolves.toBeDefined();
+    await expect(jwtVerify(tokenOfOldKey, jwks, { audience })).resolves.toBeDefined();
 
-    const retired = (await keysByState()).retired?.find(({ kid }) => kid === before);
-    const publishedFor = Number(retired?.deleteAfter) - Number(retired?.retiredAt);
-    expect(publishedFor).toBeGreaterThanOrEqual(3600_000);
+    const retired = (await keysByState()).retired?.find(({ kid }) => kid === oldKid);
+    const publishedMs = Number(retired?.deleteAfter) - Number(retired?.retiredAt);
+    expect(publishedMs).toBeGreaterThanOrEqual(3600_000);
     await server
       .db('signing_key')
-      .where({ kid: before })
+      .where({ kid: oldKid })
       .update({ delete_after: server.db.raw('now()') });
     await server.auth.refreshKeys();
-    expect(await published()).not.toContain(before);
-    expect(kidOf(await token())).toBe(after);
+    expect(await publishedKids()).not.toContain(oldKid);
+    expect(kidOf(await getToken())).toBe(newKid);
   });
 
   test('the old key stays published for the longest ACCESS_TOKEN_TTL of all instances', async () => {
@@ -150,13 +156,14 @@ describe('rotation', () => {
 
   test('no token request fails during rotations, and every instance verifies every token', async () => {
     const other = await server.startInstance();
-    let running = true;
+    let isRunning = true;
     const kids = new Set<string | undefined>();
-    const fetching = [server.origin, other.origin, server.origin, other.origin].map(async (origin, index) => {
-      const verifier = [server.origin, other.origin][index % 2] as string;
-      while (running) {
-        const jwt = await token(origin);
-        const jwks = createRemoteJWKSet(new URL(`${verifier}/connect/jwks`));
+    // Each worker gets tokens from one instance and verifies them with the keys of an instance.
+    const workers = [server.origin, other.origin, server.origin, other.origin].map(async (origin, index) => {
+      const verifyingOrigin = index < 2 ? other.origin : server.origin;
+      while (isRunning) {
+        const jwt = await getToken(origin);
+        const jwks = createRemoteJWKSet(new URL(`${verifyingOrigin}/connect/jwks`));
         await jwtVerify(jwt, jwks, { audience, issuer: server.origin });
         kids.add(kidOf(jwt));
       }
@@ -164,30 +171,30 @@ describe('rotation', () => {
     for (let rotation = 0; rotation < 3; rotation += 1) {
       await schedule.rotate(3600);
       await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
-      await makeDue();
+      await makeNextKeysDue();
       await server.auth.refreshKeys();
-      await token();
+      await getToken();
       await other.auth.refreshKeys();
-      await token(other.origin);
+      await getToken(other.origin);
     }
-    running = false;
-    await Promise.all(fetching);
+    isRunning = false;
+    await Promise.all(workers);
     expect(kids.size).toBeGreaterThanOrEqual(3);
   });
 
   test('a retired key can be deleted immediately, and a signing key cannot be deleted', async () => {
-    const before = String(kidOf(await token()));
+    const before = String(kidOf(await getToken()));
     expect(await store.deleteRetired(before)).toBe(false);
     await schedule.rotate(0);
     await schedule.advance();
     expect(await store.deleteRetired(before)).toBe(true);
     await server.auth.refreshKeys();
-    expect(await published()).not.toContain(before);
+    expect(await publishedKids()).not.toContain(before);
   });
 
-  test('every instance rejects the tokens of a removed key within seconds', async () => {
+  test('every instance rejects the tokens of a deleted key within 20 s', async () => {
     const other = await server.startInstance();
-    const jwt = await token();
+    const jwt = await getToken();
     const introspect = async (origin: string) => {
       const response = await fetch(`${origin}/connect/introspect`, {
         method: 'POST',
@@ -215,20 +222,22 @@ describe('rotation', () => {
 });
 
 describe('COOKIE_KEYS', () => {
-  const old = 'test-cookie-key-of-32-characters-or-more';
+  /** The value of COOKIE_KEYS with which the server of the test was started. */
+  const oldKey = 'test-cookie-key-of-32-characters-or-more';
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
+  /** Sends an authorization request to an instance. Returns the origin of the client, or of the sign-in page. */
   const openAuthorizeUrl = async (browser: FormBrowser, origin: string) =>
     (await browser.open(authorizeUrl(server, request).replace(server.origin, origin))).url.origin;
 
-  test('a session stays valid while its key is listed second, and ends when the key is removed', async () => {
-    const overlapping = await server.startInstance({ COOKIE_KEYS: `${'n'.repeat(32)},${old}` });
+  test('a session whose key is listed second stays valid, and its cookie is then signed with the first key', async () => {
+    const overlapping = await server.startInstance({ COOKIE_KEYS: `${'n'.repeat(32)},${oldKey}` });
     const renewed = await server.startInstance({ COOKIE_KEYS: 'n'.repeat(32) });
-    const sites = [server.origin, overlapping.origin, renewed.origin];
-    const browser = openFormBrowser(sites);
+    const origins = [server.origin, overlapping.origin, renewed.origin];
+    const browser = openFormBrowser(origins);
     await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)));
     expect(await openAuthorizeUrl(browser, overlapping.origin)).toBe('http://localhost:4010');
     expect(await openAuthorizeUrl(browser, renewed.origin)).toBe('http://localhost:4010');
-    const otherBrowser = openFormBrowser(sites);
+    const otherBrowser = openFormBrowser(origins);
     await signInAndConsent(otherBrowser, await otherBrowser.open(authorizeUrl(server, request)));
     expect(await openAuthorizeUrl(otherBrowser, renewed.origin)).toBe(renewed.origin);
   });

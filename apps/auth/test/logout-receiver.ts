@@ -1,4 +1,4 @@
-// Starts an application that receives logout tokens, for the tests of the back-channel logout.
+// Starts a server that receives logout tokens as an application does, for the tests of the back-channel logout.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -16,7 +16,7 @@ export interface ReceivedLogout {
 
 type Respond = (response: ServerResponse) => void;
 
-/** By default, the receiver responds with status 200. */
+/** @param respond sends the response to each logout token. Default: a response with status 200. */
 export async function startLogoutReceiver(respond: Respond = (response) => response.end()) {
   const received: ReceivedLogout[] = [];
   let connections = 0;
@@ -40,8 +40,9 @@ export async function startLogoutReceiver(respond: Respond = (response) => respo
     port,
     url: `http://127.0.0.1:${port}`,
     received,
+    /** The number of connections to the receiver so far. */
     connections: () => connections,
-    /** The logout tokens for one user. Each is written as `CLIENT SID`. */
+    /** Returns the logout tokens for a user, each as the text `CLIENT SID`. Without a session id, SID is `-`. */
     sessionsOf: (sub: string): readonly string[] =>
       received
         .filter(({ claims }) => claims.sub === sub)
@@ -57,7 +58,7 @@ export async function startLogoutReceiver(respond: Respond = (response) => respo
 export const appRedirectUri = 'https://app.example/callback';
 export const appSecret = (id: string): string => `the-secret-of-${id}-0123456789abcdef`;
 
-/** A confidential client with a logout address. */
+/** Returns a confidential client with a logout address. `more` replaces or extends its metadata. */
 export const logoutClient = (
   id: string,
   backchannel_logout_uri: string,
@@ -75,7 +76,7 @@ export const logoutClient = (
     ...more,
   }) as ImportedClient;
 
-/** Validates a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6). */
+/** Validates a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6), and returns its claims. */
 export async function validateLogoutToken(
   { form }: ReceivedLogout,
   { issuer, clientId, alg = 'RS256' }: { issuer: string; clientId: string; alg?: string },

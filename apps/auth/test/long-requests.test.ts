@@ -25,12 +25,12 @@ test.each([
   expect(await storedInteractions()).toBe(0);
 });
 
-test('a long sign-out request is rejected', async () => {
+test('a sign-out request of 8000 characters is rejected', async () => {
   const response = await fetch(`${server.origin}/connect/endsession?state=${'x'.repeat(8_000)}`);
   expect(response.status).toBe(414);
 });
 
-test('a request of 7500 characters is served', async () => {
+test('an authorization request of fewer than 8000 characters is stored', async () => {
   const response = await fetch(authorizeUrl(server, { ...request, state: 'x'.repeat(7_000) }), { redirect: 'manual' });
   expect(response.status).toBe(303);
   expect(await storedInteractions()).toBe(1);
@@ -39,7 +39,7 @@ test('a request of 7500 characters is served', async () => {
 test.each([
   ['/connect/par', 'demo-spa', { ...request, redirect_uri: 'http://localhost:4010/spa' }],
   ['/connect/deviceauthorization', 'demo-screen', { scope: 'openid' }],
-])('a long request of a public client to %s is rejected and not stored', async (path, clientId, form) => {
+])('a request of 17 000 characters to %s is rejected and not stored', async (path, clientId, form) => {
   const before = await server.db('oidc_artifact');
   const response = await server.post(path, { ...form, client_id: clientId, state: 'x'.repeat(17_000) });
   expect(response.status).toBe(413);

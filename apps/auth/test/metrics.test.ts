@@ -1,20 +1,15 @@
 // Tests the metrics of tokens, signing keys and the database (docs/behaviour.md, "Health, metrics and logs").
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, basic, scopes, startAuthServer } from './auth-server.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect, test } from '@jest/globals';
+import { basic, scopes, startAuthServer } from './auth-server.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const server = useFixture(() => startAuthServer());
 
 const metrics = async (): Promise<string> => (await fetch(`${server.origin}/metrics`)).text();
 const requestToken = (form: Record<string, string>, secret = 'demo-pat-north-secret') =>
   server.post('/connect/token', { scope: scopes.bookings, ...form }, basic('demo-pat-north', secret));
 
-test('tokens are counted by grant and outcome', async () => {
+test('the metrics count token requests by grant type and outcome, and unknown grant types as `other`', async () => {
   expect((await requestToken({ grant_type: 'client_credentials' })).status).toBe(200);
   expect((await requestToken({ grant_type: 'client_credentials', scope: 'openid' })).status).toBe(400);
   expect((await requestToken({ grant_type: 'client_credentials' }, 'wrong')).status).toBe(401);
@@ -43,7 +38,7 @@ test('the error code of a rejected request is in the access log and in the metri
   expect(text).not.toContain('made-up-by-a-client');
 });
 
-test('metrics contain the age of the signing keys and the connections of the pool', async () => {
+test('the metrics contain the age of the signing keys and the connections of the pool', async () => {
   const text = await metrics();
   for (const alg of ['ES256', 'RS256']) {
     expect(text).toMatch(new RegExp(`signing_key_age_seconds\\{alg="${alg}",state="current",service="auth"\\} \\d`));

@@ -1,33 +1,24 @@
 // Runs the code blocks of docs/sign-in.md, in which only the addresses are replaced.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { read, root, shellBlocks } from '@bay-booking/testkit/repository';
-import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, eventually, scopes, startAuthServer } from './auth-server.ts';
+import { beforeAll, expect, test } from '@jest/globals';
+import { type AuthServer, eventually, scopes } from './auth-server.ts';
 import { player } from './flows.ts';
+import { startSocialServer } from './social-server.ts';
 
 const guide = read('docs/sign-in.md');
 const allow = { name: 'decision', value: 'allow' };
 
-let social: SocialProviders;
+const fixture = useFixture(() => startSocialServer());
 let server: AuthServer;
-beforeAll(async () => {
-  social = await startSocialProviders();
-  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
-  writeFileSync(file, JSON.stringify(social.settings));
-  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
-});
-afterAll(async () => {
-  await server.close();
-  await social.stop();
+beforeAll(() => {
+  server = fixture.server;
 });
 
 async function freePort(): Promise<number> {

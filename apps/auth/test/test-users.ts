@@ -1,4 +1,4 @@
-// Registers new users, and signs them in, with a test browser.
+// Registers new users and signs users in, each in a new test browser.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import type { AuthServer } from './auth-server.ts';
 
@@ -29,7 +29,7 @@ export async function registerUser(server: AuthServer): Promise<TestUser> {
   return { username, browser, account };
 }
 
-/** Signs the user in in another browser. */
+/** Signs a user in, in a new browser. */
 export async function signInUser(
   server: AuthServer,
   username: string,
