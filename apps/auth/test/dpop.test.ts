@@ -1,4 +1,4 @@
-// Tests DPoP proofs, tokens that are bound to a key, and the attacks that these prevent (RFC 9449; docs/behaviour.md,
+// Tests DPoP proofs, tokens that are bound to a key, and the attacks that proofs prevent (RFC 9449; docs/behaviour.md,
 // "High-security clients").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
@@ -18,8 +18,8 @@ const now = () => Math.floor(Date.now() / 1000);
 const credentials = basic('demo-pat-north', 'demo-pat-north-secret');
 const form = { grant_type: 'client_credentials', scope: scopes.bookings };
 
-/** Requests a token with a proof. */
-async function send(proof: string, origin = server.origin) {
+/** Sends a token request with this proof. Returns the status, the body and the nonce of the response. */
+async function requestToken(proof: string, origin = server.origin) {
   const headers = { ...credentials, DPoP: proof };
   const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(form), headers });
   return { ...(await statusAndBody(response)), nonce: response.headers.get('dpop-nonce') ?? '' } as Record<
@@ -27,40 +27,47 @@ async function send(proof: string, origin = server.origin) {
     unknown
   > & { nonce: string };
 }
-const sendNew = async (claims: NonNullable<ProofOptions['claims']>, origin?: string) =>
-  send(await (await createKey()).proof(tokenUrl(), { claims }), origin);
+/** Sends a token request with a proof of a new key, in which these claims replace the usual claims. */
+const requestWithClaims = async (claims: NonNullable<ProofOptions['claims']>, origin?: string) =>
+  requestToken(await (await createKey()).proof(tokenUrl(), { claims }), origin);
 
-describe('proofs at auth', () => {
+describe('proofs at the token endpoint', () => {
   test.each([
     ['past', -290],
     ['future', 290],
-  ])('iat must be within 300 s: 290 s in the %s is accepted, without a nonce', async (_title, seconds) => {
-    expect(await sendNew({ iat: now() + seconds })).toMatchObject({ status: 200, token_type: 'DPoP' });
+  ])('a proof whose iat is 290 s in the %s is accepted without a nonce', async (_title, seconds) => {
+    expect(await requestWithClaims({ iat: now() + seconds })).toMatchObject({ status: 200, token_type: 'DPoP' });
   });
 
   test.each([
     ['past', -310],
     ['future', 310],
-  ])('a proof from %s 300 s gets use_dpop_nonce, and the nonce replaces the limit', async (_title, seconds) => {
-    const iat = now() + seconds;
-    const refused = await sendNew({ iat });
-    expect(refused).toMatchObject({ status: 400, error: 'use_dpop_nonce', nonce: expect.stringMatching(/./) });
-    expect(await sendNew({ iat, nonce: refused.nonce })).toMatchObject({ status: 200, token_type: 'DPoP' });
-  });
+  ])(
+    'a proof whose iat is 310 s in the %s gets use_dpop_nonce, and is accepted with the nonce',
+    async (_title, seconds) => {
+      const iat = now() + seconds;
+      const rejected = await requestWithClaims({ iat });
+      expect(rejected).toMatchObject({ status: 400, error: 'use_dpop_nonce', nonce: expect.stringMatching(/./) });
+      expect(await requestWithClaims({ iat, nonce: rejected.nonce })).toMatchObject({
+        status: 200,
+        token_type: 'DPoP',
+      });
+    },
+  );
 
-  test('with a nonce, iat must still be within a day', async () => {
-    const { nonce } = await sendNew({ iat: now() - 310 });
+  test('a proof with a nonce is rejected if its iat differs by more than a day', async () => {
+    const { nonce } = await requestWithClaims({ iat: now() - 310 });
     const day = 24 * 3600;
     for (const iat of [now() - day + 60, now() + day - 60])
-      expect(await sendNew({ iat, nonce })).toMatchObject({ status: 200 });
+      expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 200 });
     for (const iat of [now() - day - 60, now() + day + 60])
-      expect(await sendNew({ iat, nonce })).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
+      expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
   });
 
-  test('a proof from the future cannot be used again when its iat has come', async () => {
+  test('the server remembers a proof from the future until 300 s after its iat', async () => {
     const iat = now() + 12 * 3600;
-    const { nonce } = await sendNew({ iat });
-    expect(await sendNew({ iat, nonce })).toMatchObject({ status: 200 });
+    const { nonce } = await requestWithClaims({ iat });
+    expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 200 });
     const [{ remembered }] = await server
       .db('oidc_artifact')
       .where({ model: 'ReplayDetection' })
@@ -68,18 +75,21 @@ describe('proofs at auth', () => {
     expect(remembered).toBeGreaterThan(iat + 300);
   });
 
-  test('a wrong nonce gets use_dpop_nonce outside the 300 s, and has no effect within them', async () => {
-    expect(await sendNew({ iat: now() - 310, nonce: 'wrong' })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
-    expect(await sendNew({ nonce: 'wrong' })).toMatchObject({ status: 200, token_type: 'DPoP' });
+  test('a wrong nonce gets use_dpop_nonce if a nonce is needed, and has no effect otherwise', async () => {
+    expect(await requestWithClaims({ iat: now() - 310, nonce: 'wrong' })).toMatchObject({
+      status: 400,
+      error: 'use_dpop_nonce',
+    });
+    expect(await requestWithClaims({ nonce: 'wrong' })).toMatchObject({ status: 200, token_type: 'DPoP' });
   });
 
-  test('all instances use the same secret for nonces, and the secret changes with the signing keys', async () => {
+  test('nonces are valid at all instances, until the signing key with which they were made is deleted', async () => {
     const other = await server.startInstance();
     const refreshKeys = () => Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
     const iat = now() - 3600;
-    const isAccepted = { status: 200 };
-    const { nonce } = await sendNew({ iat });
-    expect(await sendNew({ iat, nonce }, other.origin)).toMatchObject(isAccepted);
+    const accepted = { status: 200 };
+    const { nonce } = await requestWithClaims({ iat });
+    expect(await requestWithClaims({ iat, nonce }, other.origin)).toMatchObject(accepted);
 
     const keys = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
     await createKeySchedule(keys).rotate(0);
@@ -89,19 +99,19 @@ describe('proofs at auth', () => {
       .where({ state: 'next' })
       .update({ signs_from: server.db.raw('now()') });
     await server.auth.refreshKeys();
-    const { nonce: newNonce } = await sendNew({ iat });
+    const { nonce: newNonce } = await requestWithClaims({ iat });
     expect(newNonce).not.toBe(nonce);
     // The other instance still uses the old key.
-    for (const each of [nonce, newNonce]) {
-      expect(await sendNew({ iat, nonce: each })).toMatchObject(isAccepted);
-      expect(await sendNew({ iat, nonce: each }, other.origin)).toMatchObject(isAccepted);
+    for (const validNonce of [nonce, newNonce]) {
+      expect(await requestWithClaims({ iat, nonce: validNonce })).toMatchObject(accepted);
+      expect(await requestWithClaims({ iat, nonce: validNonce }, other.origin)).toMatchObject(accepted);
     }
 
     await refreshKeys();
     await server.db('signing_key').where({ state: 'retired' }).delete();
     await refreshKeys();
-    expect(await sendNew({ iat, nonce })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
-    expect(await sendNew({ iat, nonce: newNonce }, other.origin)).toMatchObject(isAccepted);
+    expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
+    expect(await requestWithClaims({ iat, nonce: newNonce }, other.origin)).toMatchObject(accepted);
   });
 
   test('htu must be the address below ISSUER, whatever the Host header contains', async () => {
@@ -110,8 +120,8 @@ describe('proofs at auth', () => {
     const key = await createKey();
     const { origin } = behindProxy;
     for (const htu of [`${issuer}/connect/token`, `${issuer.toUpperCase()}:443/connect/token?a=1#b`])
-      expect(await send(await key.proof(htu), origin)).toMatchObject({ status: 200 });
-    expect(await send(await key.proof(`${origin}/connect/token`), origin)).toMatchObject({
+      expect(await requestToken(await key.proof(htu), origin)).toMatchObject({ status: 200 });
+    expect(await requestToken(await key.proof(`${origin}/connect/token`), origin)).toMatchObject({
       status: 400,
       error: 'invalid_dpop_proof',
     });
@@ -124,27 +134,30 @@ describe('proofs at auth', () => {
     ['another server', (key) => key.proof('https://other.example/connect/token')],
     ['no request', (key) => key.proof(tokenUrl(), { claims: { htm: undefined, htu: undefined } })],
   ])('a proof for %s is rejected', async (_title, proof) => {
-    expect(await send(await proof(await createKey()))).toMatchObject({ status: 400, error: 'invalid_dpop_proof' });
+    expect(await requestToken(await proof(await createKey()))).toMatchObject({
+      status: 400,
+      error: 'invalid_dpop_proof',
+    });
   });
 
   test('a proof is accepted once, even if many copies arrive at two instances at the same time', async () => {
     const other = await server.startInstance();
     const proof = await (await createKey()).proof(tokenUrl());
     const origins = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? server.origin : other.origin));
-    const responses = await Promise.all(origins.map((origin) => send(proof, origin)));
+    const responses = await Promise.all(origins.map((origin) => requestToken(proof, origin)));
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 });
 
-describe('tokens with a proof', () => {
-  const request = async (fields: Record<string, string>, key?: KeyClient) => {
+describe('tokens that are requested with a proof', () => {
+  const requestAsNative = async (fields: Record<string, string>, key?: KeyClient) => {
     const headers = key && { DPoP: await key.proof(tokenUrl()) };
     return statusAndBody(await server.post('/connect/token', { client_id: 'demo-native', ...fields }, headers));
   };
   const scope = `offline_access ${scopes.bookings}`;
 
   test.each<[string, (key: KeyClient) => Promise<Record<string, unknown>>]>([
-    ['password', (key) => request({ grant_type: 'password', ...owner, scope }, key)],
+    ['password', (key) => requestAsNative({ grant_type: 'password', ...owner, scope }, key)],
     ['authorization_code', (key) => redeemCode(key, scope, owner)],
   ])(
     'the grant type %s gives a bound access token, and a bound refresh token to a public client',
@@ -155,33 +168,34 @@ describe('tokens with a proof', () => {
       expect(decodeJwt(String(first.access_token)).cnf).toEqual({ jkt: key.thumbprint });
 
       const refresh = { grant_type: 'refresh_token', refresh_token: String(first.refresh_token) };
-      expect(await request(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
-      expect(await request(refresh, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
-      const second = await request(refresh, key);
+      expect(await requestAsNative(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
+      expect(await requestAsNative(refresh, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
+      const second = await requestAsNative(refresh, key);
       expect(second).toMatchObject({ status: 200, token_type: 'DPoP' });
       expect(decodeJwt(String(second.access_token)).cnf).toEqual({ jkt: key.thumbprint });
       const third = { ...refresh, refresh_token: String(second.refresh_token) };
-      expect(await request(third, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
-      expect(await request(third, key)).toMatchObject({ status: 200, token_type: 'DPoP' });
+      expect(await requestAsNative(third, otherKey)).toMatchObject({ status: 400, error: 'invalid_grant' });
+      expect(await requestAsNative(third, key)).toMatchObject({ status: 200, token_type: 'DPoP' });
     },
   );
 
-  test('after use_dpop_nonce, a code can be used again, and the grant type password has stored no grant', async () => {
+  test('a request that gets use_dpop_nonce uses up no code and stores no grant', async () => {
     const key = await createKey();
     const claims = { iat: now() - 3600 };
-    const grants = async () => Number((await server.db('oidc_artifact').where({ model: 'Grant' }).count())[0]?.count);
+    const countGrants = async () =>
+      Number((await server.db('oidc_artifact').where({ model: 'Grant' }).count())[0]?.count);
     const withProof = async (form: Record<string, string>, nonce?: string) => {
       const headers = { DPoP: await key.proof(tokenUrl(), { claims: { ...claims, ...(nonce && { nonce }) } }) };
       const response = await server.post('/connect/token', { client_id: 'demo-native', ...form }, headers);
       return { ...(await statusAndBody(response)), nonce: response.headers.get('dpop-nonce') ?? undefined };
     };
     const code = await authorizeNative(scope);
-    const before = await grants();
+    const before = await countGrants();
     for (const form of [codeForm(code), { grant_type: 'password', ...owner, scope }]) {
-      const refused = await withProof(form);
-      expect(refused).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
-      expect(await grants()).toBe(before);
-      expect(await withProof(form, refused.nonce)).toMatchObject({ status: 200, token_type: 'DPoP' });
+      const rejected = await withProof(form);
+      expect(rejected).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
+      expect(await countGrants()).toBe(before);
+      expect(await withProof(form, rejected.nonce)).toMatchObject({ status: 200, token_type: 'DPoP' });
     }
   });
 
@@ -192,7 +206,7 @@ describe('tokens with a proof', () => {
   });
 });
 
-/** Obtains a code of the public client demo-native. */
+/** Runs the code flow of the public client demo-native up to the code. */
 async function authorizeNative(scope: string, who = player): Promise<string> {
   const request = { response_type: 'code', client_id: 'demo-native', redirect_uri: nativeCallback, scope };
   return String((await authorize(server, { ...request, ...pkce.challenge }, { who })).code);
@@ -207,7 +221,7 @@ const codeForm = (code: string) => ({
   code_verifier: pkce.verifier,
 });
 
-/** The token response of a code flow of the public client demo-native. */
+/** Runs the code flow of demo-native with a proof, and returns the token response. */
 async function redeemCode(key: KeyClient, scope: string, who = player): Promise<Record<string, unknown>> {
   const code = await authorizeNative(scope, who);
   return statusAndBody(await server.post('/connect/token', codeForm(code), { DPoP: await key.proof(tokenUrl()) }));
@@ -225,7 +239,7 @@ describe.each([
     return { ...(await statusAndBody(response)), status: response.status, challenge };
   };
 
-  test('is accepted by userinfo with a proof for the method and the token', async () => {
+  test('userinfo accepts the token with a proof for the method and the token, and each proof only once', async () => {
     const key = await createKey();
     const accessToken = await obtainToken(key, scope);
     for (const method of ['GET', 'POST']) {
@@ -235,29 +249,30 @@ describe.each([
     }
   });
 
-  test('is rejected by userinfo as Bearer, with another key, and with a proof for another request', async () => {
+  test('userinfo rejects the token as Bearer, without a proof, and with a proof that does not match', async () => {
     const [key, otherKey] = [await createKey(), await createKey()];
     const accessToken = await obtainToken(key, scope);
-    const method = 'GET';
-    const isRefused = { status: expect.any(Number), challenge: expect.stringMatching(/^DPoP .*error="/) };
-    for (const [proof, options] of [
-      [undefined, { scheme: 'Bearer' }],
-      [await key.proof(userinfoUrl(), { method, accessToken }), { scheme: 'Bearer' }],
-      [undefined, {}],
-      [await otherKey.proof(userinfoUrl(), { method, accessToken }), {}],
-      [await key.proof(userinfoUrl(), { method: 'POST', accessToken }), {}],
-      [await key.proof(tokenUrl(), { method, accessToken }), {}],
-      [await key.proof(userinfoUrl(), { method, accessToken: 'another-token' }), {}],
-      [await key.proof(userinfoUrl(), { method }), {}],
-      [await key.proof(userinfoUrl(), { method, accessToken, claims: { iat: now() - 310 } }), {}],
-    ] as const) {
-      const response = await userinfo(accessToken, proof, options);
-      expect(response).toMatchObject(isRefused);
-      expect([400, 401]).toContain(response.status);
+    const proofWith = (options: ProofOptions, url = userinfoUrl(), signer = key) =>
+      signer.proof(url, { method: 'GET', accessToken, ...options });
+    const attempts: Record<string, { proof?: string; scheme?: string }> = {
+      'as Bearer': { scheme: 'Bearer' },
+      'as Bearer, with a proof': { scheme: 'Bearer', proof: await proofWith({}) },
+      'without a proof': {},
+      'with another key': { proof: await proofWith({}, userinfoUrl(), otherKey) },
+      'for another method': { proof: await proofWith({ method: 'POST' }) },
+      'for another address': { proof: await proofWith({}, tokenUrl()) },
+      'for another token': { proof: await proofWith({ accessToken: 'another-token' }) },
+      'for no token': { proof: await key.proof(userinfoUrl(), { method: 'GET' }) },
+      'too old': { proof: await proofWith({ claims: { iat: now() - 310 } }) },
+    };
+    for (const [title, { proof, ...options }] of Object.entries(attempts)) {
+      const { status, challenge } = await userinfo(accessToken, proof, options);
+      expect([title, challenge]).toEqual([title, expect.stringMatching(/^DPoP .*error="/)]);
+      expect([400, 401]).toContain(status);
     }
   });
 
-  test('is shown by introspection with cnf and token_type DPoP', async () => {
+  test('introspection shows the token with cnf and token_type DPoP', async () => {
     const key = await createKey();
     const token = await obtainToken(key, scope);
     const response = await server.post('/connect/introspect', { token }, basic('demo-web', 'demo-web-secret'));
@@ -269,7 +284,7 @@ describe.each([
   });
 });
 
-test('userinfo rejects an unbound token with the scheme DPoP, and names both schemes without a token', async () => {
+test('userinfo rejects an unbound token with the scheme DPoP, and names both schemes in a response without a token', async () => {
   const key = await createKey();
   const unbound = await server.post('/connect/token', {
     grant_type: 'password',
@@ -280,8 +295,8 @@ test('userinfo rejects an unbound token with the scheme DPoP, and names both sch
   const accessToken = String((await statusAndBody(unbound)).access_token);
   const proof = await key.proof(userinfoUrl(), { method: 'GET', accessToken });
   const headers = { Authorization: `DPoP ${accessToken}`, DPoP: proof };
-  const refused = await fetch(`${server.origin}/connect/userinfo`, { headers });
-  expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+  const rejected = await fetch(`${server.origin}/connect/userinfo`, { headers });
+  expect([rejected.status, rejected.headers.get('www-authenticate')]).toEqual([
     401,
     expect.stringMatching(/^DPoP .*error="invalid_token".*algs="ES256 PS256 EdDSA Ed25519"/),
   ]);

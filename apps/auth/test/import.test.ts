@@ -1,5 +1,4 @@
 // Tests the import: validation errors, upserts by id, and that a file is imported as a whole or not at all.
-
 import { ImportError } from '@bay-booking/common/import-document';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
@@ -15,6 +14,7 @@ import { demoDocument } from './demo-document.ts';
 const server = useFixture(() => startAuthServer());
 
 const load = (document: unknown) => server.load(readImportDocument(JSON.stringify(document)));
+/** Imports a document, and returns the errors of the import. */
 const errorsOf = async (document: unknown): Promise<readonly string[]> => {
   try {
     await load(document);
@@ -37,13 +37,13 @@ const requestToken = (id: string, secret: string) =>
     scope: scopes.bookings,
   });
 
-describe('an invalid import names the path of each error and changes nothing', () => {
+describe('an invalid file', () => {
   test.each<[string, unknown, string[]]>([
     ['the document is not an object', [], ['/: must be object']],
-    ['an unknown section', { users: [] }, ['/users: is not known']],
+    ['the file has an unknown section', { users: [] }, ['/users: is not known']],
     ['a mandatory field is missing', { facilities: [{ id: 'f' }] }, ['/facilities/0/name: is missing']],
     [
-      'several errors are reported together',
+      'the file has several errors',
       { accounts: [{ id: 'a', username: 'a', kind: 'robot', memberships: [{ facilityId: 'f', role: 'boss' }] }, {}] },
       [
         '/accounts/0/kind: must be one of user, service',
@@ -256,13 +256,13 @@ describe('an invalid import names the path of each error and changes nothing', (
         expect.stringMatching(/^\/clients\/2\/redirect_uris: .*https/) as unknown as string,
       ],
     ],
-  ])('%s', async (_title, document, errors) => {
+  ])('the import names the path of each error and changes nothing: %s', async (_title, document, errors) => {
     const before = await readAllTables();
     expect(await errorsOf(document)).toEqual(errors);
     expect(await readAllTables()).toBe(before);
   });
 
-  test('an error in the last client rolls back the facilities of the same file', async () => {
+  test('an error in a client undoes the import of a facility in the same file', async () => {
     const before = await readAllTables();
     const errors = await errorsOf({
       facilities: [{ id: 'fac-new', name: 'New' }],
@@ -300,8 +300,8 @@ describe('an import inserts or updates by id', () => {
     expect(await readAllTables()).toBe(before);
   });
 
-  test('parallel imports from several hosts all succeed', async () => {
-    const document = { facilities: [{ id: 'fac-two', name: 'Two' }], ...accountOf('acc-two', 'one-password') };
+  test('parallel imports of the same file from several machines all succeed', async () => {
+    const document = { facilities: [{ id: 'fac-new', name: 'New' }], ...accountOf('acc-new', 'a-password') };
     const clientValidator = await createClientValidator({
       issuer: 'http://localhost:4000',
       development: true,
@@ -310,7 +310,7 @@ describe('an import inserts or updates by id', () => {
     const hosts = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));
     await Promise.all(hosts.map((db) => importDocument(document, { db, scopes, clientValidator })));
     await Promise.all(hosts.map((db) => db.destroy()));
-    expect(await server.db('account').where({ id: 'acc-two' })).toHaveLength(1);
+    expect(await server.db('account').where({ id: 'acc-new' })).toHaveLength(1);
   });
 
   test('a new password replaces the old one, and a password that is left out stays', async () => {
@@ -326,47 +326,57 @@ describe('an import inserts or updates by id', () => {
   });
 
   test('fields of an account that are left out keep their values', async () => {
-    const whole = {
-      ...{ id: 'acc-whole', username: 'whole', name: 'Whole', email: 'w@whole.example', emailVerified: true },
-      ...{ kind: 'service', roles: ['player'], password: 'a-password-of-its-own' },
+    const account = {
+      id: 'acc-whole',
+      username: 'whole',
+      name: 'Whole',
+      email: 'w@whole.example',
+      emailVerified: true,
+      kind: 'service',
+      roles: ['player'],
+      password: 'a-password-of-its-own',
       memberships: [{ facilityId: 'fac-north', role: 'bookings-manager' }],
     };
-    await load({ accounts: [whole] });
+    await load({ accounts: [account] });
     const before = await readAllTables();
     await load({ accounts: [{ id: 'acc-whole', username: 'whole' }] });
     expect(await readAllTables()).toBe(before);
   });
 
   test('a new e-mail address is not verified, unless the file says so', async () => {
-    const imported = async (more: object) => {
+    /** Imports the account with these fields. Returns its e-mail address, and whether the address is verified. */
+    const importAccount = async (more: object) => {
       await load({ accounts: [{ id: 'acc-mail', username: 'mail', ...more }] });
       const [row] = await server.db('account').where({ id: 'acc-mail' });
       return [row.email, row.email_verified];
     };
-    expect(await imported({ email: 'One@mail.example', emailVerified: true })).toEqual(['One@mail.example', true]);
-    expect(await imported({})).toEqual(['One@mail.example', true]);
-    expect(await imported({ email: 'one@mail.example' })).toEqual(['one@mail.example', true]);
-    expect(await imported({ email: 'two@mail.example' })).toEqual(['two@mail.example', false]);
-    expect(await imported({ email: 'three@mail.example', emailVerified: true })).toEqual(['three@mail.example', true]);
+    expect(await importAccount({ email: 'One@mail.example', emailVerified: true })).toEqual(['One@mail.example', true]);
+    expect(await importAccount({})).toEqual(['One@mail.example', true]);
+    expect(await importAccount({ email: 'one@mail.example' })).toEqual(['one@mail.example', true]);
+    expect(await importAccount({ email: 'two@mail.example' })).toEqual(['two@mail.example', false]);
+    expect(await importAccount({ email: 'three@mail.example', emailVerified: true })).toEqual([
+      'three@mail.example',
+      true,
+    ]);
   });
 
   test('accounts of one file can exchange their usernames', async () => {
-    const named = async (one: string, two: string) => {
+    /** Imports both accounts with these usernames, and returns the stored usernames. */
+    const rename = async (firstName: string, secondName: string) => {
       await load({
         accounts: [
-          { id: 'acc-one', username: one },
-          { id: 'acc-two', username: two },
+          { id: 'acc-first', username: firstName },
+          { id: 'acc-second', username: secondName },
         ],
       });
-      return (await server.db('account').whereIn('id', ['acc-one', 'acc-two']).orderBy('id')).map(
-        (row) => row.username,
-      );
+      const rows = await server.db('account').whereIn('id', ['acc-first', 'acc-second']).orderBy('id');
+      return rows.map(({ username }) => username);
     };
-    expect(await named('one@names.example', 'two@names.example')).toEqual(['one@names.example', 'two@names.example']);
-    expect(await named('TWO@names.example', 'one@names.example')).toEqual(['TWO@names.example', 'one@names.example']);
-    const taken = { accounts: [{ id: 'acc-one', username: 'one@names.example' }] };
+    expect(await rename('one@names.example', 'two@names.example')).toEqual(['one@names.example', 'two@names.example']);
+    expect(await rename('TWO@names.example', 'one@names.example')).toEqual(['TWO@names.example', 'one@names.example']);
+    const taken = { accounts: [{ id: 'acc-first', username: 'one@names.example' }] };
     expect(await errorsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
-    expect(await named('İ@names.example', 'one@names.example')).toEqual(['İ@names.example', 'one@names.example']);
+    expect(await rename('İ@names.example', 'one@names.example')).toEqual(['İ@names.example', 'one@names.example']);
     const same = { accounts: [{ id: 'acc-three', username: 'İ@names.example' }] };
     expect(await errorsOf(same)).toEqual(['/accounts/0/username: belongs to another account']);
   });
@@ -385,7 +395,7 @@ describe('an import inserts or updates by id', () => {
     expect(await server.db('membership').where({ account_id: 'acc-roles' })).toHaveLength(1);
   });
 
-  test('each change of a client is audited once', async () => {
+  test('the audit trail contains each change of a client once', async () => {
     const client = {
       client_id: 'audited',
       client_secret: 's',
@@ -425,13 +435,13 @@ describe('an import inserts or updates by id', () => {
     expect(row.metadata).toEqual(metadata);
   });
 
-  test('members that the server sets itself never come from the metadata of a client', async () => {
+  test('fields that only the server may set have no effect in the stored metadata of a client', async () => {
     await load({
       clients: [{ client_id: 'plain', client_secret: 's', grant_types: ['client_credentials'], scope: scopes.play }],
     });
-    const planted = { account_id: 'acc-owner-north', facility_ids: ['fac-north'], allowed_scope: scopes.bookings };
+    const forged = { account_id: 'acc-owner-north', facility_ids: ['fac-north'], allowed_scope: scopes.bookings };
     await server.db.raw("update client set metadata = metadata || ?::jsonb where id = 'plain'", [
-      JSON.stringify(planted),
+      JSON.stringify(forged),
     ]);
     const granted = await statusAndBody(
       await server.post('/connect/token', {
@@ -452,18 +462,19 @@ describe('an import inserts or updates by id', () => {
 
   test('a new secret replaces the old one, and a secret that is left out stays', async () => {
     const client = { client_id: 'pat-new', accountId: 'acc-bot-north' };
-    await load({ clients: [{ ...client, client_secret: 'one' }] });
-    expect((await requestToken('pat-new', 'one')).status).toBe(200);
-    await load({ clients: [{ ...client, client_secret: 'two' }] });
-    expect((await requestToken('pat-new', 'one')).status).toBe(401);
+    await load({ clients: [{ ...client, client_secret: 'old-secret' }] });
+    expect((await requestToken('pat-new', 'old-secret')).status).toBe(200);
+    await load({ clients: [{ ...client, client_secret: 'new-secret' }] });
+    expect((await requestToken('pat-new', 'old-secret')).status).toBe(401);
     await load({ clients: [client] });
-    expect(await statusAndBody(await requestToken('pat-new', 'two'))).toMatchObject({ status: 200 });
+    expect(await statusAndBody(await requestToken('pat-new', 'new-secret'))).toMatchObject({ status: 200 });
     const { rows } = await server.db.raw(`select * from client_secret where client_id = 'pat-new'`);
-    expect(JSON.stringify(rows)).not.toContain('"two"');
+    expect(JSON.stringify(rows)).not.toContain('new-secret');
   });
 
   test('a confidential client stays confidential if its secret is left out', async () => {
     const client = { client_id: 'back-end', redirect_uris: ['https://c.example/cb'], scope: `openid ${scopes.play}` };
+    /** Exchanges an unknown code. invalid_grant means that the authentication of the client has succeeded. */
     const redeemCode = async (more: object) =>
       statusAndBody(
         await server.post('/connect/token', {
@@ -474,10 +485,10 @@ describe('an import inserts or updates by id', () => {
           ...more,
         }),
       );
-    await load({ clients: [{ ...client, client_secret: 'kept' }] });
+    await load({ clients: [{ ...client, client_secret: 'a-secret' }] });
     await load({ clients: [{ ...client, client_name: 'Renamed' }] });
     expect(await redeemCode({})).toMatchObject({ status: 401, error: 'invalid_client' });
-    expect(await redeemCode({ client_secret: 'kept' })).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await redeemCode({ client_secret: 'a-secret' })).toMatchObject({ status: 400, error: 'invalid_grant' });
     await load({ clients: [{ ...client, token_endpoint_auth_method: 'none' }] });
     expect(await redeemCode({})).toMatchObject({ status: 400, error: 'invalid_grant' });
   });

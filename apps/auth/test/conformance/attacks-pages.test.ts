@@ -1,7 +1,6 @@
 // Tests attacks in the browser: framing, scripts, cookies, forged forms, stolen sessions, open redirects, and
 // responses that reveal whether an account exists (RFC 9700 sections 4.11 and 4.16; OWASP ASVS 5 chapters V3, V6 and
 // V7).
-
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
@@ -15,8 +14,10 @@ const server = useFixture(() =>
 
 const web = { client_id: 'demo-web', redirect_uri: webCallback, response_type: 'code', scope: 'openid', state: 'st' };
 const markup = '"><script>alert(1)</script>';
+/** Whether the browser gets a code without a page. */
 const isSignedIn = async (browser: FormBrowser): Promise<boolean> =>
   'code' in (await authorize(server, { ...web, prompt: 'none' }, { browser }));
+/** Returns the cookies of a browser without their attributes. */
 const cookiesOf = (browser: FormBrowser): string[] => browser.cookies().map((entry) => entry.split(';')[0] ?? '');
 const openSignedInBrowser = async () => {
   const browser = openBrowser(server);
@@ -29,33 +30,36 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
   const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa', scope: 'openid', nonce: 'n' };
   const endSession = () => `${server.origin}/connect/endsession`;
   test.each<[string, () => Promise<Page>]>([
-    ['sign-in of an application', () => openBrowser(server).open(authorizeUrl(server, web))],
+    ['the sign-in page of an application', () => openBrowser(server).open(authorizeUrl(server, web))],
     [
-      'consent',
+      'the consent page',
       async () => {
         const browser = openBrowser(server);
         return browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
       },
     ],
-    ['sign-in at our own pages', () => openBrowser(server).open(`${server.origin}/sign-in`)],
-    ['registration', () => openBrowser(server).open(`${server.origin}/register`)],
-    ['password reset', () => openBrowser(server).open(`${server.origin}/reset-password`)],
-    ['an invalid link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
-    ['an expired interaction', () => openBrowser(server).open(`${server.origin}/interaction/x`)],
-    ['an error of an application', () => openBrowser(server).open(authorizeUrl(server, { ...web, client_id: 'x' }))],
-    ['an unknown path', () => openBrowser(server).open(`${server.origin}/nowhere`)],
-    ['sign-out', async () => (await openSignedInBrowser()).open(endSession())],
-    ['sign-out while nobody is signed in', () => openBrowser(server).open(endSession())],
-    ['signed out', () => openBrowser(server).open(`${endSession()}/success`)],
+    ['our own sign-in page', () => openBrowser(server).open(`${server.origin}/sign-in`)],
+    ['the registration page', () => openBrowser(server).open(`${server.origin}/register`)],
+    ['the page for a password reset', () => openBrowser(server).open(`${server.origin}/reset-password`)],
+    ['the page of an invalid link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
+    ['the page of an expired interaction', () => openBrowser(server).open(`${server.origin}/interaction/x`)],
     [
-      'form_post',
+      'the page for an error of an application',
+      () => openBrowser(server).open(authorizeUrl(server, { ...web, client_id: 'x' })),
+    ],
+    ['the page of an unknown path', () => openBrowser(server).open(`${server.origin}/nowhere`)],
+    ['the sign-out page', async () => (await openSignedInBrowser()).open(endSession())],
+    ['the sign-out page while nobody is signed in', () => openBrowser(server).open(endSession())],
+    ['the page after signing out', () => openBrowser(server).open(`${endSession()}/success`)],
+    [
+      'a form_post response',
       () =>
         openBrowser(server).open(
           authorizeUrl(server, { ...spa, response_type: 'id_token token', response_mode: 'form_post', prompt: 'none' }),
         ),
     ],
-  ])('%s', async (_title, open) => {
-    const { headers, html } = await open();
+  ])('%s forbids frames, scripts of others and caching', async (_title, openPage) => {
+    const { headers, html } = await openPage();
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
@@ -72,8 +76,8 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
   test('an application that opened the sign-in page as a popup can still access the popup', async () => {
     const page = await openBrowser(server).open(authorizeUrl(server, { ...web, display: 'popup' }));
     expect(page.headers.get('cross-origin-opener-policy')).toBeNull();
-    const own = await openBrowser(server).open(`${server.origin}/sign-in`);
-    expect(own.headers.get('cross-origin-opener-policy')).toBe('same-origin');
+    const ownSignIn = await openBrowser(server).open(`${server.origin}/sign-in`);
+    expect(ownSignIn.headers.get('cross-origin-opener-policy')).toBe('same-origin');
   });
 
   test.each([
@@ -91,42 +95,49 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
 });
 
 describe('cookies', () => {
-  const overHttps = async (secure: AuthServer): Promise<string[]> => {
+  /**
+   * Signs in to a server with an https issuer, with the headers that a reverse proxy adds. Returns all lines of Set-Cookie.
+   */
+  const cookiesOverHttps = async (httpsServer: AuthServer): Promise<string[]> => {
     const issuer = 'https://id.bay-booking.example';
     const headers = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '192.0.2.1', Origin: issuer };
-    const kept: string[] = [];
+    const cookieLines: string[] = [];
     const jar = new Map<string, string>();
-    const go = async (path: string, init: RequestInit = {}): Promise<string> => {
+    /** Sends a request and follows its redirects. Returns the body of the last response. */
+    const request = async (path: string, init: RequestInit = {}): Promise<string> => {
       const Cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
-      const response = await fetch(secure.origin + path, {
+      const response = await fetch(httpsServer.origin + path, {
         redirect: 'manual',
         ...init,
         headers: { ...headers, Cookie },
       });
       for (const line of response.headers.getSetCookie()) {
-        kept.push(line);
+        cookieLines.push(line);
         const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
         jar.set(name, value);
       }
       const location = response.headers.get('location');
       if (location) expect(location).toMatch(/^(\/|https:\/\/id\.bay-booking\.example\/)/);
-      return location ? go(location.replace(issuer, '')) : response.text();
+      return location ? request(location.replace(issuer, '')) : response.text();
     };
-    const html = await go(
-      authorizeUrl(secure, { ...web, client_id: codeClient.id, redirect_uri: redirectUri }).replace(secure.origin, ''),
+    const html = await request(
+      authorizeUrl(httpsServer, { ...web, client_id: codeClient.id, redirect_uri: redirectUri }).replace(
+        httpsServer.origin,
+        '',
+      ),
     );
     const action = /action="([^"]+sign-in)"/.exec(html)?.[1] ?? '';
     const csrf = /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '';
-    await go(action, { method: 'POST', body: new URLSearchParams({ ...player, csrf }) });
-    return kept;
+    await request(action, { method: 'POST', body: new URLSearchParams({ ...player, csrf }) });
+    return cookieLines;
   };
 
   test.each([['true'], ['1'], ['false']])(
-    'are Secure, HttpOnly and SameSite=Lax when ISSUER is https (TRUST_PROXY=%s)',
+    'cookies are Secure, HttpOnly and SameSite=Lax when ISSUER is https (TRUST_PROXY=%s)',
     async (TRUST_PROXY) => {
-      const secure = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example', TRUST_PROXY });
-      const cookies = await overHttps(secure);
-      await secure.close();
+      const httpsServer = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example', TRUST_PROXY });
+      const cookies = await cookiesOverHttps(httpsServer);
+      await httpsServer.close();
       expect(cookies.map((line) => line.split('=')[0])).toEqual(
         expect.arrayContaining(['__Host-_session', '__Host-_session.sig', '_interaction', '__Host-_form']),
       );
@@ -140,12 +151,12 @@ describe('cookies', () => {
   );
 
   test('an https issuer sends Strict-Transport-Security', async () => {
-    const secure = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example' });
+    const httpsServer = await startForRelyingParty({ ISSUER: 'https://id.bay-booking.example' });
     for (const path of ['/sign-in', '/connect/authorize', '/.well-known/openid-configuration', '/nowhere']) {
-      const { headers } = await fetch(secure.origin + path);
+      const { headers } = await fetch(httpsServer.origin + path);
       expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
     }
-    await secure.close();
+    await httpsServer.close();
   });
 
   test('every sign-in gives the session a new id, and the old id is no longer valid (session fixation)', async () => {
@@ -157,15 +168,15 @@ describe('cookies', () => {
       return response.headers.get('location');
     };
     await browser.open(`${server.origin}/connect/endsession`);
-    const planted = sessionOf();
-    expect(planted).toHaveLength(2);
+    const cookiesBefore = sessionOf();
+    expect(cookiesBefore).toHaveLength(2);
     await authorize(server, web, { browser });
     const first = sessionOf();
     expect(await authorizeWith(first)).toContain('code=');
     await authorize(server, { ...web, prompt: 'login' }, { browser });
     const second = sessionOf();
     expect(await authorizeWith(second)).toContain('code=');
-    for (const old of [planted, first]) {
+    for (const old of [cookiesBefore, first]) {
       expect(second).not.toEqual(old);
       expect(await authorizeWith(old)).toContain('error=login_required');
     }
@@ -189,32 +200,33 @@ describe('the same request sent many times at once succeeds or is rejected, with
       .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
       .map((cookie) => cookie.split(';')[0])
       .join('; ');
-  const eightTimes = async (send: () => Promise<Response>): Promise<URL> => {
+  /** Sends a request eight times at once. Returns the address to which the successful response redirects. */
+  const sendEightTimes = async (send: () => Promise<Response>): Promise<URL> => {
     const responses = await Promise.all(Array.from({ length: 8 }, send));
     for (const { status } of responses) expect([303, 400]).toContain(status);
     const success = responses.find(({ status }) => status === 303);
     return new URL(success?.headers.get('location') ?? '', server.origin);
   };
 
-  test('on the consent page and at the authorization endpoint', async () => {
+  test('a consent and the request that follows it can be sent many times at once', async () => {
     const browser = openBrowser(server);
     const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
     const { pathname } = consent.url;
     const csrf = consent.forms.find(({ action }) => action.endsWith('/consent'))?.fields[0]?.value ?? '';
     const headers = { Cookie: cookiesAt(browser, pathname) };
-    const resume = await eightTimes(() => server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers));
+    const resume = await sendEightTimes(() => server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers));
     const Cookie = cookiesAt(browser, resume.pathname);
-    const back = await eightTimes(() => fetch(resume, { redirect: 'manual', headers: { Cookie } }));
+    const back = await sendEightTimes(() => fetch(resume, { redirect: 'manual', headers: { Cookie } }));
     expect(back.searchParams.get('code')).toBeTruthy();
     expect((await server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers)).status).toBe(400);
   });
 
-  test('on the sign-in page', async () => {
+  test('a sign-in form can be sent many times at once', async () => {
     const browser = await openSignedInBrowser();
     const page = await browser.open(`${server.origin}/sign-in?again=1`);
     const csrf = page.forms.find(({ action }) => action.includes('/sign-in'))?.fields[0]?.value ?? '';
     const headers = { Cookie: cookiesAt(browser, '/sign-in') };
-    await eightTimes(() => server.post('/sign-in?again=1', { ...player, csrf }, headers));
+    await sendEightTimes(() => server.post('/sign-in?again=1', { ...player, csrf }, headers));
   });
 });
 
@@ -290,31 +302,28 @@ describe('after signing in at our own pages, the user stays on this server (open
 });
 
 describe('a response does not reveal whether an account exists', () => {
-  const plain = ({ html }: Page, ...typed: string[]): string =>
-    typed.reduce((text, value) => text.replaceAll(value, '…'), html.replace(/name="csrf" value="[^"]*"/g, ''));
+  /** Submits a form in a new browser. Returns the response without the CSRF token and the user name. */
+  const submit = async (path: string, fields: { username: string; password?: string }) => {
+    const browser = openBrowser(server);
+    const page = await browser.send(await browser.open(server.origin + path), fields);
+    const html = page.html.replace(/name="csrf" value="[^"]*"/g, '').replaceAll(fields.username, '…');
+    return { status: page.status, html };
+  };
 
-  test('on the sign-in page', async () => {
-    const submit = async (username: string) => {
-      const browser = openBrowser(server);
-      const page = await browser.send(await browser.open(`${server.origin}/sign-in`), { username, password: 'wrong' });
-      return { status: page.status, html: plain(page, username) };
-    };
+  test('the sign-in page shows the same error for known, unknown, disabled and service accounts', async () => {
+    const signIn = (username: string) => submit('/sign-in', { username, password: 'wrong' });
     await server.db('account').where({ id: 'acc-owner-north' }).update({ disabled_at: new Date() });
-    const unknown = await submit('nobody@example.com');
+    const unknown = await signIn('nobody@example.com');
     expect(unknown.status).toBe(400);
     for (const name of ['player@example.com', 'PLAYER@example.com', 'owner@north.example', 'bot@north.example']) {
-      expect(await submit(name)).toEqual(unknown);
+      expect(await signIn(name)).toEqual(unknown);
     }
     await server.db('account').where({ id: 'acc-owner-north' }).update({ disabled_at: null });
   });
 
-  test('on the page for a password reset', async () => {
-    const submit = async (username: string) => {
-      const browser = openBrowser(server);
-      const page = await browser.send(await browser.open(`${server.origin}/reset-password`), { username });
-      return { status: page.status, html: plain(page, username) };
-    };
-    expect(await submit('player@example.com')).toEqual(await submit('nobody@example.com'));
+  test('the page for a password reset shows the same text for known and unknown accounts', async () => {
+    const requestReset = (username: string) => submit('/reset-password', { username });
+    expect(await requestReset('player@example.com')).toEqual(await requestReset('nobody@example.com'));
   });
 });
 

@@ -1,13 +1,12 @@
 // Tests attacks on the protocol: RFC 9700 (Best Current Practice for OAuth 2.0 Security) sections 2 and 4, RFC 6749
 // section 10. docs/security.md lists which item each test covers. attacks-pages.test.ts tests attacks on pages and
 // sessions.
-
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { basic, scopes, statusAndBody } from '../auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, pkce, player, webCallback } from '../flows.ts';
+import { authorize, authorizeUrl, openBrowser, owner, pkce, player, webCallback } from '../flows.ts';
 import { startForRelyingParty } from './relying-party.ts';
 
 const server = useFixture(() => startForRelyingParty());
@@ -22,12 +21,16 @@ const web = {
 const spa = { ...web, client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
 const native = { ...web, client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
 const webSecret = basic('demo-web', 'demo-web-secret');
+/** Sends an authorization request as a browser does, without following redirects. */
 const visit = (params: Record<string, string>) =>
   fetch(authorizeUrl(server, params), { redirect: 'manual', headers: { Accept: 'text/html' } });
-const token = async (form: Record<string, string | readonly string[]>, headers: Record<string, string> = {}) =>
+const requestToken = async (form: Record<string, string | readonly string[]>, headers: Record<string, string> = {}) =>
   statusAndBody(await server.post('/connect/token', form, headers));
 const redeem = (code: string | undefined, more: Record<string, string> = {}, headers = webSecret) =>
-  token({ grant_type: 'authorization_code', code: String(code), redirect_uri: web.redirect_uri, ...more }, headers);
+  requestToken(
+    { grant_type: 'authorization_code', code: String(code), redirect_uri: web.redirect_uri, ...more },
+    headers,
+  );
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 
 describe('a redirect URI is compared character by character (RFC 9700 sections 2.1 and 4.1)', () => {
@@ -59,7 +62,7 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
     '//localhost:4010/callback',
     '/callback',
     '',
-  ])('%j shows an error page and does not redirect', async (redirectUri) => {
+  ])('a request with the redirect URI %j shows an error page and is not redirected', async (redirectUri) => {
     for (const params of [web, { ...web, prompt: 'none' }, { ...web, scope: 'unknown' }]) {
       const response = await visit({ ...params, redirect_uri: redirectUri });
       expect({ status: response.status, location: response.headers.get('location') }).toEqual({
@@ -82,19 +85,19 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
     ['com.example.demo://evil.example/callback', false],
     ['com.example.demo.evil:/callback', false],
   ])(
-    'the redirect URI %s of a native application is accepted: %s (RFC 8252 section 7.3)',
-    async (redirectUri, allowed) => {
-      expect((await visit({ ...native, redirect_uri: redirectUri })).status).toBe(allowed ? 303 : 400);
+    'the redirect URI %s of a native client is accepted: %s (RFC 8252 section 7.3)',
+    async (redirectUri, isAccepted) => {
+      expect((await visit({ ...native, redirect_uri: redirectUri })).status).toBe(isAccepted ? 303 : 400);
     },
   );
 
-  test('also when the code is redeemed', async () => {
+  test('the redirect URI of a token request must be the redirect URI of the authorization request', async () => {
     const { code } = await authorize(server, web);
     for (const redirect_uri of [`${webCallback}/`, webCallback.toUpperCase(), 'https://evil.example/']) {
       expect(await redeem(code, { redirect_uri })).toMatchObject(invalidGrant);
     }
-    const without = { grant_type: 'authorization_code', code: String(code) };
-    expect(await token(without, webSecret)).toMatchObject({ status: 400, error: 'invalid_request' });
+    const withoutRedirectUri = { grant_type: 'authorization_code', code: String(code) };
+    expect(await requestToken(withoutRedirectUri, webSecret)).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(await redeem(code)).toMatchObject({ status: 200 });
   });
 
@@ -114,7 +117,7 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
 describe('PKCE cannot be removed by an attacker (RFC 9700 sections 2.1.1 and 4.8)', () => {
   const withChallenge = { ...web, ...pkce.challenge };
 
-  test('a request with a challenge needs the verifier, also from confidential clients', async () => {
+  test('a code of a request with a challenge needs the verifier, also from a confidential client', async () => {
     const { code } = await authorize(server, withChallenge);
     expect(await redeem(code)).toMatchObject(invalidGrant);
     expect(await redeem(code, { code_verifier: `${pkce.verifier.slice(0, -1)}_` })).toMatchObject(invalidGrant);
@@ -125,9 +128,9 @@ describe('PKCE cannot be removed by an attacker (RFC 9700 sections 2.1.1 and 4.8
   test('a verifier without a challenge in the request is rejected', async () => {
     const { code } = await authorize(server, web);
     expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject(invalidGrant);
-    const { code: optional } = await authorize(server, native);
+    const { code: codeOfNative } = await authorize(server, native);
     const form = { code_verifier: pkce.verifier, client_id: 'demo-native', redirect_uri: native.redirect_uri };
-    expect(await redeem(optional, form, {})).toMatchObject(invalidGrant);
+    expect(await redeem(codeOfNative, form, {})).toMatchObject(invalidGrant);
   });
 
   test.each([
@@ -135,7 +138,7 @@ describe('PKCE cannot be removed by an attacker (RFC 9700 sections 2.1.1 and 4.8
     ['no method, which means plain', { code_challenge: pkce.challenge.code_challenge }],
     ['a method without a challenge', { code_challenge_method: 'S256' }],
     ['an invalid challenge', { code_challenge: 'short', code_challenge_method: 'S256' }],
-  ])('%s is invalid_request', async (_title, params) => {
+  ])('an authorization request with %s gives invalid_request', async (_title, params) => {
     const location = new URL((await visit({ ...web, ...params })).headers.get('location') ?? '');
     expect(location.searchParams.get('error')).toBe('invalid_request');
   });
@@ -178,7 +181,7 @@ describe('responses and credentials cannot be mixed up', () => {
     }
   });
 
-  const pat = { grant_type: 'client_credentials', scope: scopes.bookings };
+  const form = { grant_type: 'client_credentials', scope: scopes.bookings };
   const [id, secret] = ['demo-pat-north', 'demo-pat-north-secret'];
   test.each<[string, Record<string, string | readonly string[]>, Record<string, string>]>([
     ['Basic and body together', { client_id: id, client_secret: secret }, basic(id, secret)],
@@ -187,7 +190,7 @@ describe('responses and credentials cannot be mixed up', () => {
     ['an empty secret', { client_id: id, client_secret: '' }, {}],
     ['the secret of another client', { client_id: id, client_secret: 'demo-web-secret' }, {}],
     [
-      'the placeholder that the library gets instead of the secret',
+      'the placeholder that oidc-provider gets instead of the secret',
       { client_id: id, client_secret: 'kept-as-a-hash' },
       {},
     ],
@@ -195,16 +198,16 @@ describe('responses and credentials cannot be mixed up', () => {
     ['two ids', { client_id: [id, 'demo-web'], client_secret: secret }, {}],
     ['two secrets', { client_id: id, client_secret: ['x', secret] }, {}],
     ['an unsigned assertion', { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }, {}],
-  ])('client authentication with %s fails', async (_title, form, headers) => {
-    const response = await token({ ...pat, ...form }, headers);
+  ])('client authentication with %s fails', async (_title, credentials, headers) => {
+    const response = await requestToken({ ...form, ...credentials }, headers);
     expect([400, 401]).toContain(response.status);
     expect(String(response.error)).toMatch(/^invalid_(request|client)$/);
   });
 
-  test('repeated parameters of the token endpoint are invalid_request', async () => {
+  test('a repeated parameter at the token endpoint gives invalid_request', async () => {
     const form = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
     for (const name of Object.keys(form) as (keyof typeof form)[]) {
-      expect(await token({ ...form, [name]: [form[name], form[name]] })).toMatchObject({
+      expect(await requestToken({ ...form, [name]: [form[name], form[name]] })).toMatchObject({
         status: 400,
         error: 'invalid_request',
       });
@@ -215,55 +218,59 @@ describe('responses and credentials cannot be mixed up', () => {
 describe('forged tokens are rejected (RFC 8725)', () => {
   const userinfo = (jwt: string) =>
     fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${jwt}` } });
-  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const goodToken = async () => {
+  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  /** Obtains a valid access token. Returns the token, its header and claims, and the id_token. */
+  const obtainToken = async () => {
     const { code } = await authorize(server, web);
     const { access_token: jwt, id_token: idToken } = await redeem(code);
     const [header = '', payload = ''] = String(jwt).split('.');
-    const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
-    return { jwt: String(jwt), idToken: String(idToken), header: read(header), claims: read(payload) };
+    const decode = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
+    return { jwt: String(jwt), idToken: String(idToken), header: decode(header), claims: decode(payload) };
   };
   const publicKeys = async (): Promise<JWK[]> =>
     ((await (await fetch(`${server.origin}/connect/jwks`)).json()) as { keys: JWK[] }).keys;
 
-  test('with another algorithm, key or type', async () => {
-    const { jwt, idToken, header, claims } = await goodToken();
+  test('userinfo and introspection reject tokens with another algorithm, key, signature or type', async () => {
+    const { jwt, idToken, header, claims } = await obtainToken();
     expect((await userinfo(jwt)).status).toBe(200);
-    const own = (await publicKeys()).find(({ alg }) => alg === 'ES256') as JWK;
+    const ourKey = (await publicKeys()).find(({ alg }) => alg === 'ES256') as JWK;
     const { privateKey, publicKey } = await generateKeyPair('ES256');
-    const signed = (extra: object) => new SignJWT(claims).setProtectedHeader({ ...header, ...extra }).sign(privateKey);
+    const signWithOtherKey = (extra: object) =>
+      new SignJWT(claims).setProtectedHeader({ ...header, ...extra }).sign(privateKey);
     const hmac = (key: string): string => {
-      const input = `${part({ ...header, alg: 'HS256' })}.${part(claims)}`;
+      const input = `${encode({ ...header, alg: 'HS256' })}.${encode(claims)}`;
       return `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`;
     };
-    const spki = await exportSPKI((await importJWK(own, 'ES256')) as never);
+    const spki = await exportSPKI((await importJWK(ourKey, 'ES256')) as never);
     const forged = {
-      'no algorithm': `${part({ ...header, alg: 'none' })}.${part(claims)}.`,
+      'no algorithm': `${encode({ ...header, alg: 'none' })}.${encode(claims)}.`,
       'no signature': `${jwt.split('.').slice(0, 2).join('.')}.`,
       'the public key as HMAC key': hmac(spki),
-      'the JWK as HMAC key': hmac(JSON.stringify(own)),
-      'another key with our kid': await signed({}),
-      'a key in its own header': await signed({ jwk: { ...own, ...(await exportJWK(publicKey)) } }),
-      'the address of a key set in its header': await signed({ jku: 'https://evil.example/jwks', kid: 'evil' }),
-      'changed claims': [jwt.split('.')[0], part({ ...claims, sub: 'acc-owner-north' }), jwt.split('.')[2]].join('.'),
+      'the JWK as HMAC key': hmac(JSON.stringify(ourKey)),
+      'another key with our kid': await signWithOtherKey({}),
+      'a key in its own header': await signWithOtherKey({ jwk: { ...ourKey, ...(await exportJWK(publicKey)) } }),
+      'the address of a key set in its header': await signWithOtherKey({
+        jku: 'https://evil.example/jwks',
+        kid: 'evil',
+      }),
+      'changed claims': [jwt.split('.')[0], encode({ ...claims, sub: 'acc-owner-north' }), jwt.split('.')[2]].join('.'),
       'a signature of zeros': `${jwt.split('.').slice(0, 2).join('.')}.${Buffer.alloc(64).toString('base64url')}`,
       'an id_token': idToken,
     };
-    for (const [how, text] of Object.entries(forged)) {
-      const response = await userinfo(text);
-      expect({ how, status: response.status }).toEqual({ how, status: 401 });
-      const inspected = await server.post('/connect/introspect', { token: text }, webSecret);
-      expect({ how, ...(await statusAndBody(inspected)) }).toEqual({ how, status: 200, active: false });
+    for (const [title, token] of Object.entries(forged)) {
+      const response = await userinfo(token);
+      expect({ title, status: response.status }).toEqual({ title, status: 401 });
+      const introspection = await server.post('/connect/introspect', { token }, webSecret);
+      expect({ title, ...(await statusAndBody(introspection)) }).toEqual({ title, status: 200, active: false });
     }
   });
 
-  test('an access token is no valid id_token_hint, and the hint of another user gives login_required', async () => {
-    const { jwt, idToken } = await goodToken();
-    const owner = openBrowser(server);
-    const who = { username: 'owner@north.example', password: 'demo-owner-pass' };
-    await authorize(server, web, { browser: owner, who });
+  test('an access token as id_token_hint gives invalid_request, and the hint of another user login_required', async () => {
+    const { jwt, idToken } = await obtainToken();
+    const browser = openBrowser(server);
+    await authorize(server, web, { browser, who: owner });
     const authorizeWithHint = (hint: string) =>
-      authorize(server, { ...web, prompt: 'none', id_token_hint: hint }, { browser: owner, who });
+      authorize(server, { ...web, prompt: 'none', id_token_hint: hint }, { browser, who: owner });
     expect(await authorizeWithHint(idToken)).toMatchObject({ error: 'login_required' });
     expect(await authorizeWithHint(jwt)).toMatchObject({ error: 'invalid_request' });
     expect(await authorizeWithHint('made.up.hint')).toMatchObject({ error: 'invalid_request' });

@@ -6,7 +6,6 @@ import { startLogoutReceiver, validateLogoutToken } from '../logout-receiver.ts'
 import {
   codeClient,
   createRelyingParty,
-  newBrowser,
   postLogoutRedirectUri,
   redirectUri,
   startForRelyingParty,
@@ -46,7 +45,7 @@ describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => 
   test('oidcc-backchannel-rp-initiated-logout', async () => {
     const { server, receiver } = fixture;
     const rp = createRelyingParty(server, { responseType: 'code' });
-    const browser = newBrowser(server);
+    const browser = rp.newBrowser();
     const { claims, idToken } = await rp.accept(await rp.authorize({}, { browser }));
     expect(claims.sid).toEqual(expect.any(String));
     const params = { id_token_hint: idToken, post_logout_redirect_uri: postLogoutRedirectUri, state: 'the-state' };

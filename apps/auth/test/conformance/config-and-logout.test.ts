@@ -1,22 +1,16 @@
 // Runs the OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3) and "RP-initiated logout"
 // (OpenID Connect RP-Initiated Logout 1.0). Each test has the name of a module of the suite; docs/conformance.md
 // lists the results.
-
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
 import type { AuthServer } from '../auth-server.ts';
-import {
-  createRelyingParty,
-  newBrowser,
-  postLogoutRedirectUri,
-  redirectUri,
-  startForRelyingParty,
-} from './relying-party.ts';
+import { createRelyingParty, postLogoutRedirectUri, redirectUri, startForRelyingParty } from './relying-party.ts';
 
 const server = useFixture(() => startForRelyingParty());
 
+/** Returns the discovery document of a server. */
 const metadataOf = async (from: AuthServer): Promise<Record<string, unknown>> => {
   const response = await fetch(`${from.origin}/.well-known/openid-configuration`);
   expect(response.status).toBe(200);
@@ -27,8 +21,8 @@ const metadataOf = async (from: AuthServer): Promise<Record<string, unknown>> =>
 describe('oidcc-config-certification-test-plan', () => {
   test('oidcc-discovery-endpoint-verification', async () => {
     const issuer = 'https://id.bay-booking.example';
-    const secure = await startForRelyingParty({ ISSUER: issuer });
-    const metadata = await metadataOf(secure);
+    const httpsServer = await startForRelyingParty({ ISSUER: issuer });
+    const metadata = await metadataOf(httpsServer);
     expect(metadata).toMatchObject({
       issuer,
       response_types_supported: expect.arrayContaining(['code', 'id_token', 'id_token token']),
@@ -47,13 +41,13 @@ describe('oidcc-config-certification-test-plan', () => {
     }
     for (const scope of metadata.scopes_supported as string[]) expect(scope).toMatch(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
     const path = new URL(String(metadata.jwks_uri)).pathname;
-    const { keys } = (await (await fetch(secure.origin + path)).json()) as { keys: Record<string, string>[] };
+    const { keys } = (await (await fetch(httpsServer.origin + path)).json()) as { keys: Record<string, string>[] };
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length);
     for (const key of keys) {
       expect(key).toMatchObject({ kid: expect.any(String), kty: expect.any(String), use: 'sig' });
       for (const secret of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(key).not.toHaveProperty(secret);
     }
-    await secure.close();
+    await httpsServer.close();
   });
 });
 
@@ -65,16 +59,17 @@ test('oidcc-idtoken-unsigned: no client can be registered for id_tokens without 
 });
 
 describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
+  /** Signs in at the relying party. `hint` is the id_token. */
   const signIn = async () => {
     const rp = createRelyingParty(server, { responseType: 'code' });
-    const browser = newBrowser(server);
+    const browser = rp.newBrowser();
     const tokens = await rp.accept(await rp.authorize({}, { browser }));
     return { rp, browser, hint: tokens.idToken };
   };
-  const end = (browser: FormBrowser, params: Record<string, string>): Promise<Page> =>
+  const requestSignOut = (browser: FormBrowser, params: Record<string, string>): Promise<Page> =>
     browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
   const confirm = (browser: FormBrowser, page: Page): Promise<Page> => browser.send(page, {}, 'Sign out');
-  const isSignedOut = async ({ rp, browser }: Awaited<ReturnType<typeof signIn>>): Promise<void> =>
+  const expectSignedOut = async ({ rp, browser }: Awaited<ReturnType<typeof signIn>>): Promise<void> =>
     rp.reject(await rp.authorize({ prompt: 'none' }, { browser }), /^login_required$/);
 
   test('oidcc-rp-initiated-logout-discovery-endpoint-verification', async () => {
@@ -86,14 +81,14 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     ['oidcc-rp-initiated-logout-no-state', {}],
   ])('%s: the user is signed out and returns to the relying party with its state', async (_name, state) => {
     const visit = await signIn();
-    const confirmation = await end(visit.browser, {
+    const confirmation = await requestSignOut(visit.browser, {
       id_token_hint: visit.hint,
       post_logout_redirect_uri: postLogoutRedirectUri,
       ...state,
     });
     const back = await confirm(visit.browser, confirmation);
     expect(back.url.href).toBe(`${postLogoutRedirectUri}${'state' in state ? `?state=${state.state}` : ''}`);
-    await isSignedOut(visit);
+    await expectSignedOut(visit);
   });
 
   test.each([
@@ -102,13 +97,13 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     ['oidcc-rp-initiated-logout-only-state', () => ({ state: 'st' })],
   ])('%s: the user is signed out and sees a page that says so', async (_name, params) => {
     const visit = await signIn();
-    const page = await confirm(visit.browser, await end(visit.browser, params(visit.hint)));
+    const page = await confirm(visit.browser, await requestSignOut(visit.browser, params(visit.hint)));
     expect({ status: page.status, title: page.title, origin: page.url.origin }).toEqual({
       status: 200,
       title: expect.stringMatching(/signed out/i),
       origin: server.origin,
     });
-    await isSignedOut(visit);
+    await expectSignedOut(visit);
   });
 
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
@@ -132,14 +127,17 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
   ])('%s: the user sees an error page and stays signed in', async (_name, hintOf, uri) => {
     const { rp, browser, hint } = await signIn();
     const params = { id_token_hint: await hintOf(hint), post_logout_redirect_uri: uri, state: 'st' };
-    const page = await end(browser, params);
+    const page = await requestSignOut(browser, params);
     expect(page.status).toBe(400);
     await rp.accept(await rp.authorize({ prompt: 'none' }, { browser }));
   });
 
   test('oidcc-rp-initiated-logout-no-id-token-hint: the user must confirm, and stays on this server', async () => {
     const visit = await signIn();
-    const confirmation = await end(visit.browser, { post_logout_redirect_uri: postLogoutRedirectUri, state: 'st' });
+    const confirmation = await requestSignOut(visit.browser, {
+      post_logout_redirect_uri: postLogoutRedirectUri,
+      state: 'st',
+    });
     expect(confirmation).toMatchObject({ status: 200, title: expect.stringMatching(/sign out/i) });
     expect((await confirm(visit.browser, confirmation)).url.origin).toBe(server.origin);
   });

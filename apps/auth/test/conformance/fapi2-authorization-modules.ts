@@ -19,19 +19,21 @@ const succeeds =
     if (client.isOpenid && 'nonce' in params) expect(idToken?.nonce).toBe(params.nonce);
   };
 
-const isRefusedWhenPushed =
+/** Checks that a pushed request with these parameters is rejected. */
+const isRejectedWhenPushed =
   (params: Record<string, string | undefined>, error: string): Module =>
   async (client) => {
     expect(await client.push(params)).toMatchObject({ status: 400, error });
   };
 
-const refusesAudience =
+/** Checks that a client assertion with this audience is rejected. */
+const rejectsAudience =
   (aud: (client: Fapi2Client) => unknown): Module =>
   async (client) => {
     expect(await client.push({}, { assertion: { aud: aud(client) } })).toMatchObject(invalidClient);
   };
 
-/** Checks that parameters that are sent with the `request_uri` have no effect. */
+/** Checks that a parameter that is sent with the `request_uri` does not replace the pushed parameter. */
 const ignoresOutside =
   (name: 'state' | 'nonce'): Module =>
   async (client) => {
@@ -93,20 +95,20 @@ export const authorizationModules = {
   'state-only-outside-request-object-not-used': async (client) => {
     expect(await client.authorize({ state: undefined }, { outside: { state: random() } })).not.toHaveProperty('state');
   },
-  'ensure-request-object-without-redirect-uri-fails': isRefusedWhenPushed(
+  'ensure-request-object-without-redirect-uri-fails': isRejectedWhenPushed(
     { redirect_uri: undefined },
     'invalid_request',
   ),
-  'ensure-redirect-uri-in-authorization-request': isRefusedWhenPushed({ redirect_uri: undefined }, 'invalid_request'),
-  'plain-fapi-tolerate-unregistered-redirect-uri': isRefusedWhenPushed(
+  'ensure-redirect-uri-in-authorization-request': isRejectedWhenPushed({ redirect_uri: undefined }, 'invalid_request'),
+  'plain-fapi-tolerate-unregistered-redirect-uri': isRejectedWhenPushed(
     { redirect_uri: `${redirectUri}/${random()}` },
     'invalid_request',
   ),
-  'ensure-response-type-code-idtoken-fails': isRefusedWhenPushed(
+  'ensure-response-type-code-idtoken-fails': isRejectedWhenPushed(
     { response_type: 'code id_token' },
     'unsupported_response_type',
   ),
-  'ensure-response-type-token-fails': isRefusedWhenPushed({ response_type: 'token' }, 'unauthorized_client'),
+  'ensure-response-type-token-fails': isRejectedWhenPushed({ response_type: 'token' }, 'unauthorized_client'),
   'ensure-unsigned-authorization-request-without-using-par-fails': async (client) => {
     const page = await client.open({ ...client.requestOf(), client_id: client.own.clientId });
     expect(redirectParameters(page)).toMatchObject({ error: 'invalid_request' });
@@ -143,7 +145,7 @@ export const authorizationModules = {
     const page = await client.open({ client_id: client.second.clientId, request_uri: String(pushed.request_uri) });
     expect(page).toMatchObject({ status: 400 });
   },
-  'par-authorization-request-containing-request_uri-form-param': isRefusedWhenPushed(
+  'par-authorization-request-containing-request_uri-form-param': isRejectedWhenPushed(
     { request_uri: `urn:ietf:params:oauth:request_uri:${random()}` },
     'request_uri_not_supported',
   ),
@@ -159,18 +161,18 @@ export const authorizationModules = {
     const assertion = { iat: now() + 70, nbf: now() + 70, exp: now() + 130 };
     expect(await client.push({}, { assertion })).toMatchObject(invalidClient);
   },
-  'par-ensure-pkce-required': isRefusedWhenPushed(
+  'par-ensure-pkce-required': isRejectedWhenPushed(
     { code_challenge: undefined, code_challenge_method: undefined },
     'invalid_request',
   ),
-  'par-plain-pkce-rejected': isRefusedWhenPushed(
+  'par-plain-pkce-rejected': isRejectedWhenPushed(
     { code_challenge: random(32), code_challenge_method: 'plain' },
     'invalid_request',
   ),
   'par-without-duplicate-parameters': succeeds({}),
-  'par-test-array-as-audience-fails': refusesAudience(({ server }) => [server.origin]),
-  'par-test-par-endpoint-url-as-audience-fails': refusesAudience(({ server }) => `${server.origin}/connect/par`),
-  'par-test-token-endpoint-url-as-audience-fails': refusesAudience(({ tokenUrl }) => tokenUrl),
+  'par-test-array-as-audience-fails': rejectsAudience(({ server }) => [server.origin]),
+  'par-test-par-endpoint-url-as-audience-fails': rejectsAudience(({ server }) => `${server.origin}/connect/par`),
+  'par-test-token-endpoint-url-as-audience-fails': rejectsAudience(({ tokenUrl }) => tokenUrl),
 
   'ensure-mismatched-dpop-jkt-fails': async (client) => {
     const proof = await client.own.proof(`${client.server.origin}/connect/par`);

@@ -1,6 +1,6 @@
-// Implements the client of the OpenID conformance plan "FAPI 2.0 Security Profile", from its public description, with
-// private_key_jwt and DPoP. It pushes its requests, sends an end user in a test browser through the pages, and checks
-// every response.
+// Implements the client of the OpenID conformance plan "FAPI 2.0 Security Profile Final", by its public description, with
+// private_key_jwt and DPoP. The client pushes its requests, sends an end user in a test browser through the pages, and
+// checks every response.
 import { randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
@@ -11,7 +11,7 @@ import { createKeyClient, type KeyClient } from '../key-client.ts';
 
 export const redirectUri = 'https://rp.example/fapi2';
 
-/** The variant `openid_connect` requests an id_token; the variant `plain_oauth` does not. */
+/** In the variant `openid_connect`, the client requests an id_token. In the variant `plain_oauth`, it requests none. */
 export type Variant = 'openid_connect' | 'plain_oauth';
 
 export interface Fapi2System {
@@ -66,7 +66,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const userinfoUrl = `${server.origin}/connect/userinfo`;
   const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
 
-  /** `undefined` leaves a parameter out. */
+  /** Returns the parameters of a request. `params` replace them. A parameter that is `undefined` is left out. */
   const requestOf = (params: Params = {}): Record<string, string> =>
     withoutUndefined({
       response_type: 'code',
@@ -81,7 +81,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const post = async (path: string, form: Params, proof?: string): Promise<Body> =>
     statusAndBody(await server.post(path, withoutUndefined(form), proof === undefined ? undefined : { DPoP: proof }));
 
-  /** `assertion` contains claims that replace those of the client assertion. */
+  /** Pushes an authorization request. `assertion` contains claims that replace the claims of the client assertion. */
   const push = async (
     params: Params = {},
     { proof, assertion, from = own }: { proof?: string; assertion?: Body; from?: KeyClient } = {},
@@ -102,7 +102,10 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     return response;
   };
 
-  /** `outside` are parameters that are sent next to the `request_uri`. */
+  /**
+   * Runs an authorization request, and returns the parameters at the redirect URI. `outside` contains parameters that are
+   * sent with the `request_uri` and are not pushed.
+   */
   const authorize = async (
     params: Params = {},
     { proof, outside = {} }: { proof?: string; outside?: Record<string, string> } = {},
@@ -113,6 +116,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
     return finish(browser, await openPushed(pushed, browser, outside));
   };
 
+  /** Sends a token request with a client assertion and a DPoP proof. */
   const token = async (form: Params, { key = own, from = own, assertion, proof }: TokenRequest = {}): Promise<Body> =>
     post(
       '/connect/token',
@@ -130,7 +134,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const refresh = (refreshToken: string, request?: TokenRequest) =>
     token({ grant_type: 'refresh_token', refresh_token: refreshToken }, request);
 
-  /** Checks a successful token response (FAPI 2.0 Security Profile section 5.3.2). */
+  /** Checks a successful token response (FAPI 2.0 Security Profile section 5.3.2), and returns its tokens. */
   const accept = async (response: Body, { key = own, nonce }: { key?: KeyClient; nonce?: string } = {}) => {
     expect(response).toMatchObject({ status: 200, token_type: 'DPoP', expires_in: expect.any(Number) });
     const accessToken = String(response.access_token);
@@ -145,7 +149,10 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   const obtainTokens = async (params: Params = {}): Promise<Tokens> =>
     accept(await redeem((await authorize(params)).code));
 
-  /** Requests userinfo, the protected resource of this server. */
+  /**
+   * Requests userinfo, the protected resource of this server, and returns the status. If `proof` is null, no proof is
+   * sent. Default: a proof for this request.
+   */
   const userinfo = async (
     accessToken: string,
     { proof, scheme = 'DPoP' }: { proof?: string | null; scheme?: string } = {},
@@ -184,8 +191,8 @@ export interface TokenRequest {
   readonly key?: KeyClient;
   /** The client that authenticates. */
   readonly from?: KeyClient;
-  /** Claims that replace those of the client assertion. */
+  /** Claims that replace the claims of the client assertion. */
   readonly assertion?: Body;
-  /** The DPoP proof. If it is null, no proof is sent. */
+  /** The DPoP proof. If it is null, no proof is sent. Default: a proof that `key` signs. */
   readonly proof?: string | null;
 }

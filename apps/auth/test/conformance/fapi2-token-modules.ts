@@ -13,7 +13,7 @@ const invalidClient = { status: 401, error: 'invalid_client' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 
 /** Checks that a client assertion is rejected, and that the code of the request is still valid afterwards. */
-const refusesAssertion =
+const rejectsAssertion =
   (assertion: () => Record<string, unknown>): Module =>
   async (client) => {
     const { code } = await client.authorize();
@@ -21,7 +21,8 @@ const refusesAssertion =
     await client.accept(await client.redeem(code));
   };
 
-const refusesCode =
+/** Checks that a code is rejected if the token request has these parameters. */
+const rejectsCode =
   (form: (client: Fapi2Client, code: string) => Record<string, string | undefined>): Module =>
   async (client) => {
     const { code = '' } = await client.authorize();
@@ -80,8 +81,8 @@ export const tokenModules = {
     );
     expect(await client.redeem(code)).toMatchObject(invalidGrant);
   },
-  'ensure-pkce-code-verifier-required': refusesCode(() => ({ code_verifier: undefined })),
-  'incorrect-pkce-code-verifier-rejected': refusesCode(() => ({ code_verifier: random(32) })),
+  'ensure-pkce-code-verifier-required': rejectsCode(() => ({ code_verifier: undefined })),
+  'incorrect-pkce-code-verifier-rejected': rejectsCode(() => ({ code_verifier: random(32) })),
 
   'ensure-signed-client-assertion-with-RS256-fails': async (client) => {
     const { withRs256 } = client;
@@ -95,9 +96,9 @@ export const tokenModules = {
       invalidClient,
     );
   },
-  'ensure-client-assertion-with-exp-is-5-minutes-in-past-fails': refusesAssertion(() => ({ exp: now() - 300 })),
-  'ensure-client-assertion-with-wrong-aud-fails': refusesAssertion(() => ({ aud: 'https://other.example' })),
-  'ensure-client-assertion-with-no-sub-fails': refusesAssertion(() => ({ sub: undefined })),
+  'ensure-client-assertion-with-exp-is-5-minutes-in-past-fails': rejectsAssertion(() => ({ exp: now() - 300 })),
+  'ensure-client-assertion-with-wrong-aud-fails': rejectsAssertion(() => ({ aud: 'https://other.example' })),
+  'ensure-client-assertion-with-no-sub-fails': rejectsAssertion(() => ({ sub: undefined })),
 
   'check-dpop-proof-nbf-exp': acceptsProofs(() => ({ nbf: now(), exp: now() + 60 })),
   'ensure-dpopproof-with-iat-10seconds-before-succeeds': acceptsProofs(() => ({ iat: now() - 10 })),
@@ -113,25 +114,27 @@ export const tokenModules = {
     expect(await client.refresh(refreshToken, { from: client.second })).toMatchObject(invalidGrant);
     const { refreshToken: next } = await client.accept(await client.refresh(refreshToken));
     expect(await client.refresh((await other.obtainTokens()).refreshToken)).toMatchObject(invalidGrant);
-    // The deviation: the suite expects that the previous refresh token is still valid after 30 s.
+    // In the suite, the previous refresh token is still valid after 30 s. This server deviates from the suite and rejects
+    // the token (docs/conformance.md).
     expect(next).not.toBe(refreshToken);
     await client.server.db.raw(`update oidc_artifact set consumed_at = consumed_at - interval '30 s'`);
     expect(await client.refresh(refreshToken)).toMatchObject(invalidGrant);
   },
 } satisfies Record<string, Module>;
 
-/** The scheme of the Authorization header is case-insensitive (RFC 9110 section 11.1). */
+/** Checks that the scheme of the Authorization header is case-insensitive (RFC 9110 section 11.1). */
 const ignoresCaseOfScheme: Module = async (client) => {
   const { accessToken } = await client.obtainTokens();
   for (const scheme of ['DPoP', 'dpop', 'DPOP', 'dPoP'])
     expect(await client.userinfo(accessToken, { scheme })).toBe(200);
 };
 
+/** Returns the proof with another header, so that its signature is no longer valid. */
 const withHeader = (proof: string, header: object): string =>
   [Buffer.from(JSON.stringify(header)).toString('base64url'), ...proof.split('.').slice(1)].join('.');
 
-/** Checks that proofs are rejected that break one of the rules in RFC 9449 section 4.3. */
-const refusesWrongProofs: Module = async (client) => {
+/** Checks that userinfo rejects proofs that break one of the rules in RFC 9449 section 4.3. */
+const rejectsWrongProofs: Module = async (client) => {
   const { own, second, userinfoUrl, tokenUrl } = client;
   const { accessToken } = await client.obtainTokens();
   const proofOf = (options: ProofOptions = {}, url = userinfoUrl, key = own) =>
@@ -181,5 +184,5 @@ const refusesWrongProofs: Module = async (client) => {
 /** The modules that need a protected resource, which only the variant `openid_connect` has. */
 export const resourceModules = {
   'access-token-type-header-case-sensitivity': ignoresCaseOfScheme,
-  'dpop-negative-tests': refusesWrongProofs,
+  'dpop-negative-tests': rejectsWrongProofs,
 } satisfies Record<string, Module>;

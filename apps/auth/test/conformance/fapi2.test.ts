@@ -8,6 +8,7 @@ import { resourceModules, tokenModules } from './fapi2-token-modules.ts';
 
 const system = useFixture(startFapi2System);
 
+/** The modules that both variants run. */
 const forBoth = Object.entries({ ...authorizationModules, ...tokenModules });
 /** The modules that the suite runs with OpenID Connect only. */
 const openidOnly: ReadonlySet<string> = new Set([

@@ -1,12 +1,9 @@
 // Implements the modules of the OpenID conformance plans "basic", "implicit" and "form post", under the names of the
 // suite and by its public descriptions. docs/conformance.md lists which plan runs which module, and the results.
-
-import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import type { AuthServer } from '../auth-server.ts';
 import {
   type AuthorizationResponse,
-  newBrowser,
   type RelyingParty,
   redirectUri,
   secondClient,
@@ -38,8 +35,8 @@ const returnsClaims =
 const profile = { name: 'Pat Player', preferred_username: 'player@example.com' };
 const email = { email: 'player@example.com', email_verified: true };
 
-/** Changes the times of all records in the database as if time had passed, so that the test need not wait. */
-async function age(server: AuthServer, seconds: number): Promise<void> {
+/** Changes the times of all records in the database as if this time had passed, so that the test need not wait. */
+async function passTime(server: AuthServer, seconds: number): Promise<void> {
   await server.db.raw(
     `update oidc_artifact set expires_at = expires_at - make_interval(secs => :seconds),
        consumed_at = consumed_at - make_interval(secs => :seconds),
@@ -49,30 +46,36 @@ async function age(server: AuthServer, seconds: number): Promise<void> {
   );
 }
 
-/** Signs in, makes the session older, and sends a second request in the same browser. */
+/**
+ * Sends two requests in one browser. The end user signs in for the first request, and `between` seconds pass before the
+ * second request.
+ */
 async function requestTwice(
   rp: RelyingParty,
   first: Record<string, string>,
   second: Record<string, string> | ((tokens: Tokens) => Record<string, string>),
   between = 2,
 ): Promise<{ before: Tokens; response: AuthorizationResponse }> {
-  const browser: FormBrowser = newBrowser(rp.server);
+  const browser = rp.newBrowser();
   const before = await rp.accept(await rp.authorize(first, { browser }));
-  if (between > 0) await age(rp.server, between);
+  if (between > 0) await passTime(rp.server, between);
   const params = typeof second === 'function' ? second(before) : second;
   return { before, response: await rp.authorize(params, { browser }) };
 }
 
-async function sameEndUser(rp: RelyingParty, before: Tokens, response: AuthorizationResponse): Promise<Tokens> {
+/** Checks that the end user saw no page, and that the id_token belongs to the same user. */
+async function expectSameEndUser(rp: RelyingParty, before: Tokens, response: AuthorizationResponse): Promise<Tokens> {
   expect(response.seen).toEqual([]);
   const after = await rp.accept(response);
   expect(after.claims.sub).toBe(before.claims.sub);
   return after;
 }
 
+/** Returns an unsigned request object (OpenID Connect Core section 6.1). */
 const requestObject = (claims: object): string =>
   `${[{ alg: 'none' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
 
+/** Checks that userinfo returns the claims of a request that sends the access token in this way. */
 const userinfoReturnsClaims =
   (init: (accessToken: string) => RequestInit): Module =>
   async (rp) => {
@@ -80,12 +83,13 @@ const userinfoReturnsClaims =
     expect(await rp.userinfo(accessToken, init(accessToken))).toEqual({ status: 200, sub: claims.sub, ...profile });
   };
 
+/** Checks that a code that is used again after this time is rejected, and that its access token is revoked. */
 const codeReuse =
   (seconds: number): Module =>
   async (rp) => {
     const response = await rp.authorize();
     const { accessToken } = await rp.accept(response);
-    if (seconds > 0) await age(rp.server, seconds);
+    if (seconds > 0) await passTime(rp.server, seconds);
     const again = await rp.redeem(response.params.get('code') ?? '');
     expect(again).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect(await rp.userinfo(accessToken)).toMatchObject({ status: 401, error: 'invalid_token' });
@@ -102,7 +106,7 @@ export const modules = {
   'oidcc-response-type-missing': async (rp) => {
     const params = rp.requestOf();
     const { response_type: _, response_mode: __, ...rest } = params;
-    const browser = newBrowser(rp.server);
+    const browser = rp.newBrowser();
     const page = await browser.open(`${rp.server.origin}/connect/authorize?${new URLSearchParams(rest)}`);
     expect(page.status === 0 ? page.url.searchParams.get('error') : page.html).toContain('invalid_request');
   },
@@ -158,7 +162,7 @@ export const modules = {
   },
   'oidcc-prompt-none-logged-in': async (rp) => {
     const { before, response } = await requestTwice(rp, {}, { prompt: 'none' });
-    await sameEndUser(rp, before, response);
+    await expectSameEndUser(rp, before, response);
   },
   'oidcc-max-age-1': async (rp) => {
     const { before, response } = await requestTwice(rp, {}, { max_age: '1' });
@@ -169,7 +173,7 @@ export const modules = {
   },
   'oidcc-max-age-10000': async (rp) => {
     const { before, response } = await requestTwice(rp, { max_age: '15000' }, { max_age: '10000' }, 0);
-    const after = await sameEndUser(rp, before, response);
+    const after = await expectSameEndUser(rp, before, response);
     expect(after.claims.auth_time).toEqual(expect.any(Number));
     expect(after.claims.auth_time).toBe(before.claims.auth_time);
   },
@@ -179,7 +183,7 @@ export const modules = {
       prompt: 'none',
       id_token_hint: idToken,
     }));
-    await sameEndUser(rp, before, response);
+    await expectSameEndUser(rp, before, response);
   },
   'oidcc-login-hint': succeeds({ login_hint: 'buffy@rp.example' }),
   'oidcc-ui-locales': succeeds({ ui_locales: 'se' }),

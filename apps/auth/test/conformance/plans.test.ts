@@ -8,6 +8,7 @@ import { createRelyingParty, startForRelyingParty, type Variant } from './relyin
 
 const server = useFixture(() => startForRelyingParty());
 
+/** The modules that each plan runs with each of its response types. */
 const forEveryResponseType: readonly ModuleName[] = [
   'oidcc-server',
   'oidcc-idtoken-signature',

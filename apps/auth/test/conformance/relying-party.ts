@@ -1,12 +1,13 @@
-// Implements the relying party of the OpenID conformance plans, from their public descriptions. It is registered as
-// static clients, sends an end user in a test browser through the authorization endpoint, and checks every response
-// by the rules of OpenID Connect Core.
+// Implements the relying party of the OpenID conformance plans, by their public descriptions. The relying party is
+// registered as several static clients. It sends an end user in a test browser to the authorization endpoint, and checks
+// every response by the rules of OpenID Connect Core.
 import { createHash, randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
 
+/** The variant of a plan: the values of response_type and response_mode, and how the client sends its secret. */
 export interface Variant {
   readonly responseType: 'code' | 'id_token' | 'id_token token';
   readonly responseMode?: 'form_post';
@@ -20,6 +21,7 @@ export const codeClient = { id: 'rp-code', secret: 'the-secret-of-rp-code-012345
 export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-0123456789abc' };
 const implicitClient = { id: 'rp-implicit' };
 
+/** Starts a server with the clients of the relying party. */
 export async function startForRelyingParty(environment: Record<string, string> = {}): Promise<AuthServer> {
   const server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0', ...environment });
   const common = { redirect_uris: [redirectUri], scope: scopes.all.join(' ') };
@@ -54,6 +56,7 @@ export interface AuthorizationResponse {
   readonly seen: readonly ('sign-in' | 'consent')[];
   /** The last page. */
   readonly page: Page;
+  /** The parameters of the request. */
   readonly sent: Readonly<Record<string, string>>;
 }
 
@@ -68,15 +71,15 @@ export interface Tokens {
 export type RelyingParty = ReturnType<typeof createRelyingParty>;
 
 const random = (): string => randomBytes(16).toString('base64url');
-export const newBrowser = (server: AuthServer): FormBrowser => openFormBrowser([server.origin]);
 
 export function createRelyingParty(server: AuthServer, variant: Variant) {
   const { responseType, responseMode, clientAuth = 'basic' } = variant;
   const isCode = responseType === 'code';
   const client = isCode ? codeClient : implicitClient;
+  const newBrowser = (): FormBrowser => openFormBrowser([server.origin]);
   const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
 
-  /** `undefined` leaves a parameter out. */
+  /** Returns the parameters of a request. `params` replace them. A parameter that is `undefined` is left out. */
   const requestOf = (params: Record<string, string | undefined> = {}): Record<string, string> => {
     const all: Record<string, string | undefined> = {
       client_id: client.id,
@@ -91,6 +94,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<string, string>;
   };
 
+  /** Signs in and consents when a page requires it. Returns the response that arrives at the redirect URI. */
   const finish = async (
     browser: FormBrowser,
     first: Page,
@@ -112,8 +116,11 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     if (posted) {
       expect(posted.method.toLowerCase()).toBe('post');
       const params = new URLSearchParams(posted.fields.map(({ name, value }) => [name, value] as [string, string]));
-      return { via: 'form_post', params: withoutSubmit(params), seen, page, sent };
+      // The submit button of the page has no name.
+      params.delete('');
+      return { via: 'form_post', params, seen, page, sent };
     }
+    // The test browser does not open the redirect URI. The page then has the status 0.
     if (page.status !== 0) return { params: new URLSearchParams(), seen, page, sent };
     expect(page.url.href.split(/[?#]/)[0]).toBe(redirectUri);
     return page.url.hash
@@ -121,17 +128,25 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       : { via: 'query', params: page.url.searchParams, seen, page, sent };
   };
 
+  /** Sends an authorization request as GET, or as a form on the page of the relying party. */
   const authorize = async (
     params: Record<string, string | undefined> = {},
-    { browser = newBrowser(server), post = false }: { browser?: FormBrowser; post?: boolean } = {},
+    { browser = newBrowser(), post = false }: { browser?: FormBrowser; post?: boolean } = {},
   ): Promise<AuthorizationResponse> => {
     const sent = requestOf(params);
     const address = `${server.origin}/connect/authorize`;
     if (!post) return finish(browser, await browser.open(`${address}?${new URLSearchParams(sent)}`), sent);
     const fields = Object.entries(sent).map(([name, value]) => ({ name, value, type: 'hidden', checked: false }));
-    const ownPage = { url: new URL('https://rp.example/start'), status: 200, headers: new Headers(), html: '' };
-    const form = { action: address, method: 'post', fields, buttons: [] };
-    return finish(browser, await browser.send({ ...ownPage, title: '', links: [], forms: [form] }, {}), sent);
+    const startPage: Page = {
+      url: new URL('https://rp.example/start'),
+      status: 200,
+      headers: new Headers(),
+      html: '',
+      title: '',
+      links: [],
+      forms: [{ action: address, method: 'post', fields, buttons: [] }],
+    };
+    return finish(browser, await browser.send(startPage, {}), sent);
   };
 
   const redeem = async (
@@ -152,7 +167,10 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
     );
 
-  /** OpenID Connect Core section 3.1.3.7. The algorithm is RS256, because the clients are registered without one. */
+  /**
+   * Checks an id_token (OpenID Connect Core section 3.1.3.7), and returns its claims. The algorithm is RS256, which is the
+   * default for clients.
+   */
   const checkIdToken = async (
     idToken: string,
     { nonce, accessToken }: { nonce?: string | undefined; accessToken?: string | undefined },
@@ -168,12 +186,13 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     expect(payload.nonce).toBe(nonce);
     expect(String(payload.sub).length).toBeLessThanOrEqual(255);
     if (payload.at_hash !== undefined || (accessToken && !isCode)) {
-      const half = createHash('sha256').update(String(accessToken)).digest().subarray(0, 16);
-      expect(payload.at_hash).toBe(half.toString('base64url'));
+      const halfOfHash = createHash('sha256').update(String(accessToken)).digest().subarray(0, 16);
+      expect(payload.at_hash).toBe(halfOfHash.toString('base64url'));
     }
     return payload;
   };
 
+  /** Checks where the response arrived, its state and its issuer. */
   const checkOrigin = ({ params, sent, via }: AuthorizationResponse): void => {
     expect(via).toBe(responseMode ?? (isCode ? 'query' : 'fragment'));
     expect(params.get('state')).toBe(sent.state ?? null);
@@ -220,10 +239,18 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       }),
     );
 
-  return { server, variant, client, requestOf, authorize, accept, reject, redeem, refresh, userinfo, checkIdToken };
-}
-
-function withoutSubmit(params: URLSearchParams): URLSearchParams {
-  params.delete('');
-  return params;
+  return {
+    server,
+    variant,
+    client,
+    newBrowser,
+    requestOf,
+    authorize,
+    accept,
+    reject,
+    redeem,
+    refresh,
+    userinfo,
+    checkIdToken,
+  };
 }
