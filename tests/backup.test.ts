@@ -1,6 +1,6 @@
-// Tests that a lost database server can be restored as docs/operations/back-up.md describes: from a base backup that was
-// made under load, and from the archived write-ahead log (WAL). The test restores the server twice: to the end of the
-// archive, and to a point in time. FAULT_REPORT=1 prints the durations.
+// Tests that a lost database server can be restored as docs/operations/back-up.md describes: from a base backup that
+// was made under load, and from the archived write-ahead log (WAL). The test restores the server twice: to the end of
+// the archive, and to a point in time. FAULT_REPORT=1 prints the durations.
 import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -138,8 +138,8 @@ async function expectBookingsSentAgain(token: string, ids: readonly string[], st
 }
 
 /**
- * A refresh token that was used after the point in time is unused again in the restored database. The operator therefore
- * runs the documented statement, which revokes its grant.
+ * A refresh token that was used after the point in time is unused again in the restored database. The operator
+ * therefore runs the documented statement, which revokes its grant.
  */
 async function expectUsedTokenRevoked(refreshToken: string): Promise<void> {
   const unusedTokens = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";

@@ -1,6 +1,6 @@
-// Tests that a webhook delivery connects only to the IP address that was checked, even if the host name leads to another
-// address after the check (DNS rebinding). In this test, the name leads first to an allowed address and then to a
-// forbidden address. Both addresses are on this machine.
+// Tests that a webhook delivery connects only to the IP address that was checked, even if the host name leads to
+// another address after the check (DNS rebinding). In this test, the name leads first to an allowed address and then to
+// a forbidden address. Both addresses are on this machine.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

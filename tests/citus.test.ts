@@ -1,6 +1,6 @@
 // Tests bookings on Citus: distributes the database over a coordinator and two workers while it is in use, moves rows
-// between the workers, and crashes each worker under load. No acknowledged booking may be lost, and no response may be a
-// 500.
+// between the workers, and crashes each worker under load. No acknowledged booking may be lost, and no response may be
+// a 500.
 //
 // The tests need a PostgreSQL with Citus, and are skipped without it (docs/operations/scale.md describes how to build
 // Citus). FAULT_REPORT=1 prints the measurements.
@@ -93,8 +93,8 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   };
 
   /**
-   * Starts the command that distributes the tables, and kills it after the tables of the facilities. Returns the duration
-   * in milliseconds.
+   * Starts the command that distributes the tables, and kills it after the tables of the facilities. Returns the
+   * duration in milliseconds.
    */
   const killDistribution = async (): Promise<number> => {
     const holder = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });

@@ -1,5 +1,5 @@
-// Tests failures of auth and of its JWKS endpoint. Bookings must continue with the public keys that it has cached, respond
-// quickly, never return a 500, and recover without an operator. FAULT_REPORT=1 prints the measurements.
+// Tests failures of auth and of its JWKS endpoint. Bookings must continue with the public keys that it has cached,
+// respond quickly, never return a 500, and recover without an operator. FAULT_REPORT=1 prints the measurements.
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

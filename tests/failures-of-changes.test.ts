@@ -79,8 +79,8 @@ const waitForWrites = (count: number) => {
 };
 
 /**
- * Replaces an instance. With SIGTERM, the new instance gets the requests before the old instance ends. With SIGKILL, the
- * old instance ends first.
+ * Replaces an instance. With SIGTERM, the new instance gets the requests before the old instance ends. With SIGKILL,
+ * the old instance ends first.
  */
 async function replace(index: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const oldInstance = instances[index] as Instance;
@@ -100,8 +100,8 @@ const linesOf = (changes: Iterable<readonly [string, LatestEvent]>): string[] =>
   });
 
 /**
- * Returns the latest change of every booking in the database, as lines of text. The change feed must have been read to its
- * end before, because reading gives the changes their numbers.
+ * Returns the latest change of every booking in the database, as lines of text. The change feed must have been read to
+ * its end before, because reading gives the changes their numbers.
  */
 async function changesInDatabase(): Promise<string[]> {
   const { rows } = await system.database.query(
@@ -131,8 +131,8 @@ const difference = (expected: readonly string[], reported: readonly string[]) =>
 const noDifference = { missing: [], wrong: [] };
 
 /**
- * Stops the writers and readers. Expects that the feed has reported all changes in the database, in their order. Returns
- * these changes as lines of text.
+ * Stops the writers and readers. Expects that the feed has reported all changes in the database, in their order.
+ * Returns these changes as lines of text.
  */
 async function expectCompleteFeed(): Promise<string[]> {
   await writers?.stop();

@@ -1,6 +1,6 @@
-// Lints the OpenAPI document with the recommended rules of Redocly, and compares the document with the files that depend
-// on it: the generated modules of packages/client, the TypeScript examples, and docs/api.md (docs/behaviour.md, "The
-// OpenAPI document").
+// Lints the OpenAPI document with the recommended rules of Redocly, and compares the document with the files that
+// depend on it: the generated modules of packages/client, the TypeScript examples, and docs/api.md (docs/behaviour.md,
+// "The OpenAPI document").
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

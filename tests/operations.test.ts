@@ -1,6 +1,6 @@
 // Runs the shell commands of docs/operations/install.md on an empty database server, without the rights of a superuser.
-// Then runs the commands that change a database password in docs/operations/configure.md. On a machine without psql, the
-// test is skipped.
+// Then runs the commands that change a database password in docs/operations/configure.md. On a machine without psql,
+// the test is skipped.
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

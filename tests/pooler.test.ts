@@ -1,5 +1,6 @@
-// Tests both services behind PgBouncer in transaction mode, in which several instances share a few database connections.
-// The services run with DB_PREPARED=off, because this version of PgBouncer does not support prepared statements.
+// Tests both services behind PgBouncer in transaction mode, in which several instances share a few database
+// connections. The services run with DB_PREPARED=off, because this version of PgBouncer does not support prepared
+// statements.
 import { findPgBouncer } from '@bay-booking/testkit/programs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';

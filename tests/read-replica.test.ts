@@ -48,8 +48,8 @@ afterAll(async () => {
 }, 60_000);
 
 /**
- * Starts workers that call `work` in a loop until `stopWorkers` is called or the test ends. `index` is the number of the
- * worker, and `turn` the number of its calls so far.
+ * Starts workers that call `work` in a loop until `stopWorkers` is called or the test ends. `index` is the number of
+ * the worker, and `turn` the number of its calls so far.
  */
 function startWorkers(count: number, work: (index: number, turn: number) => Promise<void>): void {
   const worker = async (index: number) => {
@@ -73,7 +73,9 @@ async function list({ base }: Instance, path: string) {
 
 const byExternalId = (id: string) => `/api/bookings?externalBookingIds=${id}`;
 
-/** Creates a booking through one instance, and expects the booking in a list of the other instance. Returns the list. */
+/**
+ * Creates a booking through one instance, and expects the booking in a list of the other instance. Returns the list.
+ */
 async function bookAndFind(writer: Instance, reader: Instance) {
   const booking = nextBooking();
   expect(await book(writer.base, token, booking)).toMatchObject({ status: 201 });

@@ -1,5 +1,5 @@
-// Tests the API reference, the page /docs of bookings, in Chromium. The page contains Swagger UI, with which a reader gets
-// a token and sends requests. The page must load files from bookings only, and must be accessible.
+// Tests the API reference, the page /docs of bookings, in Chromium. The page contains Swagger UI, with which a reader
+// gets a token and sends requests. The page must load files from bookings only, and must be accessible.
 import { findViolationsInPage, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
 import { expect, test } from '@jest/globals';
 import {

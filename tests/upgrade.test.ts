@@ -1,6 +1,6 @@
 // Tests upgrades of bookings under load: from this release to a simulated next release, and from the previous release
-// to this release. The migrations run while the old instances serve requests. Then the instances are replaced one by one.
-// No request may fail.
+// to this release. The migrations run while the old instances serve requests. Then the instances are replaced one by
+// one. No request may fail.
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

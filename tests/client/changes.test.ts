@@ -1,5 +1,5 @@
-// Tests how packages/client follows the change feed and verifies webhooks. A reader must miss no change when the service
-// or the reader is restarted.
+// Tests how packages/client follows the change feed and verifies webhooks. A reader must miss no change when the
+// service or the reader is restarted.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BookingsClient, BookingsError, ChangePage } from '@bay-booking/client';

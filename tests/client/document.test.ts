@@ -1,5 +1,5 @@
-// Checks that packages/client has every endpoint and every error code of the OpenAPI document, and that its README lists
-// every method.
+// Checks that packages/client has every endpoint and every error code of the OpenAPI document, and that its README
+// lists every method.
 import { createBookingsClient } from '@bay-booking/client';
 import { read } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';

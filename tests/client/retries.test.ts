@@ -1,5 +1,5 @@
-// Tests which requests packages/client repeats, and when. The requests to bookings pass through a proxy, which simulates
-// the failures that a test chooses.
+// Tests which requests packages/client repeats, and when. The requests to bookings pass through a proxy, which
+// simulates the failures that a test chooses.
 import { BookingsApiError, type BookingsClient, BookingsConnectionError, type RetryOptions } from '@bay-booking/client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { newBooking, northToken, useClientSystem } from '../support/client-system.ts';

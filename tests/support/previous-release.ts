@@ -28,8 +28,8 @@ export async function checkOutPreviousRelease(): Promise<PreviousRelease | undef
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-previous-'));
   await git('archive', commit, '--output', join(folder, 'source.tar'));
   await run('tar', ['-xf', 'source.tar'], { cwd: folder });
-  // The packages @bay-booking/… are links to the workspaces of the previous release. All other packages are links to the
-  // installed packages.
+  // The packages @bay-booking/… are links to the workspaces of the previous release. All other packages are links to
+  // the installed packages.
   const modules = join(root, 'node_modules');
   await mkdir(join(folder, 'node_modules/@bay-booking'), { recursive: true });
   for (const name of await readdir(modules))

@@ -15,15 +15,15 @@ import { eventually } from './wait.ts';
 
 const run = promisify(execFile);
 /**
- * Folders whose contents are not copied. The new server gets the contents of `pg_wal`, the write-ahead log, by streaming
- * or from the archive. The contents of the other folders belong to the running server.
+ * Folders whose contents are not copied. The new server gets the contents of `pg_wal`, the write-ahead log, by
+ * streaming or from the archive. The contents of the other folders belong to the running server.
  */
 const emptyFolders = ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify'];
 const excludedFiles = new Set([...emptyFolders, 'postmaster.pid', 'postmaster.opts']);
 
 /**
- * Copies the files of `database` to the folder `target`. The files change while they are copied. Before a server can use
- * the copy, PostgreSQL makes the copy consistent by replaying the write-ahead log (WAL).
+ * Copies the files of `database` to the folder `target`. The files change while they are copied. Before a server can
+ * use the copy, PostgreSQL makes the copy consistent by replaying the write-ahead log (WAL).
  */
 export async function baseBackup(database: DatabaseServer, target: string): Promise<void> {
   const session = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });

@@ -121,8 +121,8 @@ export const bookOnce = async (base: string, token: string): Promise<number> =>
   (await book(base, token, nextBooking())).status;
 
 /**
- * Stops the load. Checks that clients got only the expected statuses, that every acknowledged booking is in the database,
- * and that no bay is booked twice. This must be true after every failure.
+ * Stops the load. Checks that clients got only the expected statuses, that every acknowledged booking is in the
+ * database, and that no bay is booked twice. This must be true after every failure.
  */
 export async function expectNoLostOrDoubleBookings(database: TestDatabase, load: Load): Promise<void> {
   await load.stop();

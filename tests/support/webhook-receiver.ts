@@ -1,5 +1,5 @@
-// Starts a receiver of webhooks. The receiver verifies each signature with the library standardwebhooks. A test can make
-// the receiver fail.
+// Starts a receiver of webhooks. The receiver verifies each signature with the library standardwebhooks. A test can
+// make the receiver fail.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

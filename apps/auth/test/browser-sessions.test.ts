@@ -70,7 +70,9 @@ test('the database never contains the value of a session cookie', async () => {
   expect(rows[0].stored).not.toContain(value);
 });
 
-/** Browsers accept a cookie with the prefix `__Host-` only from the host itself, not from another host of its domain. */
+/**
+ * Browsers accept a cookie with the prefix `__Host-` only from the host itself, not from another host of its domain.
+ */
 const hostCookies = ['__Host-_form', '__Host-_session', '__Host-_session.sig', '__Host-_device'];
 
 test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () => {

@@ -1,5 +1,6 @@
 // Tests that two concurrent requests of one browser do not undo each other's changes of the session. Two tabs send such
-// requests, and so does a page that renews its tokens silently with `prompt=none` (OpenID Connect Core section 3.1.2.1).
+// requests, and so does a page that renews its tokens silently with `prompt=none` (OpenID Connect Core section
+// 3.1.2.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { beforeEach, describe, expect, test } from '@jest/globals';

@@ -1,5 +1,5 @@
-// Tests the rotation of COOKIE_KEYS in the steps of docs/operations/configure.md, "Rotation of secrets". In each step, one
-// browser uses two instances: one with the old value of COOKIE_KEYS, and one with the new value.
+// Tests the rotation of COOKIE_KEYS in the steps of docs/operations/configure.md, "Rotation of secrets". In each step,
+// one browser uses two instances: one with the old value of COOKIE_KEYS, and one with the new value.
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, startAuthServer } from './auth-server.ts';
@@ -31,8 +31,8 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 /**
- * Loads the sign-in form from the first instance, sends the form to the second instance, and opens "Your account" at the
- * first instance. Returns the statuses: 303 means that the form was accepted, and 200 that the user is signed in.
+ * Loads the sign-in form from the first instance, sends the form to the second instance, and opens "Your account" at
+ * the first instance. Returns the statuses: 303 means that the form was accepted, and 200 that the user is signed in.
  */
 async function signInAcross(first: Step, second: Step) {
   const browser = openFormBrowser(Object.values(origins));

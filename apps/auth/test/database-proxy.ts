@@ -6,7 +6,7 @@ export interface DatabaseProxy {
   readonly url: string;
   /** Closes all connections and refuses new connections. */
   readonly disconnect: () => Promise<void>;
-  /** Accepts connections again, at the same address. */
+  /** Accepts connections again at the same address. Has no effect without an earlier `disconnect`. */
   readonly reconnect: () => Promise<void>;
 }
 
@@ -42,6 +42,8 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       for (const socket of sockets) socket.destroy();
       await closing;
     },
-    reconnect: async () => void (await listen(port)),
+    reconnect: async () => {
+      if (!listener) await listen(port);
+    },
   };
 }

@@ -1,5 +1,5 @@
-// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). The first page is the screen, a
-// web application that polls for tokens. The second page is the phone of the user, which shows our pages without
+// Tests device sign-in with two pages in Chromium (docs/behaviour.md, "Device sign-in"). The first page is the screen,
+// a web application that polls for tokens. The second page is the phone of the user, which shows our pages without
 // JavaScript.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -56,8 +56,8 @@ afterAll(async () => {
 });
 
 /**
- * Returns the page of the screen. A real device polls with a timer. This page polls when its button is pressed, and then
- * shows the error or the name of the user.
+ * Returns the page of the screen. A real device polls with a timer. This page polls when its button is pressed, and
+ * then shows the error or the name of the user.
  */
 const screenHtml = (auth: string) => `<!doctype html><html lang="en"><title>Bay 7</title>
 <h1>Sign in</h1><p>Open <b id="address"></b> and enter</p><p id="code"></p><button>Poll</button><p role="status"></p>

@@ -7,7 +7,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
 import { audience, basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorize, authorizeUrl, player, webCallback } from './flows.ts';
+import { authorizeUrl, obtainAccessToken, player, webCallback } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -322,9 +322,7 @@ describe('while the database is unavailable', () => {
   const offline = useFixture(() => startAuthServer());
   let accessToken: string;
   beforeEach(async () => {
-    const request = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };
-    const client = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
-    accessToken = String((await authorize(offline, { ...request, ...client })).access_token);
+    accessToken = await obtainAccessToken(offline);
     await offline.disconnectDatabase();
   });
   afterEach(() => offline.reconnectDatabase());
@@ -373,8 +371,8 @@ describe('while the database is unavailable', () => {
   });
 
   test('token requests succeed when the database is available again', async () => {
+    expect((await offline.post('/connect/token', patForm)).status).toBe(503);
     await offline.reconnectDatabase();
     expect((await offline.post('/connect/token', patForm)).status).toBe(200);
-    await offline.disconnectDatabase();
   });
 });

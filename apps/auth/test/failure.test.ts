@@ -2,14 +2,12 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorize } from './flows.ts';
+import { obtainAccessToken } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 let accessToken: string;
 beforeAll(async () => {
-  const request = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };
-  const client = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
-  accessToken = String((await authorize(server, { ...request, ...client })).access_token);
+  accessToken = await obtainAccessToken(server);
 });
 
 const userinfo = () =>

@@ -1,6 +1,6 @@
 // Runs the flows that need a user. A test browser takes the role of the user, and shows what the client receives.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import type { AuthServer } from './auth-server.ts';
+import { type AuthServer, scopes } from './auth-server.ts';
 
 export const player = { username: 'player@example.com', password: 'demo-player-pass' };
 export const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
@@ -34,7 +34,9 @@ export async function signInAndConsent(browser: FormBrowser, page: Page, who = p
   return current;
 }
 
-/** Returns the parameters that the client gets at its redirect URI, from the fragment or, without one, from the query. */
+/**
+ * Returns the parameters that the client gets at its redirect URI, from the fragment or, without one, from the query.
+ */
 export function redirectParameters({ url }: Page): Record<string, string> {
   return Object.fromEntries(url.hash ? new URLSearchParams(url.hash.slice(1)) : url.searchParams);
 }
@@ -46,4 +48,11 @@ export async function authorize(
   { browser = openBrowser(server), who = player } = {},
 ): Promise<Record<string, string>> {
   return redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, params)), who));
+}
+
+/** Obtains an access token for userinfo with the implicit flow of demo-spa. */
+export async function obtainAccessToken(server: AuthServer): Promise<string> {
+  const request = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };
+  const client = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
+  return String((await authorize(server, { ...request, ...client })).access_token);
 }

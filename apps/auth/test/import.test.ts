@@ -326,20 +326,13 @@ describe('an import inserts or updates by id', () => {
   });
 
   test('fields of an account that are left out keep their values', async () => {
-    const account = {
-      id: 'acc-whole',
-      username: 'whole',
-      name: 'Whole',
-      email: 'w@whole.example',
-      emailVerified: true,
-      kind: 'service',
-      roles: ['player'],
-      password: 'a-password-of-its-own',
-      memberships: [{ facilityId: 'fac-north', role: 'bookings-manager' }],
-    };
-    await load({ accounts: [account] });
+    const account = { id: 'acc-whole', username: 'whole' };
+    const profile = { name: 'Whole', email: 'w@whole.example', emailVerified: true, roles: ['player'] };
+    const memberships = [{ facilityId: 'fac-north', role: 'bookings-manager' }];
+    const others = { kind: 'service', password: 'a-password-of-its-own', memberships };
+    await load({ accounts: [{ ...account, ...profile, ...others }] });
     const before = await readAllTables();
-    await load({ accounts: [{ id: 'acc-whole', username: 'whole' }] });
+    await load({ accounts: [account] });
     expect(await readAllTables()).toBe(before);
   });
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll } from '@jest/globals';
 
 /**
- * Returns an object that receives the properties of the fixture before the first test runs. `timeoutMs` limits the start
- * and the closing. Default: the `testTimeout` of the jest configuration.
+ * Returns an object that receives the properties of the fixture before the first test runs. `timeoutMs` limits the
+ * start and the closing. Default: the `testTimeout` of the jest configuration.
  */
 export function useFixture<Fixture extends { close(): Promise<unknown> }>(
   start: () => Promise<Fixture>,

@@ -96,7 +96,8 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
 
 describe('cookies', () => {
   /**
-   * Signs in to a server with an https issuer, with the headers that a reverse proxy adds. Returns all lines of Set-Cookie.
+   * Signs in to a server with an https issuer, with the headers that a reverse proxy adds. Returns all lines of
+   * Set-Cookie.
    */
   const cookiesOverHttps = async (httpsServer: AuthServer): Promise<string[]> => {
     const issuer = 'https://id.bay-booking.example';

@@ -1,6 +1,6 @@
-// Implements the client of the OpenID conformance plan "FAPI 2.0 Security Profile Final", by its public description, with
-// private_key_jwt and DPoP. The client pushes its requests, sends an end user in a test browser through the pages, and
-// checks every response.
+// Implements the client of the OpenID conformance plan "FAPI 2.0 Security Profile Final", by its public description,
+// with private_key_jwt and DPoP. The client pushes its requests, sends an end user in a test browser through the pages,
+// and checks every response.
 import { randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
@@ -103,8 +103,8 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
   };
 
   /**
-   * Runs an authorization request, and returns the parameters at the redirect URI. `outside` contains parameters that are
-   * sent with the `request_uri` and are not pushed.
+   * Runs an authorization request, and returns the parameters at the redirect URI. `outside` contains parameters that
+   * are sent with the `request_uri` and are not pushed.
    */
   const authorize = async (
     params: Params = {},

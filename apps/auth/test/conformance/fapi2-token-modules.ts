@@ -114,8 +114,8 @@ export const tokenModules = {
     expect(await client.refresh(refreshToken, { from: client.second })).toMatchObject(invalidGrant);
     const { refreshToken: next } = await client.accept(await client.refresh(refreshToken));
     expect(await client.refresh((await other.obtainTokens()).refreshToken)).toMatchObject(invalidGrant);
-    // In the suite, the previous refresh token is still valid after 30 s. This server deviates from the suite and rejects
-    // the token (docs/conformance.md).
+    // In the suite, the previous refresh token is still valid after 30 s. This server deviates from the suite and
+    // rejects the token (docs/conformance.md).
     expect(next).not.toBe(refreshToken);
     await client.server.db.raw(`update oidc_artifact set consumed_at = consumed_at - interval '30 s'`);
     expect(await client.refresh(refreshToken)).toMatchObject(invalidGrant);

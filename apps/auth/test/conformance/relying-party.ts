@@ -1,6 +1,6 @@
 // Implements the relying party of the OpenID conformance plans, by their public descriptions. The relying party is
-// registered as several static clients. It sends an end user in a test browser to the authorization endpoint, and checks
-// every response by the rules of OpenID Connect Core.
+// registered as several static clients. It sends an end user in a test browser to the authorization endpoint, and
+// checks every response by the rules of OpenID Connect Core.
 import { createHash, randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
@@ -168,8 +168,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     );
 
   /**
-   * Checks an id_token (OpenID Connect Core section 3.1.3.7), and returns its claims. The algorithm is RS256, which is the
-   * default for clients.
+   * Checks an id_token (OpenID Connect Core section 3.1.3.7), and returns its claims. The algorithm is RS256, which is
+   * the default for clients.
    */
   const checkIdToken = async (
     idToken: string,
