@@ -117,7 +117,7 @@ describe('Kubernetes', () => {
     }
   });
 
-  test('a Deployment has probes, finishes requests before it stops, and starts a new instance before it stops an old one', () => {
+  test('a Deployment has probes, and a rollout stops no instance that is still needed', () => {
     for (const { spec, metadata } of documentsOfKind('Deployment')) {
       const [container] = spec.template.spec.containers;
       const ports = container.ports.map((port: Document) => port.name);
@@ -159,7 +159,7 @@ describe('Kubernetes', () => {
       expect(metadata.annotations).toMatchObject({ 'nginx.ingress.kubernetes.io/enable-access-log': 'false' });
   });
 
-  test('a network policy denies all traffic by default, and every pod has another policy that allows the traffic that it needs', () => {
+  test('all traffic is denied by default, and every pod has a policy with the traffic that it needs', () => {
     const policies = documentsOfKind('NetworkPolicy');
     const [deny] = policies.filter(({ metadata }) => metadata.name === 'default-deny');
     expect(deny.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });

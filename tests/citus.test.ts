@@ -157,7 +157,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     }
   });
 
-  test('later migrations run on distributed tables, and the command distributes the tables that the migrations add', async () => {
+  test('migrations run on distributed tables, and the command distributes the tables that they add', async () => {
     const { urlsOf, join } = database.cluster;
     for (const server of urlsOf('postgres')) await queryOnce(server, 'create database later');
     await join('later');

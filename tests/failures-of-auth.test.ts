@@ -40,7 +40,7 @@ async function tokenOfUnknownKey(): Promise<string> {
 }
 
 describe('instances of auth end', () => {
-  test('while auth is down, bookings continues with cached keys, and a new instance is ready only when auth is back', async () => {
+  test('bookings continues with cached keys while auth is down, and a new instance waits for auth', async () => {
     await auth.stop('SIGKILL');
     for (let count = 0; count < 50; count += 1) expect(await bookOnce(bookings.base, token)).toBe(201);
     expect(await bookings.isReady()).toBe(true);

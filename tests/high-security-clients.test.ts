@@ -41,7 +41,7 @@ const bookingOn = (day: string) =>
   });
 const json = new Headers({ 'Content-Type': 'application/json' });
 
-test('openid-client signs in, reads userinfo, refreshes and books bays with tokens that Bearer requests cannot use', async () => {
+test('openid-client signs in, reads userinfo, refreshes and books bays with bound tokens', async () => {
   const config = await openid.discovery(new URL(system.auth), clientId, undefined, openid.PrivateKeyJwt(clientKey), {
     execute: [openid.allowInsecureRequests],
   });
@@ -73,7 +73,7 @@ test('openid-client signs in, reads userinfo, refreshes and books bays with toke
   expect((await callApi(system.bookings, tokens.access_token, 'POST', '/api/bookings', {})).status).toBe(401);
 });
 
-test('oauth4webapi signs in and books a bay, even if its clock is an hour slow when it sends proofs to auth', async () => {
+test('oauth4webapi signs in and books a bay, even if its clock is an hour slow', async () => {
   const issuer = new URL(system.auth);
   const insecure = { [oauth.allowInsecureRequests]: true };
   const metadata = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));

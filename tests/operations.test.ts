@@ -51,7 +51,7 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('the commands install both services, create a booking, and change a database password without downtime', async () => {
+  test('the commands install both services, create a booking, and change a database password', async () => {
     // `npm ci` is left out: the copy of the repository uses the installed dependencies.
     // A line of dashes separates the outputs of the blocks.
     const installCommands = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');

@@ -249,7 +249,7 @@ test('a list that the replica cancels comes from the primary, and later lists co
   await waitForReplicaReads(secondInstance);
 }, 40_000);
 
-test('lists come neither from a replica that was promoted by mistake nor from a replica of another primary', async () => {
+test('no list comes from a replica that was promoted or that follows another primary', async () => {
   await waitForReplicaReads(secondInstance);
   await replica.query('select pg_promote()');
   const replicaReads = await readsFromReplica(secondInstance);

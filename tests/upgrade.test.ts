@@ -49,7 +49,7 @@ async function replaceInstances(
   await waitForBookings(load, 50);
 }
 
-test('no request fails during a migration that adds a column and a table, and the replacement of every instance', async () => {
+test('no request fails while a migration runs and every instance is replaced', async () => {
   const oldInstances = await Promise.all([system.startBookings(), system.startBookings()]);
   const addresses = oldInstances.map(({ base }) => base);
   load = startLoad(addresses, token, { retry: false });

@@ -93,7 +93,7 @@ describe('the change feed', () => {
     expect(page).toMatchObject({ startsOver: false, items: [{ id }] });
   });
 
-  test('the feed starts from the beginning when the service no longer stores the changes after the position', async () => {
+  test('the feed starts from the beginning when the changes after the position are deleted', async () => {
     const { next } = await readAll();
     const { id } = await create();
     await readAll(next);
@@ -108,7 +108,7 @@ describe('the change feed', () => {
     expect(after.pages.some(({ startsOver }) => startsOver)).toBe(false);
   });
 
-  test('follow throws an error that a retry cannot correct, such as a facility that the token does not allow', async () => {
+  test('follow throws an error that a retry cannot correct', async () => {
     const pages = client.changes.follow({ facilityId: 'fac-south', signal: stop.signal })[Symbol.asyncIterator]();
     await expect(pages.next()).rejects.toMatchObject({ status: 400 });
   });
@@ -150,7 +150,7 @@ describe('webhooks', () => {
   });
   afterEach(() => receiver.close());
 
-  test('verifyWebhook accepts a ping and an event, and rejects a changed body, an old timestamp and missing headers', async () => {
+  test('verifyWebhook accepts deliveries, and rejects changed, old and unsigned ones', async () => {
     const { id, secret } = await client.webhooks.create({ url: receiver.url });
     await client.webhooks.ping(id);
     expect(verifyWebhook({ secret, ...(await receiver.next()) })).toMatchObject({ type: 'webhook.ping', data: {} });
@@ -171,7 +171,7 @@ describe('webhooks', () => {
     await client.webhooks.delete(id);
   });
 
-  test('after a rotation, verifyWebhook accepts a delivery with the old secret, the new secret, or a list of both', async () => {
+  test('after a rotation, a delivery can be verified with the old secret or the new secret', async () => {
     const { next } = await readAll();
     const { id, secret } = await client.webhooks.create({ url: receiver.url });
     await create();

@@ -13,7 +13,7 @@ interface Operation {
 const document = read('apps/bookings/openapi.json');
 const { paths } = JSON.parse(document) as { paths: Record<string, Record<string, Operation>> };
 
-test('the client has every endpoint of the document, with its method, its path and whether it accepts an idempotency key', () => {
+test('the client has every endpoint of the document', () => {
   const documented = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId, parameters = [] }]) => [
       operationId,

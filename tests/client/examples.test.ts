@@ -43,7 +43,7 @@ test.each(findFiles('examples/*/*.ts'))('%s has fewer than 150 lines', (file) =>
   expect(read(file).split('\n').length).toBeLessThan(150);
 });
 
-test('examples/partner shows free times, holds and books a bay, receives the webhook, and rejects a forged webhook', async () => {
+test('examples/partner holds and books a bay, receives the webhook, and rejects a forged webhook', async () => {
   const [port] = (await freePorts(1)) as [number];
   const shop = `http://localhost:${port}`;
   const partner = startExample('partner', { PORT: String(port) });
@@ -65,7 +65,7 @@ test('examples/partner shows free times, holds and books a bay, receives the web
   expect(await partner.stop()).toBe(0);
 }, 60_000);
 
-test('examples/screen signs in with a code, follows the bookings of its bay, and continues after a restart', async () => {
+test('examples/screen signs in with a code, follows the bookings of its bay, and can be restarted', async () => {
   const environment = { AUTH_URL: system.auth, BAY_ID: 'bay-n2-04', STATE_FILE: join(folder, 'screen.json') };
   const client = createBookingsClient({ baseUrl: system.bookings, auth: northToken });
   /** Books the bay of the screen for an hour. */

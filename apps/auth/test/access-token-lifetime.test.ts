@@ -50,7 +50,7 @@ const expectLifetime = (body: Record<string, unknown>, seconds: number) => {
 };
 
 describe('the lifetime of access tokens', () => {
-  test('client_credentials gives tokens with the lifetime access_token_ttl, also to a personal access token', async () => {
+  test('client_credentials and personal access tokens give tokens with the lifetime access_token_ttl', async () => {
     expectLifetime(await requestToken({ grant_type: 'client_credentials', scope: scopes.play }), 120);
     const { client_id, client_secret } = personalAccessToken;
     const form = { grant_type: 'client_credentials', client_id, client_secret };

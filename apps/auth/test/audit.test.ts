@@ -6,7 +6,7 @@ import { quietLogger, startAuthServer } from './auth-server.ts';
 
 const server = useFixture(() => startAuthServer());
 
-test('while the table is locked, at most 5000 events wait in the queue, and further events are not stored', async () => {
+test('while the table is locked, at most 5000 events wait, and further events are not stored', async () => {
   const audit = createAudit({ db: server.db, logger: quietLogger });
   const locked = await server.db.transaction();
   await locked.raw('lock table audit_event in exclusive mode');

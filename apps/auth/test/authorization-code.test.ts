@@ -412,7 +412,7 @@ describe('public clients', () => {
 });
 
 describe('OpenID Connect', () => {
-  test('openid-client accepts the redirect, the id_token, the response of userinfo and the refreshed tokens', async () => {
+  test('openid-client accepts the redirect, the tokens, the response of userinfo and a refresh', async () => {
     const config = await configureOpenidClient(server, 'demo-web', openid.ClientSecretBasic('demo-web-secret'));
     const verifier = openid.randomPKCECodeVerifier();
     const state = openid.randomState();
@@ -446,7 +446,7 @@ describe('OpenID Connect', () => {
     expect(page.title).toMatch(/^Sign in/);
   });
 
-  test('max_age adds auth_time to the id_token, and a request with prompt=none and id_token_hint shows no page', async () => {
+  test('max_age adds auth_time to the id_token, and prompt=none with id_token_hint shows no page', async () => {
     const browser = openBrowser(server);
     const { code } = await authorize(
       server,

@@ -107,7 +107,7 @@ describe('the delivery of a logout token', () => {
     await slow.close();
   });
 
-  test('an application that does not respond delays neither the user nor other applications, and fails after 2.5 s', async () => {
+  test('an application that does not respond does not delay the user or other applications', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
     const user = await signInTo(

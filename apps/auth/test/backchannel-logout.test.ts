@@ -125,7 +125,7 @@ describe('the logout token', () => {
     expect(Object.keys(claims).sort()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub']);
   });
 
-  test('neither the logout token nor the id_token contains sid if the client does not require the session', async () => {
+  test('logout token and id_token contain no sid if the client does not require the session', async () => {
     const { browser, account } = await registerUser(fixture.server);
     const { sub = '', sid } = await useApp(browser, 'app-user');
     expect(sid).toBeUndefined();
@@ -198,7 +198,7 @@ describe('the end of a session or access', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
-  test('when a user signs out through an application, each application gets one token after the confirmation', async () => {
+  test('when a user signs out through an application, each application gets one token', async () => {
     const { browser, sub, sid, hint } = await registerUserOfApp();
     await useApp(browser, 'app-user', 'openid offline_access');
     const page = await requestSignOut(browser, { id_token_hint: hint, post_logout_redirect_uri: appRedirectUri });
@@ -207,7 +207,7 @@ describe('the end of a session or access', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
-  test('when a user confirms the sign-out in several windows at the same time, the application gets one token', async () => {
+  test('when a user confirms a sign-out in several windows, the application gets one token', async () => {
     const { browser, sub, sid } = await registerUserOfApp();
     const page = await requestSignOut(browser);
     await Promise.all(Array.from({ length: 5 }, () => browser.send(page, {}, 'Sign out')));
@@ -225,7 +225,7 @@ describe('the end of a session or access', () => {
     expect(await tokensFor(sub)).toHaveLength(2);
   });
 
-  test('when a user changes the password and keeps the access of this browser, other browsers’ applications get a token', async () => {
+  test('a user who changes the password can keep the access of applications in this browser', async () => {
     const { browser, username, sub } = await registerUserOfApp();
     const other = await signInUser(fixture.server, username);
     const { sid: otherSid } = await useApp(other.browser, 'app-session');
@@ -259,7 +259,7 @@ describe('the end of a session or access', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
-  test('when a user ends all other sessions, a client that does not require the session gets one token for all of them', async () => {
+  test('when a user ends all other sessions, a client without sessions gets one token', async () => {
     const { browser, username, sub } = await registerUserOfApp();
     const others = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
     const sids: unknown[] = [];
@@ -283,7 +283,7 @@ describe('the end of a session or access', () => {
     expect((await tokensFor(sub)).slice(2)).toEqual(['app-user -']);
   });
 
-  test('when an import disables an account, the application gets a token within 2.5 s, and the session ends', async () => {
+  test('when an import disables an account, its sessions end, and applications get tokens', async () => {
     const { server } = fixture;
     const { browser, username, sub, sid } = await registerUserOfApp();
     const account = { id: sub, username };

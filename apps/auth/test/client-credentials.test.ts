@@ -50,7 +50,7 @@ const requestToken = (form: Record<string, string | readonly string[]>, headers?
   server.post('/connect/token', form, headers);
 
 describe('a personal access token', () => {
-  test('a personal access token gives a Bearer token for {scope_base}/golf/bookings, a JWT of its service account', async () => {
+  test('a request for {scope_base}/golf/bookings gives a JWT of the service account', async () => {
     const response = await requestToken({ ...pat, scope: scopes.bookings });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -138,7 +138,7 @@ describe('a personal access token', () => {
     }
   });
 
-  test('an account with more than 200 facilities gets invalid_request, unless the parameter facility selects some', async () => {
+  test('an account with more than 200 facilities must select some with the parameter facility', async () => {
     const chain = {
       grant_type: 'client_credentials',
       client_id: 'pat-chain',

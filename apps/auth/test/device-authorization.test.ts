@@ -46,7 +46,7 @@ const expectedCodes = {
 };
 
 describe('POST /connect/deviceauthorization', () => {
-  test('the response contains device_code, user_code, both verification addresses, expires_in and interval', async () => {
+  test('the response contains the codes, both verification addresses, expires_in and interval', async () => {
     const response = await request(screen);
     expect(response.headers.get('cache-control')).toBe('no-store');
     const body = await statusAndBody(response);

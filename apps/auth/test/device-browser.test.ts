@@ -148,7 +148,7 @@ withBrowser(
 );
 
 withBrowser(
-  'verification_uri_complete fills in the code, and the screen stays signed out if the player does not allow the access',
+  'verification_uri_complete fills in the code, and a denial leaves the screen signed out',
   async () => {
     const screen = await openScreen();
     const code = await readCode(screen);

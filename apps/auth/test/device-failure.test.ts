@@ -37,7 +37,7 @@ test('after a poll that fails, an approved code can still be exchanged', async (
   expect(await device.poll(codes)).toMatchObject({ status: 200 });
 });
 
-test('without a database, the pages return 503 and store nothing, and the sign-in can continue afterwards', async () => {
+test('without a database, the pages return 503, and the sign-in can continue afterwards', async () => {
   const codes = await device.start();
   const browser = openBrowser(server);
   const page = await browser.open(`${server.origin}/device`);

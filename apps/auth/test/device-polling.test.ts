@@ -170,7 +170,7 @@ describe('after the user has allowed the access', () => {
     expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player', roles: ['player'] });
   });
 
-  test('a poll gets an id_token only with the scope openid, and a refresh token only if the user grants offline_access', async () => {
+  test('without openid there is no id_token, and without a granted offline_access no refresh token', async () => {
     const codes = await device.start({ ...standardClient, scope: scopes.play });
     await device.connect(codes);
     const tokens = await device.poll(codes, { form: standardClient });
@@ -186,7 +186,7 @@ describe('after the user has allowed the access', () => {
     expect(tokensWithoutRefresh.refresh_token).toBeUndefined();
   });
 
-  test('the access token has the lifetime access_token_ttl of the client and, for bookings, the claim facilities', async () => {
+  test('the access token has the lifetime access_token_ttl and the claim facilities', async () => {
     const codes = await device.start({ ...standardClient, scope: scopes.bookings });
     await device.connect(codes, { who: owner });
     const tokens = await device.poll(codes, { form: standardClient });

@@ -284,7 +284,7 @@ describe.each([
   });
 });
 
-test('userinfo rejects an unbound token with the scheme DPoP, and names both schemes in a response without a token', async () => {
+test('userinfo rejects an unbound token with the scheme DPoP, and its challenge names both schemes', async () => {
   const key = await createKey();
   const unbound = await server.post('/connect/token', {
     grant_type: 'password',

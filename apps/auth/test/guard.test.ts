@@ -246,7 +246,7 @@ describe('a browser in which the account has signed in before', () => {
 });
 
 describe('failed sign-ins from one IP address', () => {
-  test('failures with many user names lock an address, and a /64 network of IPv6 addresses counts as one address', async () => {
+  test('failures with many user names lock an IP address, or a /64 network of IPv6', async () => {
     await resetCounts();
     for (let n = 1; n <= 12; n++) await signInByGrant(`nobody${n}@example.com`, 'wrong', `2001:db8:1:2::${n}`);
     expect(await signInByGrant(username, password, '2001:db8:1:2:ffff::1')).toMatchObject({ status: 429 });

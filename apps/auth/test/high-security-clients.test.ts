@@ -80,7 +80,7 @@ async function obtainTokens() {
   return response as { access_token: string; refresh_token: string; id_token: string };
 }
 
-test('the discovery document lists the endpoint of pushed requests, the algorithms of proofs and private_key_jwt', async () => {
+test('the discovery document lists pushed requests, the algorithms of proofs and private_key_jwt', async () => {
   const response = await fetch(`${server.origin}/.well-known/openid-configuration`);
   const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'];
   expect(await response.json()).toMatchObject({
@@ -92,7 +92,7 @@ test('the discovery document lists the endpoint of pushed requests, the algorith
 });
 
 describe('the profile fapi2', () => {
-  test('a code request gives a DPoP-bound access token, a refresh token and an id_token signed with ES256', async () => {
+  test('a code gives a DPoP-bound access token, a refresh token and an id_token with ES256', async () => {
     const tokens = await obtainTokens();
     expect(decodeJwt(tokens.access_token)).toMatchObject({
       cnf: { jkt: client.thumbprint },
@@ -222,7 +222,7 @@ describe('private_key_jwt', () => {
     });
   });
 
-  test('the keys of a client are fetched from its jwks_uri, but not if the address is in a network that is not allowed', async () => {
+  test('the keys of a client are fetched from its jwks_uri only if its network is allowed', async () => {
     const keyServer = createServer((_request, response) => {
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ keys: [client.publicJwk] }));
     });

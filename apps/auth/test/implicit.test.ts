@@ -27,7 +27,7 @@ const redirectOf = async (more: Record<string, string> = {}) => {
 };
 
 describe('response_type=token', () => {
-  test('the redirect has access_token, token_type Bearer, expires_in, scope, state and iss in the fragment', async () => {
+  test('the fragment has access_token, token_type Bearer, expires_in, scope, state and iss', async () => {
     const { url, params } = await redirectOf();
     expect(url.search).toBe('');
     expect(params).toEqual({
@@ -187,7 +187,7 @@ describe('response_type=id_token', () => {
   });
 });
 
-test('a server with a public issuer rejects a client of the implicit flow whose redirect URI has http and localhost', async () => {
+test('a public server rejects an implicit client whose redirect URI has http and localhost', async () => {
   const server = await startAuthServer({ ISSUER: 'https://id.example.com' });
   expect((await fetch(authorizeUrl(server, request()), { redirect: 'manual' })).status).toBe(400);
   const form = { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' };

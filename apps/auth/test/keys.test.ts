@@ -229,7 +229,7 @@ describe('COOKIE_KEYS', () => {
   const openAuthorizeUrl = async (browser: FormBrowser, origin: string) =>
     (await browser.open(authorizeUrl(server, request).replace(server.origin, origin))).url.origin;
 
-  test('a session whose key is listed second stays valid, and its cookie is then signed with the first key', async () => {
+  test('a session whose key is listed second stays valid, and gets a cookie of the first key', async () => {
     const overlapping = await server.startInstance({ COOKIE_KEYS: `${'n'.repeat(32)},${oldKey}` });
     const renewed = await server.startInstance({ COOKIE_KEYS: 'n'.repeat(32) });
     const origins = [server.origin, overlapping.origin, renewed.origin];

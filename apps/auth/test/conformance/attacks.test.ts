@@ -265,7 +265,7 @@ describe('forged tokens are rejected (RFC 8725)', () => {
     }
   });
 
-  test('an access token as id_token_hint gives invalid_request, and the hint of another user login_required', async () => {
+  test('id_token_hint must be an id_token, and the hint of another user gives login_required', async () => {
     const { jwt, idToken } = await obtainToken();
     const browser = openBrowser(server);
     await authorize(server, web, { browser, who: owner });
