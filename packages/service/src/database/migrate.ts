@@ -8,6 +8,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { splitStatements } from './sql-statements.ts';
 
 export interface Migration {
   readonly version: number;
@@ -165,6 +166,9 @@ export async function retryOnLockTimeout(work: () => Promise<void>): Promise<voi
 }
 
 async function applyMigration(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
+  const run = async () => {
+    for (const statement of splitStatements(sql)) await client.query(statement);
+  };
   const record = () =>
     client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
       version,
@@ -173,13 +177,13 @@ async function applyMigration(client: pg.Client, { version, name, sql, checksum 
     ]);
   if (sql.startsWith(noTransaction)) {
     await dropInvalidIndexes(client, sql);
-    await client.query(sql);
+    await run();
     await record();
     return;
   }
   await client.query('begin');
   try {
-    await client.query(sql);
+    await run();
     await record();
     await client.query('commit');
   } catch (error) {
