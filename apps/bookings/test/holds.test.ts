@@ -54,7 +54,7 @@ describe('a hold', () => {
 
   test('expires 30 minutes after its creation at the latest', async () => {
     const { body } = await hold(holdBody(bookingBody()));
-    const created = "update booking_hold set created_at = created_at - interval '20 minutes' where id = $1::uuid";
+    const created = "update booking_hold set created_at = now() - interval '20 minutes' where id = $1::uuid";
     await query(system.db, created, [body.id]);
     const extend = (holdSeconds: number) =>
       system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });

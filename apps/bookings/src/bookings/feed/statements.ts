@@ -42,19 +42,17 @@ from facility where id = $1`,
 from facility where id = any($1)`,
 
   /**
-   * Reads the changes of facility $1 after number $2 and, in the same snapshot, the highest number that was removed. If
-   * there are no changes, returns one row that has only this number.
+   * Reads the changes of facility $1 after number $2 and, in the same snapshot, the highest number that was removed.
+   *
+   * The changes are one JSON array. Reading them takes the service half the time of reading 1000 rows.
    */
-  page: `select head."removedNumber", page.number::float8 as number, page.first_number::float8 as "firstNumber",
-  page.booking_id as "bookingId", page.deleted, page.last_state as "lastState"
-from (
-  select id, removed_change_number::float8 as "removedNumber" from facility where id = $1
-) head
-left join (
-  select facility_id, number, first_number, booking_id, deleted, last_state from booking_feed
-  where facility_id = $1 and number > $2::bigint order by number limit $3
-) page on page.facility_id = head.id and page.facility_id = $1
-order by page.number`,
+  page: `select removed_change_number::float8 as "removedNumber", (
+  select json_agg(json_build_array(number, first_number, booking_id, deleted, last_state) order by number) from (
+    select number, first_number, booking_id, deleted, last_state from booking_feed
+    where facility_id = $1 and number > $2::bigint order by number limit $3
+  ) page
+) as changes
+from facility where id = $1`,
 
   /**
    * Reads the bookings of a page of changes. If this were a join in the statement `page`, PostgreSQL would look up each

@@ -49,12 +49,16 @@ interface State extends FeedHead {
 
 interface PageRow {
   readonly removedNumber: number;
-  readonly number: number | null;
-  readonly firstNumber: number;
-  readonly bookingId: string;
-  readonly deleted: boolean;
-  readonly lastState: Readonly<Record<string, unknown>> | null;
+  readonly changes: readonly ChangeValues[] | null;
 }
+
+type ChangeValues = readonly [
+  number: number,
+  firstNumber: number,
+  bookingId: string,
+  isDeleted: boolean,
+  lastState: Readonly<Record<string, unknown>> | null,
+];
 
 export interface FacilityHead {
   readonly facilityId: string;
@@ -100,17 +104,22 @@ export function createFeedStore(db: Database) {
 
     /** Returns the changes after `number`, in order. The caller calls the method `number` first. */
     changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
-      const rows = await query<PageRow>(db, feedReads.page, [facilityId, number, limit]);
+      const [page] = await query<PageRow>(db, feedReads.page, [facilityId, number, limit]);
+      const changes = page?.changes ?? [];
       // A booking that is deleted before this statement runs appears as deleted, and again at a higher number.
-      const ids = rows.flatMap((row) => (row.number === null || row.deleted ? [] : [row.bookingId]));
+      const ids = changes.flatMap(([, , bookingId, isDeleted]) => (isDeleted ? [] : [bookingId]));
       const bookings =
         ids.length === 0 ? [] : await query<PublicBooking>(db, feedReads.bookings, [facilityId, ids], isoTimestamps);
       const byId = new Map(bookings.map((booking) => [booking.id, booking]));
       return {
-        changes: rows.flatMap((row) =>
-          row.number === null ? [] : [changeOf(row, row.number, row.deleted ? undefined : byId.get(row.bookingId))],
-        ),
-        removedNumber: rows[0]?.removedNumber ?? 0,
+        changes: changes.map(([number, firstNumber, bookingId, isDeleted, lastState]) => ({
+          number,
+          firstNumber,
+          bookingId,
+          booking: isDeleted ? undefined : byId.get(bookingId),
+          lastState: lastState ? publicFieldsFromJson(lastState) : undefined,
+        })),
+        removedNumber: page?.removedNumber ?? 0,
       };
     },
 
@@ -138,13 +147,4 @@ export function createFeedStore(db: Database) {
   };
 }
 
-function changeOf(row: PageRow, number: number, booking: PublicBooking | undefined): Change {
-  const { firstNumber, bookingId, lastState } = row;
-  return {
-    number,
-    firstNumber,
-    bookingId,
-    booking,
-    lastState: !booking && lastState ? publicFieldsFromJson(lastState) : undefined,
-  };
-}
+
