@@ -80,7 +80,7 @@ export async function compareFeatures(options: CompareFeaturesOptions): Promise<
 }
 
 function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<string, Comparison>> {
-  const { client, token, facilities, folder } = sampling;
+  const { client, token, facilities } = sampling;
   const [availability, list, availabilityWeek] = availabilityOperations(sampling) as [Operation, Operation, Operation];
   // Bookings with a hold use the bays of the second half of the facilities. Bookings without a hold use the first half.
   const bays = Math.max(1, Math.floor(facilities / 2)) * baysPerFacility;
@@ -98,7 +98,7 @@ function comparisonsOf(sampling: Sampling, tokenOfOne: string): Readonly<Record<
     availability: { availability, list },
     'availability-week': { service: availabilityWeek },
     holds: { 'with a hold': createWithHold(sampling, bays), 'without a hold': plainCreate },
-    feed: pages(folder, tokenOfOne),
+    feed: pages(sampling, tokenOfOne),
     'expired-holds create': { 'with expired holds': withExpired(plainCreate), without: without(plainCreate) },
     'expired-holds availability': { 'with expired holds': withExpired(availability), without: without(availability) },
   };
@@ -140,7 +140,9 @@ function createWithHold({ client, token, facilities, folder }: Sampling, firstBa
 }
 
 /** Compares pages with a thousand bookings of one facility: pages of the change feed, and pages of the list. */
-function pages(folder: string, token: string): Comparison {
+function pages({ folder, dataset }: Sampling, token: string): Comparison {
+  const fullPages = Math.floor(dataset.bookings / dataset.facilities / 1000);
+  const numbers = Array.from({ length: Math.max(1, Math.min(3, fullPages)) }, (_, index) => index);
   const get = (name: string, paths: readonly string[]): Operation => {
     const path = join(folder, name);
     writeFileSync(path, `${paths.join('\n')}\n`);
@@ -149,11 +151,11 @@ function pages(folder: string, token: string): Comparison {
   return {
     feed: get(
       'feed',
-      [0, 1000, 2000].map((number) => `/api/booking-changes?limit=1000&removed=0&afterChangeNumber=${number}`),
+      numbers.map((page) => `/api/booking-changes?limit=1000&removed=0&afterChangeNumber=${page * 1000}`),
     ),
     list: get(
       'pages',
-      [1, 2, 3].map((page) => `/api/bookings?pageSize=1000&page=${page}`),
+      numbers.map((page) => `/api/bookings?pageSize=1000&page=${page + 1}`),
     ),
   };
 }

@@ -80,9 +80,8 @@ export function createChangeLister({ feed, changeWatcher, link }: FeedServices) 
 }
 
 function itemOf({ bookingId, number, booking }: Change, link: MakeLink) {
-  const item = { kind: 'Booking', id: bookingId, modified: number };
-  if (!booking) return { state: 'deleted', ...item };
-  return { state: 'updated', ...item, data: bookingItem(booking, link) };
+  const item = { state: booking ? 'updated' : 'deleted', kind: 'Booking', id: bookingId, modified: number };
+  return booking ? { ...item, data: bookingItem(booking, link) } : item;
 }
 
 /**

@@ -1,5 +1,5 @@
 // Builds the SQL of the change feed. Statements that write run in a transaction that has already locked the facility.
-import { publicFields, selectList } from '../storage/columns.ts';
+import { nullList, publicFields, selectList } from '../storage/columns.ts';
 
 const insertFeed = `insert into booking_feed
   (facility_id, booking_id, number, first_number, version, deleted, last_state, changed_at)`;
@@ -42,23 +42,23 @@ from facility where id = $1`,
 from facility where id = any($1)`,
 
   /**
-   * Reads the changes of facility $1 after number $2 and, in the same snapshot, the highest number that was removed.
+   * Reads the changes of facility $1 after number $2 with their bookings and, in the same snapshot, the highest number
+   * that was removed. The first row has this number and the changes. Each other row is a booking.
    *
-   * The changes are one JSON array. Reading them takes the service half the time of reading 1000 rows.
+   * The changes are one JSON array, because reading 1000 rows takes the service twice as long. The bookings are not
+   * joined to the changes, because PostgreSQL would look up each booking separately, which takes 5 ms longer.
    */
-  page: `select removed_change_number::float8 as "removedNumber", (
-  select json_agg(json_build_array(number, first_number, booking_id, deleted, last_state) order by number) from (
-    select number, first_number, booking_id, deleted, last_state from booking_feed
-    where facility_id = $1 and number > $2::bigint order by number limit $3
-  ) page
-) as changes
-from facility where id = $1`,
-
-  /**
-   * Reads the bookings of a page of changes. If this were a join in the statement `page`, PostgreSQL would look up each
-   * booking separately, which takes 5 ms longer.
-   */
-  bookings: `select ${selectList(publicFields)} from booking where facility_id = $1 and id = any($2::uuid[])`,
+  page: `with page as materialized (
+  select number, first_number, booking_id, deleted, last_state from booking_feed
+  where facility_id = $1 and number > $2::bigint order by number limit $3
+)
+select removed_change_number::float8 as "removedNumber", (
+  select json_agg(json_build_array(number, first_number, booking_id, deleted, last_state) order by number) from page
+) as changes, ${nullList(publicFields)}
+from facility where id = $1
+union all
+select null, null, ${selectList(publicFields)} from booking
+where facility_id = $1 and id = any(array(select booking_id from page where not deleted))`,
 
   facilitiesToFill: 'select id from facility where feed_filled_to is not null order by id limit $1',
 

@@ -12,7 +12,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 import { inTransaction } from '@bay-booking/service/database/transaction';
 import type { PublicBooking } from '../booking.ts';
 import { compactionWrites } from '../counts/compaction.ts';
-import { publicFieldsFromJson } from '../storage/columns.ts';
+import { pick, publicFields, publicFieldsFromJson } from '../storage/columns.ts';
 import { isoTimestamps } from '../storage/timestamps.ts';
 import { feedReads, feedWrites } from './statements.ts';
 
@@ -51,6 +51,8 @@ interface PageRow {
   readonly removedNumber: number;
   readonly changes: readonly ChangeValues[] | null;
 }
+
+type BookingRow = PublicBooking & { readonly [F in keyof PageRow]: null };
 
 type ChangeValues = readonly [
   number: number,
@@ -104,19 +106,16 @@ export function createFeedStore(db: Database) {
 
     /** Returns the changes after `number`, in order. The caller calls the method `number` first. */
     changesAfter: async (facilityId: string, number: number, limit: number): Promise<ChangePage> => {
-      const [page] = await query<PageRow>(db, feedReads.page, [facilityId, number, limit]);
+      const rows = await query<PageRow | BookingRow>(db, feedReads.page, [facilityId, number, limit], isoTimestamps);
+      const page = rows.find(isPage);
+      const bookings = new Map(rows.filter(isBooking).map((row) => [row.id, pick(publicFields, row)]));
       const changes = page?.changes ?? [];
-      // A booking that is deleted before this statement runs appears as deleted, and again at a higher number.
-      const ids = changes.flatMap(([, , bookingId, isDeleted]) => (isDeleted ? [] : [bookingId]));
-      const bookings =
-        ids.length === 0 ? [] : await query<PublicBooking>(db, feedReads.bookings, [facilityId, ids], isoTimestamps);
-      const byId = new Map(bookings.map((booking) => [booking.id, booking]));
       return {
         changes: changes.map(([number, firstNumber, bookingId, isDeleted, lastState]) => ({
           number,
           firstNumber,
           bookingId,
-          booking: isDeleted ? undefined : byId.get(bookingId),
+          booking: isDeleted ? undefined : bookings.get(bookingId),
           lastState: lastState ? publicFieldsFromJson(lastState) : undefined,
         })),
         removedNumber: page?.removedNumber ?? 0,
@@ -147,4 +146,5 @@ export function createFeedStore(db: Database) {
   };
 }
 
-
+const isPage = (row: PageRow | BookingRow): row is PageRow => row.removedNumber !== null;
+const isBooking = (row: PageRow | BookingRow): row is BookingRow => row.removedNumber === null;

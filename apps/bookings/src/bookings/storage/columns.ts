@@ -68,6 +68,11 @@ export function selectList(names: readonly Field[], from = 'booking'): string {
   return names.map((field) => `${from}.${table[field].column} as "${field}"`).join(', ');
 }
 
+/** Builds a select list such as `null::uuid as "id", …`, for a row that has no booking. */
+export function nullList(names: readonly Field[]): string {
+  return names.map((field) => `null::${table[field].type} as "${field}"`).join(', ');
+}
+
 /** Returns the parameter of each field, such as `$3::text`. `first` is the number of the first parameter. */
 export function parameters<F extends Field>(names: readonly F[], first: number): Readonly<Record<F, string>> {
   const entries = names.map((field, index) => [field, `$${first + index}::${table[field].type}`]);
