@@ -117,7 +117,7 @@ async function loseServer(token: string) {
   return unarchived;
 }
 
-/** The running services connect to the restored server by themselves, and no migration is missing. */
+/** Expects that the running services connect to the restored server by themselves, and that no migration is missing. */
 async function expectServicesToRecover(): Promise<void> {
   await eventually(async () => (await bookings.isReady()) && (await auth.isReady()));
   for (const app of ['auth', 'bookings'] as const) {
@@ -126,8 +126,10 @@ async function expectServicesToRecover(): Promise<void> {
   }
 }
 
-/** Clients send all their bookings again: stored bookings are rejected as duplicates, and lost bookings are created. */
-async function expectBookingsSentAgain(token: string, ids: readonly string[], stored: ReadonlySet<string>) {
+/**
+ * Sends all bookings again. Expects that stored bookings are rejected as duplicates, and that lost ones are created.
+ */
+async function expectLostBookingsCreated(token: string, ids: readonly string[], stored: ReadonlySet<string>) {
   const sendAgain = async (id: string) => {
     const response = await book(bookings.base, token, bookingWithExternalId(id));
     if (stored.has(id)) expect(response).toMatchObject({ status: 400, codes: expect.arrayContaining(['BOOK00001']) });
@@ -138,8 +140,8 @@ async function expectBookingsSentAgain(token: string, ids: readonly string[], st
 }
 
 /**
- * A refresh token that was used after the point in time is unused again in the restored database. The operator
- * therefore runs the documented statement, which revokes its grant.
+ * Expects that a refresh token that was used after the point in time does not work. The token is unused in the restored
+ * database, so the operator runs the documented statement, which revokes its grant.
  */
 async function expectUsedTokenRevoked(refreshToken: string): Promise<void> {
   const unusedTokens = "select from oidc_artifact where model = 'RefreshToken' and consumed_at is null";
@@ -149,7 +151,7 @@ async function expectUsedTokenRevoked(refreshToken: string): Promise<void> {
   expect((await refresh((await signIn()).refresh_token)).status).toBe(200);
 }
 
-/** A signing key that was created after the point in time is lost, and the tokens that it signed are rejected. */
+/** Expects that tokens are rejected whose signing key was created after the point in time and is therefore lost. */
 async function expectLostKeyRejected(oldToken: string, tokenOfLostKey: string): Promise<void> {
   await eventually(async () => headerOf(await getToken(auth.base)) === headerOf(oldToken));
   const newInstance = await system.startBookings();
@@ -202,7 +204,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   recordMeasurement('backup and restore', { bookings: all.length, backup, toTheEnd, toThePoint });
 
   await expectServicesToRecover();
-  await expectBookingsSentAgain(token, all, storedAtPoint);
+  await expectLostBookingsCreated(token, all, storedAtPoint);
   const { externalBookingId: _, ...takenSlot } = bookingWithExternalId(all[0] as string);
   expect(await book(bookings.base, token, takenSlot)).toMatchObject({ status: 400, codes: ['BOOK00002'] });
   await expectUsedTokenRevoked(refreshToken);

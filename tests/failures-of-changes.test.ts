@@ -106,8 +106,9 @@ const linesOf = (changes: Iterable<readonly [string, LatestEvent]>): string[] =>
 async function changesInDatabase(): Promise<string[]> {
   const { rows } = await system.database.query(
     'bookings',
-    `select coalesce(f.facility_id, b.facility_id) || ' ' || coalesce(f.booking_id, b.id) as key, f.number::int as modified,
-       b.id is null as "isDeleted", bay_id as "bayId", user_alias as "userAlias", start_date as "startDate",
+    // A deleted booking has a change in `booking_feed`, and no row in `booking`.
+    `select coalesce(f.facility_id, b.facility_id) || ' ' || coalesce(f.booking_id, b.id) as key,
+       f.number::int as modified, b.id is null as "isDeleted", bay_id as "bayId", user_alias as "userAlias", start_date as "startDate",
        end_date as "endDate", last_updated_at as "lastUpdatedAt"
      from booking_feed f full join booking b on b.facility_id = f.facility_id and b.id = f.booking_id`,
   );

@@ -73,12 +73,12 @@ describe('sessions', () => {
 
   test('the page lists the sessions of a user by browser, and the user can end another session', async () => {
     const { browser, username } = await registerUser(server);
-    const other = await signInUser(server, username, { userAgent: firefox });
+    const otherSession = await signInUser(server, username, { userAgent: firefox });
     const account = await openAccount(browser);
     expect(account.html).toContain('Chrome on Linux');
     expect(account.html).toContain('Firefox on Windows');
     await browser.send(account, { uid: uidIn(account) }, 'Sign out Firefox on Windows');
-    expect(await isSignedIn(other.browser)).toBe(false);
+    expect(await isSignedIn(otherSession.browser)).toBe(false);
     expect(await isSignedIn(browser)).toBe(true);
   });
 
@@ -91,12 +91,12 @@ describe('sessions', () => {
 
   test('the button “Sign out everywhere else” ends all other sessions', async () => {
     const { browser, username } = await registerUser(server);
-    const others = await Promise.all([
+    const otherSessions = await Promise.all([
       signInUser(server, username, { userAgent: firefox }),
       signInUser(server, username),
     ]);
     await browser.send(await openAccount(browser), {}, 'Sign out everywhere else');
-    for (const other of others) expect(await isSignedIn(other.browser)).toBe(false);
+    for (const otherSession of otherSessions) expect(await isSignedIn(otherSession.browser)).toBe(false);
     expect(await isSignedIn(browser)).toBe(true);
   });
 
@@ -154,10 +154,10 @@ describe('the password', () => {
 
   test('a user who knows the current password can change it, and every other browser is signed out', async () => {
     const { browser, account, username } = await registerUser(server);
-    const other = await signInUser(server, username, { userAgent: firefox });
+    const otherSession = await signInUser(server, username, { userAgent: firefox });
     const page = await changePassword(browser, account, password, newPassword);
     expect(page.html).toContain('Your password is changed');
-    expect(await isSignedIn(other.browser)).toBe(false);
+    expect(await isSignedIn(otherSession.browser)).toBe(false);
     const again = await signInUser(server, username, { secret: newPassword });
     expect(again.account.title).toMatch(/^Your account/);
   });

@@ -82,25 +82,25 @@ describe('the delivery of a logout token', () => {
 
   test('each token is sent once, although several instances run', async () => {
     const { server, receiver } = fixture;
-    const others = [await server.startInstance(), await server.startInstance()];
+    const otherInstances = [await server.startInstance(), await server.startInstance()];
     const user = await signInTo(logoutClient('several', `${receiver.url}/several`));
     await server.load({ accounts: [{ id: user.sub, username: user.username, disabled: true }] });
     await eventually(async () => receiver.sessionsOf(user.sub).length > 0);
-    for (const { auth } of [server, ...others]) await auth.waitUntilIdle();
+    for (const { auth } of [server, ...otherInstances]) await auth.waitUntilIdle();
     expect(receiver.sessionsOf(user.sub)).toEqual(['several -']);
     expect(await server.db('backchannel_logout').select()).toEqual([]);
-    for (const other of others) await other.close();
+    for (const otherInstance of otherInstances) await otherInstance.close();
   });
 
   test('an instance sends its tokens before it stops', async () => {
     const { server } = fixture;
-    const other = await server.startInstance();
+    const otherInstance = await server.startInstance();
     const { promise: requestArrived, resolve: onRequest } = Promise.withResolvers<ServerResponse>();
     const slow = await startLogoutReceiver(onRequest);
     const user = await signInTo(logoutClient('stopping', slow.url));
-    await signOutAt(other.origin, user);
+    await signOutAt(otherInstance.origin, user);
     const response = await requestArrived;
-    const closed = other.close();
+    const closed = otherInstance.close();
     response.end();
     await closed;
     expect(await eventsOf('stopping')).toMatchObject([{ kind: 'logout-token.sent' }]);

@@ -35,8 +35,8 @@ const fixture = useFixture(async () => {
 });
 
 /**
- * Signs in to an application in a browser that already has a session. Returns the claims of the id_token, the id_token
- * itself as `hint`, and the refresh token.
+ * Signs in to an application in a browser that already has a session. Returns the claims of the id_token, the id_token,
+ * and the refresh token.
  */
 async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
   const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope };
@@ -47,14 +47,14 @@ async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'):
     await fixture.server.post('/connect/token', form, basic(clientId, appSecret(clientId))),
   );
   expect(tokens).toMatchObject({ status: 200 });
-  return { ...decodeJwt(String(tokens.id_token)), hint: tokens.id_token, refreshToken: tokens.refresh_token };
+  return { ...decodeJwt(String(tokens.id_token)), idToken: tokens.id_token, refreshToken: tokens.refresh_token };
 }
 
-/** Registers a user, who is then signed in and uses the application app-session. `hint` is the id_token. */
+/** Registers a user, who is then signed in and uses the application app-session. */
 async function registerUserOfApp() {
   const user = await registerUser(fixture.server);
-  const { sub = '', sid, hint } = await useApp(user.browser, 'app-session');
-  return { ...user, sub, sid: String(sid), hint: String(hint) };
+  const { sub = '', sid, idToken } = await useApp(user.browser, 'app-session');
+  return { ...user, sub, sid: String(sid), idToken: String(idToken) };
 }
 
 /** Returns the logout tokens that applications have received for a user, each as the text `CLIENT SID`. */
@@ -186,8 +186,6 @@ describe('the logout token', () => {
 });
 
 describe('the end of a session or access', () => {
-  const signOutEverywhere = 'Sign out everywhere else';
-
   test('when a user signs out on our pages, each application of the session gets one token', async () => {
     const { browser, account, sub, sid } = await registerUserOfApp();
     await useApp(browser, 'app-user');
@@ -199,9 +197,9 @@ describe('the end of a session or access', () => {
   });
 
   test('when a user signs out through an application, each application gets one token', async () => {
-    const { browser, sub, sid, hint } = await registerUserOfApp();
+    const { browser, sub, sid, idToken } = await registerUserOfApp();
     await useApp(browser, 'app-user', 'openid offline_access');
-    const page = await requestSignOut(browser, { id_token_hint: hint, post_logout_redirect_uri: appRedirectUri });
+    const page = await requestSignOut(browser, { id_token_hint: idToken, post_logout_redirect_uri: appRedirectUri });
     expect(await tokensFor(sub)).toEqual([]);
     expect((await browser.send(page, {}, 'Sign out')).url.href).toBe(appRedirectUri);
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
@@ -216,8 +214,8 @@ describe('the end of a session or access', () => {
 
   test('when a user changes the password, the applications of all browsers get a token', async () => {
     const { browser, username, sub, sid } = await registerUserOfApp();
-    const other = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    const otherSession = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
     await browser.send(await openAccount(browser), { password, newPassword: 'eight quiet harbours' });
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
     // The session of this browser continues, but the application is no longer part of it.
@@ -227,8 +225,8 @@ describe('the end of a session or access', () => {
 
   test('a user who changes the password can keep the access of applications in this browser', async () => {
     const { browser, username, sub } = await registerUserOfApp();
-    const other = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    const otherSession = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
     const form = { password, newPassword: 'eight quiet harbours', keepApplications: 'yes' };
     await browser.send(await openAccount(browser), form);
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
@@ -251,8 +249,8 @@ describe('the end of a session or access', () => {
 
   test('when a user ends another session, the application of that session gets a token', async () => {
     const { browser, username, sub } = await registerUserOfApp();
-    const other = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    const otherSession = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
     const account = await openAccount(browser);
     const uid = account.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
     await browser.send(account, { uid });
@@ -261,20 +259,20 @@ describe('the end of a session or access', () => {
 
   test('when a user ends all other sessions, a client without sessions gets one token', async () => {
     const { browser, username, sub } = await registerUserOfApp();
-    const others = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
+    const otherSessions = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
     const sids: unknown[] = [];
-    for (const other of others) {
-      await useApp(other.browser, 'app-user');
-      sids.push((await useApp(other.browser, 'app-session')).sid);
+    for (const { browser: otherBrowser } of otherSessions) {
+      await useApp(otherBrowser, 'app-user');
+      sids.push((await useApp(otherBrowser, 'app-session')).sid);
     }
-    await browser.send(await openAccount(browser), {}, signOutEverywhere);
+    await browser.send(await openAccount(browser), {}, 'Sign out everywhere else');
     expect(await tokensFor(sub)).toEqual([...sids.map((sid) => `app-session ${sid}`), 'app-user -'].sort());
   });
 
   test('when a user removes the access of an application, only this application gets tokens', async () => {
     const { browser, username, sub, sid } = await registerUserOfApp();
-    const other = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(other.browser, 'app-session');
+    const otherSession = await signInUser(fixture.server, username);
+    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
     await useApp(browser, 'app-user');
     await browser.send(await openAccount(browser), { client: 'app-session' }, 'Remove access');
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
@@ -304,19 +302,19 @@ describe('the end of a session or access', () => {
 
   test('when another user signs in in the same browser, the application of the first user gets a token', async () => {
     const { browser, sub, sid } = await registerUserOfApp();
-    const other = await registerUser(fixture.server);
+    const otherUser = await registerUser(fixture.server);
     const page = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
-    const account = await browser.send(page, { username: other.username, password });
-    expect(account.html).toContain(other.username);
+    const account = await browser.send(page, { username: otherUser.username, password });
+    expect(account.html).toContain(otherUser.username);
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
   });
 });
 
 describe('requests that send no logout token', () => {
   test('an application gets no logout token if the user declines to sign out', async () => {
-    const { browser, sub, hint } = await registerUserOfApp();
+    const { browser, sub, idToken } = await registerUserOfApp();
     await useApp(browser, 'app-user');
-    const params = { id_token_hint: hint, client_id: 'app-session', post_logout_redirect_uri: appRedirectUri };
+    const params = { id_token_hint: idToken, client_id: 'app-session', post_logout_redirect_uri: appRedirectUri };
     await browser.send(await requestSignOut(browser, params), {}, 'Stay signed in');
     expect(await tokensFor(sub)).toEqual([]);
     expect((await openAccount(browser)).title).toMatch(/^Your account/);

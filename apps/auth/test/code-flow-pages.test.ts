@@ -68,28 +68,32 @@ describe('the user logs in, then consents', () => {
   });
 
   test('another browser of the same user asks for consent again', async () => {
-    const first = openBrowser(server);
-    await first.send(await first.send(await first.open(requestUrl({ prompt: 'consent' })), player), {}, allow);
-    const other = openBrowser(server);
-    const consent = await other.send(await other.open(requestUrl()), player);
-    const back = await other.send(consent, {}, deny);
+    const firstBrowser = openBrowser(server);
+    await firstBrowser.send(
+      await firstBrowser.send(await firstBrowser.open(requestUrl({ prompt: 'consent' })), player),
+      {},
+      allow,
+    );
+    const otherBrowser = openBrowser(server);
+    const consent = await otherBrowser.send(await otherBrowser.open(requestUrl()), player);
+    const back = await otherBrowser.send(consent, {}, deny);
     expect(errorOf(back)).toBe('access_denied');
   });
 
   test('a decision is valid for one session, and is added to the earlier decisions of that session', async () => {
-    const first = openBrowser(server);
-    await first.send(await openConsent(first, `openid profile email ${scopes.play}`), {}, allow);
-    const other = openBrowser(server);
-    await other.send(await openConsent(other, `openid ${scopes.play}`), {}, allow);
-    const consent = await other.open(requestUrl({ scope: 'openid profile email' }));
+    const firstBrowser = openBrowser(server);
+    await firstBrowser.send(await openConsent(firstBrowser, `openid profile email ${scopes.play}`), {}, allow);
+    const otherBrowser = openBrowser(server);
+    await otherBrowser.send(await openConsent(otherBrowser, `openid ${scopes.play}`), {}, allow);
+    const consent = await otherBrowser.open(requestUrl({ scope: 'openid profile email' }));
     expect(consent.title).toMatch(/^Allow access/);
-    await other.send(consent, { scope: ['profile'] }, allow);
-    const back = await other.open(requestUrl({ scope: `openid profile email ${scopes.play}` }));
+    await otherBrowser.send(consent, { scope: ['profile'] }, allow);
+    const back = await otherBrowser.open(requestUrl({ scope: `openid profile email ${scopes.play}` }));
     expect(grantedScope(back)).toBe(`openid profile ${scopes.play}`);
     // A decision about another scope does not change the earlier decisions.
-    const more = await other.open(requestUrl({ scope: 'openid roles' }));
-    await other.send(more, {}, allow);
-    const all = await other.open(requestUrl({ scope: `openid profile email roles ${scopes.play}` }));
+    const more = await otherBrowser.open(requestUrl({ scope: 'openid roles' }));
+    await otherBrowser.send(more, {}, allow);
+    const all = await otherBrowser.open(requestUrl({ scope: `openid profile email roles ${scopes.play}` }));
     expect(grantedScope(all)).toBe(`openid profile roles ${scopes.play}`);
   });
 
@@ -183,8 +187,8 @@ describe('a client may be granted fewer scopes than requested', () => {
     const back = await browser.send(consent, { scope: [] }, allow);
     expect(grantedScope(back)).toBe(`openid profile roles ${scopes.play}`);
 
-    const other = openBrowser(server);
-    const all = await other.send(await other.send(await other.open(url), player), {}, allow);
+    const otherBrowser = openBrowser(server);
+    const all = await otherBrowser.send(await otherBrowser.send(await otherBrowser.open(url), player), {}, allow);
     expect(grantedScope(all)).toBe(`openid profile roles email offline_access ${scopes.play}`);
   });
 

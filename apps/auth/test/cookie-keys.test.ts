@@ -1,8 +1,9 @@
 // Tests the rotation of COOKIE_KEYS in the steps of docs/operations/configure.md, "Rotation of secrets". In each step,
 // one browser uses two instances: one with the old value of COOKIE_KEYS, and one with the new value.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, startAuthServer } from './auth-server.ts';
+import { beforeAll, expect, test } from '@jest/globals';
+import { startAuthServer } from './auth-server.ts';
 
 const oldKey = 'old-'.padEnd(40, 'o');
 const newKey = 'new-'.padEnd(40, 'n');
@@ -15,11 +16,10 @@ const steps = {
 } as const;
 type Step = keyof typeof steps;
 
-let server: AuthServer;
+const server = useFixture(() => startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' }));
 /** The address of the instance of each step. */
 let origins: Record<Step, string>;
 beforeAll(async () => {
-  server = await startAuthServer({ LOCKOUT_SLOW_DOWN_MS: '0' });
   const startStep = async (step: Step) => (await server.startInstance({ COOKIE_KEYS: steps[step] })).origin;
   origins = {
     'old key': await startStep('old key'),
@@ -28,7 +28,6 @@ beforeAll(async () => {
     'new key': await startStep('new key'),
   };
 });
-afterAll(() => server.close());
 
 /**
  * Loads the sign-in form from the first instance, sends the form to the second instance, and opens "Your account" at

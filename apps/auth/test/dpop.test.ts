@@ -84,12 +84,12 @@ describe('proofs at the token endpoint', () => {
   });
 
   test('nonces are valid at all instances, until the signing key with which they were made is deleted', async () => {
-    const other = await server.startInstance();
-    const refreshKeys = () => Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
+    const otherInstance = await server.startInstance();
+    const refreshKeys = () => Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
     const iat = now() - 3600;
     const accepted = { status: 200 };
     const { nonce } = await requestWithClaims({ iat });
-    expect(await requestWithClaims({ iat, nonce }, other.origin)).toMatchObject(accepted);
+    expect(await requestWithClaims({ iat, nonce }, otherInstance.origin)).toMatchObject(accepted);
 
     const keys = createKeyStore({ db: server.db, encryptionKey: Buffer.from(encryptionKey, 'base64') });
     await createKeySchedule(keys).rotate(0);
@@ -104,14 +104,14 @@ describe('proofs at the token endpoint', () => {
     // The other instance still uses the old key.
     for (const validNonce of [nonce, newNonce]) {
       expect(await requestWithClaims({ iat, nonce: validNonce })).toMatchObject(accepted);
-      expect(await requestWithClaims({ iat, nonce: validNonce }, other.origin)).toMatchObject(accepted);
+      expect(await requestWithClaims({ iat, nonce: validNonce }, otherInstance.origin)).toMatchObject(accepted);
     }
 
     await refreshKeys();
     await server.db('signing_key').where({ state: 'retired' }).delete();
     await refreshKeys();
     expect(await requestWithClaims({ iat, nonce })).toMatchObject({ status: 400, error: 'use_dpop_nonce' });
-    expect(await requestWithClaims({ iat, nonce: newNonce }, other.origin)).toMatchObject(accepted);
+    expect(await requestWithClaims({ iat, nonce: newNonce }, otherInstance.origin)).toMatchObject(accepted);
   });
 
   test('htu must be the address below ISSUER, whatever the Host header contains', async () => {
@@ -141,9 +141,9 @@ describe('proofs at the token endpoint', () => {
   });
 
   test('a proof is accepted once, even if many copies arrive at two instances at the same time', async () => {
-    const other = await server.startInstance();
+    const otherInstance = await server.startInstance();
     const proof = await (await createKey()).proof(tokenUrl());
-    const origins = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? server.origin : other.origin));
+    const origins = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? server.origin : otherInstance.origin));
     const responses = await Promise.all(origins.map((origin) => requestToken(proof, origin)));
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
   });

@@ -1,20 +1,15 @@
 // Tests how failed sign-ins are slowed down and locked out (docs/behaviour.md, "Sign-in protection").
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
-let server: AuthServer;
+const limits = { LOCKOUT_ACCOUNT_FAILURES: '5', LOCKOUT_ADDRESS_FAILURES: '12', LOCKOUT_SLOW_DOWN_MS: '0' };
+const server = useFixture(() => startAuthServer({ ...limits, TRUST_PROXY: 'true' }));
 let otherInstance: { readonly origin: string };
 beforeAll(async () => {
-  server = await startAuthServer({
-    LOCKOUT_ACCOUNT_FAILURES: '5',
-    LOCKOUT_ADDRESS_FAILURES: '12',
-    LOCKOUT_SLOW_DOWN_MS: '0',
-    TRUST_PROXY: 'true',
-  });
   otherInstance = await server.startInstance();
 });
-afterAll(() => server.close());
 
 const password = 'demo-player-pass';
 const username = 'player@example.com';

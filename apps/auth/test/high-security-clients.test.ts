@@ -2,13 +2,14 @@
 // (docs/behaviour.md, "High-security clients").
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { type AuthServer, audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { openBrowser, owner, pkce, redirectParameters, signInAndConsent } from './flows.ts';
 import { createKeyClient, type KeyClient } from './key-client.ts';
 
-let server: AuthServer;
+const server = useFixture(() => startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' }));
 let client: KeyClient;
 const redirectUri = 'http://localhost:4010/fapi';
 const everyScope = scopes.all.join(' ');
@@ -24,11 +25,9 @@ const fapiClient = (id: string, keys: readonly object[]) => ({
 });
 
 beforeAll(async () => {
-  server = await startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
   client = await createKeyClient('fapi', server.origin);
   await server.load({ clients: [fapiClient('fapi', [client.publicJwk])] });
 });
-afterAll(() => server.close());
 
 const now = () => Math.floor(Date.now() / 1000);
 const tokenUrl = () => `${server.origin}/connect/token`;
@@ -201,10 +200,10 @@ describe('private_key_jwt', () => {
   });
 
   test('an assertion is accepted once, even if many copies arrive at the same time at two instances', async () => {
-    const other = await server.startInstance();
+    const otherInstance = await server.startInstance();
     const body = new URLSearchParams({ ...form, ...(await client.authenticate()) });
     const send = async (_: unknown, index: number) => {
-      const origin = index % 2 === 0 ? server.origin : other.origin;
+      const origin = index % 2 === 0 ? server.origin : otherInstance.origin;
       const headers = { DPoP: await client.proof(tokenUrl()) };
       return (await fetch(`${origin}/connect/token`, { method: 'POST', body, headers })).status;
     };
@@ -214,9 +213,9 @@ describe('private_key_jwt', () => {
   });
 
   test.each(['PS256', 'EdDSA', 'Ed25519'])('assertions and proofs with %s are accepted', async (alg) => {
-    const other = await createKeyClient(`fapi-${alg}`, server.origin, alg);
-    await server.load({ clients: [fapiClient(other.clientId, [other.publicJwk])] });
-    expect(await statusAndBody(await requestToken(form, await other.proof(tokenUrl()), other))).toMatchObject({
+    const keyClient = await createKeyClient(`fapi-${alg}`, server.origin, alg);
+    await server.load({ clients: [fapiClient(keyClient.clientId, [keyClient.publicJwk])] });
+    expect(await statusAndBody(await requestToken(form, await keyClient.proof(tokenUrl()), keyClient))).toMatchObject({
       status: 200,
       token_type: 'DPoP',
     });

@@ -108,22 +108,22 @@ describe('the encryption of signing keys', () => {
 
 describe('the rotation of signing keys', () => {
   test('a new key is published before it signs, and the old key until its last token has expired', async () => {
-    const other = await server.startInstance();
+    const otherInstance = await server.startInstance();
     const oldKid = kidOf(await getToken());
     await schedule.rotate(3600);
-    await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
+    await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
     expect(await publishedKids()).toHaveLength(4);
-    expect(await publishedKids(other.origin)).toEqual(await publishedKids());
+    expect(await publishedKids(otherInstance.origin)).toEqual(await publishedKids());
     expect(kidOf(await getToken())).toBe(oldKid);
 
     const tokenOfOldKey = await getToken();
     await makeNextKeysDue();
-    await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
+    await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
     const newKid = kidOf(await getToken());
     expect(newKid).not.toBe(oldKid);
-    expect(kidOf(await getToken(other.origin))).toBe(newKid);
+    expect(kidOf(await getToken(otherInstance.origin))).toBe(newKid);
     expect(await publishedKids()).toContain(oldKid);
-    const jwks = createRemoteJWKSet(new URL(`${other.origin}/connect/jwks`));
+    const jwks = createRemoteJWKSet(new URL(`${otherInstance.origin}/connect/jwks`));
     await expect(jwtVerify(tokenOfOldKey, jwks, { audience })).resolves.toBeDefined();
 
     const retired = (await keysByState()).retired?.find(({ kid }) => kid === oldKid);
@@ -155,27 +155,29 @@ describe('the rotation of signing keys', () => {
   });
 
   test('no token request fails during rotations, and every instance verifies every token', async () => {
-    const other = await server.startInstance();
+    const otherInstance = await server.startInstance();
     let isRunning = true;
     const kids = new Set<string | undefined>();
     // Each worker gets tokens from one instance and verifies them with the keys of an instance.
-    const workers = [server.origin, other.origin, server.origin, other.origin].map(async (origin, index) => {
-      const verifyingOrigin = index < 2 ? other.origin : server.origin;
-      while (isRunning) {
-        const jwt = await getToken(origin);
-        const jwks = createRemoteJWKSet(new URL(`${verifyingOrigin}/connect/jwks`));
-        await jwtVerify(jwt, jwks, { audience, issuer: server.origin });
-        kids.add(kidOf(jwt));
-      }
-    });
+    const workers = [server.origin, otherInstance.origin, server.origin, otherInstance.origin].map(
+      async (origin, index) => {
+        const verifyingOrigin = index < 2 ? otherInstance.origin : server.origin;
+        while (isRunning) {
+          const jwt = await getToken(origin);
+          const jwks = createRemoteJWKSet(new URL(`${verifyingOrigin}/connect/jwks`));
+          await jwtVerify(jwt, jwks, { audience, issuer: server.origin });
+          kids.add(kidOf(jwt));
+        }
+      },
+    );
     for (let rotation = 0; rotation < 3; rotation += 1) {
       await schedule.rotate(3600);
-      await Promise.all([server.auth.refreshKeys(), other.auth.refreshKeys()]);
+      await Promise.all([server.auth.refreshKeys(), otherInstance.auth.refreshKeys()]);
       await makeNextKeysDue();
       await server.auth.refreshKeys();
       await getToken();
-      await other.auth.refreshKeys();
-      await getToken(other.origin);
+      await otherInstance.auth.refreshKeys();
+      await getToken(otherInstance.origin);
     }
     isRunning = false;
     await Promise.all(workers);
@@ -193,7 +195,7 @@ describe('the rotation of signing keys', () => {
   });
 
   test('every instance rejects the tokens of a deleted key within 20 s', async () => {
-    const other = await server.startInstance();
+    const otherInstance = await server.startInstance();
     const jwt = await getToken();
     const introspect = async (origin: string) => {
       const response = await fetch(`${origin}/connect/introspect`, {
@@ -207,14 +209,14 @@ describe('the rotation of signing keys', () => {
       const response = await fetch(`${origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${jwt}` } });
       return ((await response.json()) as { error: string }).error;
     };
-    for (const { origin } of [server, other]) {
+    for (const { origin } of [server, otherInstance]) {
       expect(await introspect(origin)).toBe(true);
       expect(await errorOfUserinfo(origin)).toBe('insufficient_scope');
     }
     await schedule.rotate(0);
     await schedule.advance();
     expect(await store.deleteRetired(kidOf(jwt) ?? '')).toBe(true);
-    for (const { origin } of [server, other]) {
+    for (const { origin } of [server, otherInstance]) {
       await eventually(async () => !(await introspect(origin)));
       expect(await errorOfUserinfo(origin)).toBe('invalid_token');
     }

@@ -45,11 +45,11 @@ const acceptsProofs =
 
 export const tokenModules = {
   'happy-flow': async (client) => {
-    const other = createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
-    const [first, second] = [await client.obtainTokens(), await other.obtainTokens()];
+    const otherClient = createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
+    const [first, second] = [await client.obtainTokens(), await otherClient.obtainTokens()];
     if (!client.isOpenid) return;
     expect(await client.userinfo(first.accessToken)).toBe(200);
-    expect(await other.userinfo(second.accessToken)).toBe(200);
+    expect(await otherClient.userinfo(second.accessToken)).toBe(200);
     expect(await client.userinfo(second.accessToken)).toBe(401);
   },
   'ensure-client-id-in-token-endpoint': async (client) => {
@@ -105,7 +105,7 @@ export const tokenModules = {
   'ensure-dpopproof-with-iat-10seconds-after-succeeds': acceptsProofs(() => ({ iat: now() + 10 })),
 
   'refresh-token': async (client) => {
-    const other = createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
+    const otherClient = createFapi2Client(client, client.isOpenid ? 'openid_connect' : 'plain_oauth', client.second);
     const { refreshToken } = await client.obtainTokens();
     const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: client.own.clientId };
     const proof = await client.own.proof(client.tokenUrl);
@@ -113,7 +113,7 @@ export const tokenModules = {
     expect(await client.refresh(refreshToken, { proof: null })).toMatchObject(invalidGrant);
     expect(await client.refresh(refreshToken, { from: client.second })).toMatchObject(invalidGrant);
     const { refreshToken: next } = await client.accept(await client.refresh(refreshToken));
-    expect(await client.refresh((await other.obtainTokens()).refreshToken)).toMatchObject(invalidGrant);
+    expect(await client.refresh((await otherClient.obtainTokens()).refreshToken)).toMatchObject(invalidGrant);
     // In the suite, the previous refresh token is still valid after 30 s. This server deviates from the suite and
     // rejects the token (docs/conformance.md).
     expect(next).not.toBe(refreshToken);
