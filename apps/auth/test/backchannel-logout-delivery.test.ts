@@ -20,8 +20,8 @@ const fixture = useFixture(async () => {
   return { server, receiver, close };
 });
 
-/** Signs in to an application in a browser that already has a session. */
-async function openApp(browser: FormBrowser, clientId: string): Promise<void> {
+/** Signs in to a client in a browser that already has a session. */
+async function openClient(browser: FormBrowser, clientId: string): Promise<void> {
   const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope: 'openid' };
   const page = await browser.open(authorizeUrl(fixture.server, request));
   expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
@@ -32,7 +32,7 @@ async function signInTo(...clients: readonly ImportedClient[]) {
   const { server } = fixture;
   await server.load({ clients: [...clients] });
   const user = await registerUser(server);
-  for (const { client_id } of clients) await openApp(user.browser, client_id);
+  for (const { client_id } of clients) await openClient(user.browser, client_id);
   const [row] = await server.db('account').where({ username: user.username }).select('id');
   return { ...user, sub: String(row.id) };
 }
@@ -107,7 +107,7 @@ describe('the delivery of a logout token', () => {
     await slow.close();
   });
 
-  test('an application that does not respond does not delay the user or other applications', async () => {
+  test('a client that does not respond does not delay the user or other clients', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
     const user = await signInTo(
@@ -129,7 +129,7 @@ describe('the delivery of a logout token', () => {
 
   test('the body of the response is not read to its end', async () => {
     const { server } = fixture;
-    // This application begins a long body and never ends it.
+    // This client begins a long body and never ends it.
     const talkative = await startLogoutReceiver((response) => {
       response.writeHead(200).write('x'.repeat(200_000));
     });
@@ -165,7 +165,7 @@ describe('the delivery of a logout token', () => {
     },
   );
 
-  test('the user is signed out even if the connection to the application fails', async () => {
+  test('the user is signed out even if the connection to the client fails', async () => {
     const closed = await startLogoutReceiver();
     await closed.close();
     const user = await signInTo(logoutClient('nobody', closed.url));
@@ -174,7 +174,7 @@ describe('the delivery of a logout token', () => {
     expect(await eventsOf('nobody')).toMatchObject([{ detail: { outcome: 'failed', reason: 'ECONNREFUSED' } }]);
   });
 
-  test('an application that was deleted or disabled in the meantime gets no token', async () => {
+  test('a client that was deleted or disabled in the meantime gets no token', async () => {
     const { server, receiver } = fixture;
     const user = await signInTo(
       logoutClient('deleted', `${receiver.url}/deleted`),
@@ -205,7 +205,7 @@ describe('the delivery of a logout token', () => {
     expect(receiver.sessionsOf(user.sub)).toEqual([]);
   });
 
-  test('an application that does not respond does not delay the tokens of another application', async () => {
+  test('a client that does not respond does not delay the tokens of another client', async () => {
     const { server, receiver } = fixture;
     const silent = await startLogoutReceiver(() => {});
     await server.load({
@@ -222,7 +222,7 @@ describe('the delivery of a logout token', () => {
   });
 });
 
-describe('the addresses of applications', () => {
+describe('the addresses of clients', () => {
   test('no request is sent to an address inside the network, given as an IP address or as a host name', async () => {
     const { server, receiver } = fixture;
     const connections = receiver.connections();

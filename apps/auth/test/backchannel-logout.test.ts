@@ -1,4 +1,4 @@
-// Tests when applications get logout tokens, and what the tokens contain (docs/behaviour.md, "Back-channel logout").
+// Tests when clients get logout tokens, and what the tokens contain (docs/behaviour.md, "Back-channel logout").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
@@ -35,10 +35,10 @@ const fixture = useFixture(async () => {
 });
 
 /**
- * Signs in to an application in a browser that already has a session. Returns the claims of the id_token, the id_token,
- * and the refresh token.
+ * Signs in to a client in a browser that already has a session. Returns the id_token with its claims, and the refresh
+ * token.
  */
-async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
+async function signInAtClient(browser: FormBrowser, clientId: string, scope = 'openid'): Promise<JWTPayload> {
   const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope };
   const page = await browser.open(authorizeUrl(fixture.server, { ...request, ...pkce.challenge }));
   const { code = '' } = redirectParameters(await signInAndConsent(browser, page));
@@ -50,14 +50,14 @@ async function useApp(browser: FormBrowser, clientId: string, scope = 'openid'):
   return { ...decodeJwt(String(tokens.id_token)), idToken: tokens.id_token, refreshToken: tokens.refresh_token };
 }
 
-/** Registers a user, who is then signed in and uses the application app-session. */
-async function registerUserOfApp() {
+/** Registers a user, and signs the user in at the client app-session. */
+async function registerUserOfClient() {
   const user = await registerUser(fixture.server);
-  const { sub = '', sid, idToken } = await useApp(user.browser, 'app-session');
+  const { sub = '', sid, idToken } = await signInAtClient(user.browser, 'app-session');
   return { ...user, sub, sid: String(sid), idToken: String(idToken) };
 }
 
-/** Returns the logout tokens that applications have received for a user, each as the text `CLIENT SID`. */
+/** Returns the logout tokens that clients have received for a user, each as the text `CLIENT SID`. */
 async function tokensFor(sub: string): Promise<readonly string[]> {
   await fixture.server.auth.waitUntilIdle();
   return fixture.receiver.sessionsOf(sub);
@@ -81,7 +81,7 @@ test('the discovery document lists back-channel logout with sessions, and the cl
 describe('the id_token of a client that requires the session', () => {
   test('the id_token contains the same sid after a refresh', async () => {
     const { browser } = await registerUser(fixture.server);
-    const { sid, refreshToken } = await useApp(browser, 'app-session', 'openid offline_access');
+    const { sid, refreshToken } = await signInAtClient(browser, 'app-session', 'openid offline_access');
     const form = { grant_type: 'refresh_token', refresh_token: String(refreshToken) };
     const client = basic('app-session', appSecret('app-session'));
     const refreshed = await statusAndBody(await fixture.server.post('/connect/token', form, client));
@@ -112,7 +112,7 @@ describe('the id_token of a client that requires the session', () => {
 
 describe('the logout token', () => {
   test('the logout token contains sub and the sid of the id_token if the client requires the session', async () => {
-    const { browser, account, sub, sid } = await registerUserOfApp();
+    const { browser, account, sub, sid } = await registerUserOfClient();
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
     const received = lastReceived();
@@ -127,7 +127,7 @@ describe('the logout token', () => {
 
   test('logout token and id_token contain no sid if the client does not require the session', async () => {
     const { browser, account } = await registerUser(fixture.server);
-    const { sub = '', sid } = await useApp(browser, 'app-user');
+    const { sub = '', sid } = await signInAtClient(browser, 'app-user');
     expect(sid).toBeUndefined();
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual(['app-user -']);
@@ -140,7 +140,7 @@ describe('the logout token', () => {
 
   test('the logout token is signed with the algorithm in id_token_signed_response_alg', async () => {
     const { browser, account } = await registerUser(fixture.server);
-    const { sub = '' } = await useApp(browser, 'app-es256');
+    const { sub = '' } = await signInAtClient(browser, 'app-es256');
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual(['app-es256 -']);
     const validation = { issuer: fixture.server.origin, clientId: 'app-es256', alg: 'ES256' };
@@ -174,8 +174,8 @@ describe('the logout token', () => {
   });
 
   test('every logout token has a new jti, and is never logged', async () => {
-    const { browser, account, sub } = await registerUserOfApp();
-    await useApp(browser, 'app-user');
+    const { browser, account, sub } = await registerUserOfClient();
+    await signInAtClient(browser, 'app-user');
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toHaveLength(2);
     const own = fixture.receiver.received.filter(({ claims }) => claims.sub === sub);
@@ -186,54 +186,54 @@ describe('the logout token', () => {
 });
 
 describe('the end of a session or access', () => {
-  test('when a user signs out on our pages, each application of the session gets one token', async () => {
-    const { browser, account, sub, sid } = await registerUserOfApp();
-    await useApp(browser, 'app-user');
-    await useApp(browser, 'app-silent');
-    // A second sign-in at the same application does not add it to the session again.
-    await useApp(browser, 'app-session');
+  test('when a user signs out on our pages, each client of the session gets one token', async () => {
+    const { browser, account, sub, sid } = await registerUserOfClient();
+    await signInAtClient(browser, 'app-user');
+    await signInAtClient(browser, 'app-silent');
+    // A second sign-in at the same client does not add it to the session again.
+    await signInAtClient(browser, 'app-session');
     await browser.send(account, {}, 'Sign out');
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
-  test('when a user signs out through an application, each application gets one token', async () => {
-    const { browser, sub, sid, idToken } = await registerUserOfApp();
-    await useApp(browser, 'app-user', 'openid offline_access');
+  test('when a user signs out through one client, every client of the session gets one token', async () => {
+    const { browser, sub, sid, idToken } = await registerUserOfClient();
+    await signInAtClient(browser, 'app-user', 'openid offline_access');
     const page = await requestSignOut(browser, { id_token_hint: idToken, post_logout_redirect_uri: appRedirectUri });
     expect(await tokensFor(sub)).toEqual([]);
     expect((await browser.send(page, {}, 'Sign out')).url.href).toBe(appRedirectUri);
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, 'app-user -']);
   });
 
-  test('when a user confirms a sign-out in several windows, the application gets one token', async () => {
-    const { browser, sub, sid } = await registerUserOfApp();
+  test('when a user confirms a sign-out in several windows, the client gets one token', async () => {
+    const { browser, sub, sid } = await registerUserOfClient();
     const page = await requestSignOut(browser);
     await Promise.all(Array.from({ length: 5 }, () => browser.send(page, {}, 'Sign out')));
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
   });
 
-  test('when a user changes the password, the applications of all browsers get a token', async () => {
-    const { browser, username, sub, sid } = await registerUserOfApp();
+  test('when a user changes the password, the clients of all browsers get a token', async () => {
+    const { browser, username, sub, sid } = await registerUserOfClient();
     const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
+    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
     await browser.send(await openAccount(browser), { password, newPassword: 'eight quiet harbours' });
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
-    // The session of this browser continues, but the application is no longer part of it.
+    // The session of this browser continues, but the client is no longer part of it.
     await browser.send(await openAccount(browser), {}, 'Sign out');
     expect(await tokensFor(sub)).toHaveLength(2);
   });
 
-  test('a user who changes the password can keep the access of applications in this browser', async () => {
-    const { browser, username, sub } = await registerUserOfApp();
+  test('a user who changes the password can keep the access of clients in this browser', async () => {
+    const { browser, username, sub } = await registerUserOfClient();
     const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
+    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
     const form = { password, newPassword: 'eight quiet harbours', keepApplications: 'yes' };
     await browser.send(await openAccount(browser), form);
     expect(await tokensFor(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
-  test('when a user resets the password, the application gets a token', async () => {
-    const { username, sub, sid } = await registerUserOfApp();
+  test('when a user resets the password, the client gets a token', async () => {
+    const { username, sub, sid } = await registerUserOfClient();
     const visitor = openBrowser(fixture.server);
     await visitor.send(await visitor.open(`${fixture.server.origin}/reset-password`), { username });
     const link = await eventually(async () =>
@@ -247,10 +247,10 @@ describe('the end of a session or access', () => {
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`]);
   });
 
-  test('when a user ends another session, the application of that session gets a token', async () => {
-    const { browser, username, sub } = await registerUserOfApp();
+  test('when a user ends another session, the client of that session gets a token', async () => {
+    const { browser, username, sub } = await registerUserOfClient();
     const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
+    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
     const account = await openAccount(browser);
     const uid = account.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
     await browser.send(account, { uid });
@@ -258,32 +258,32 @@ describe('the end of a session or access', () => {
   });
 
   test('when a user ends all other sessions, a client without sessions gets one token', async () => {
-    const { browser, username, sub } = await registerUserOfApp();
+    const { browser, username, sub } = await registerUserOfClient();
     const otherSessions = [await signInUser(fixture.server, username), await signInUser(fixture.server, username)];
     const sids: unknown[] = [];
     for (const { browser: otherBrowser } of otherSessions) {
-      await useApp(otherBrowser, 'app-user');
-      sids.push((await useApp(otherBrowser, 'app-session')).sid);
+      await signInAtClient(otherBrowser, 'app-user');
+      sids.push((await signInAtClient(otherBrowser, 'app-session')).sid);
     }
     await browser.send(await openAccount(browser), {}, 'Sign out everywhere else');
     expect(await tokensFor(sub)).toEqual([...sids.map((sid) => `app-session ${sid}`), 'app-user -'].sort());
   });
 
-  test('when a user removes the access of an application, only this application gets tokens', async () => {
-    const { browser, username, sub, sid } = await registerUserOfApp();
+  test('when a user removes the access of a client, only this client gets tokens', async () => {
+    const { browser, username, sub, sid } = await registerUserOfClient();
     const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await useApp(otherSession.browser, 'app-session');
-    await useApp(browser, 'app-user');
+    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
+    await signInAtClient(browser, 'app-user');
     await browser.send(await openAccount(browser), { client: 'app-session' }, 'Remove access');
     expect(await tokensFor(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].sort());
-    // The user stays signed in, but the application is no longer part of the session.
+    // The user stays signed in, but the client is no longer part of the session.
     await browser.send(await openAccount(browser), {}, 'Sign out');
     expect((await tokensFor(sub)).slice(2)).toEqual(['app-user -']);
   });
 
-  test('when an import disables an account, its sessions end, and applications get tokens', async () => {
+  test('when an import disables an account, its sessions end, and clients get tokens', async () => {
     const { server } = fixture;
-    const { browser, username, sub, sid } = await registerUserOfApp();
+    const { browser, username, sub, sid } = await registerUserOfClient();
     const account = { id: sub, username };
     await server.load({ accounts: [{ ...account, disabled: true }] });
     const imported = Date.now();
@@ -300,8 +300,8 @@ describe('the end of a session or access', () => {
     expect(await tokensFor(sub)).toHaveLength(1);
   });
 
-  test('when another user signs in in the same browser, the application of the first user gets a token', async () => {
-    const { browser, sub, sid } = await registerUserOfApp();
+  test('when another user signs in in the same browser, the client of the first user gets a token', async () => {
+    const { browser, sub, sid } = await registerUserOfClient();
     const otherUser = await registerUser(fixture.server);
     const page = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
     const account = await browser.send(page, { username: otherUser.username, password });
@@ -311,17 +311,17 @@ describe('the end of a session or access', () => {
 });
 
 describe('requests that send no logout token', () => {
-  test('an application gets no logout token if the user declines to sign out', async () => {
-    const { browser, sub, idToken } = await registerUserOfApp();
-    await useApp(browser, 'app-user');
+  test('a client gets no logout token if the user declines to sign out', async () => {
+    const { browser, sub, idToken } = await registerUserOfClient();
+    await signInAtClient(browser, 'app-user');
     const params = { id_token_hint: idToken, client_id: 'app-session', post_logout_redirect_uri: appRedirectUri };
     await browser.send(await requestSignOut(browser, params), {}, 'Stay signed in');
     expect(await tokensFor(sub)).toEqual([]);
     expect((await openAccount(browser)).title).toMatch(/^Your account/);
   });
 
-  test('an application gets no logout token if the user signs in again, which gives the session a new id', async () => {
-    const { browser, username, sub } = await registerUserOfApp();
+  test('a client gets no logout token if the user signs in again, which gives the session a new id', async () => {
+    const { browser, username, sub } = await registerUserOfClient();
     const again = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
     expect((await browser.send(again, { password })).title).toMatch(/^Your account/);
     const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
@@ -331,8 +331,8 @@ describe('requests that send no logout token', () => {
     expect(await tokensFor(sub)).toEqual([]);
   });
 
-  test('an application to which the user denied access gets no logout token', async () => {
-    const { browser, account, sub, sid } = await registerUserOfApp();
+  test('a client to which the user denied access gets no logout token', async () => {
+    const { browser, account, sub, sid } = await registerUserOfClient();
     const request = { response_type: 'code', client_id: 'app-user', redirect_uri: appRedirectUri, scope: 'openid' };
     const consent = await browser.open(authorizeUrl(fixture.server, request));
     await browser.send(consent, {}, { name: 'decision', value: 'deny' });

@@ -117,7 +117,7 @@ describe('the user logs in, then consents', () => {
     expect(html).toMatch(/<input id="username" name="username"[^>]* inputmode="email"/);
   });
 
-  test('after a failed sign-in, the sign-in page still names the application', async () => {
+  test('after a failed sign-in, the sign-in page still names the client', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(requestUrl());
     const failed = await browser.send(signIn, { ...player, password: 'not the password' });

@@ -93,7 +93,7 @@ test('two concurrent consents are both stored', async () => {
   expect(errorOf(await renewSilently(range, session))).toBeNull();
 });
 
-test('a user can confirm a sign-out although an application renewed its tokens in the meantime', async () => {
+test('a user can confirm a sign-out although a client renewed its tokens in the meantime', async () => {
   const url = `${server.origin}/connect/endsession`;
   const [confirmation] = await runConcurrently(
     () => browser.open(url),
@@ -106,7 +106,7 @@ test('a user can confirm a sign-out although an application renewed its tokens i
 
 describe('the end of a session', () => {
   test.each([
-    ['an application renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
+    ['a client renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
     ['the user gives a consent', async () => allow(await browser.open(authorizeUrl(server, web)))],
   ])('a session that ends while %s is not stored again', async (_title, prepare) => {
     const request = await prepare();

@@ -28,7 +28,7 @@ describe('the page {auth_url}/device', () => {
     expect(entered.html).toContain('name="decision" value="deny"');
   });
 
-  test('the second page names the application and shows the code, which the user compares', async () => {
+  test('the second page names the client and shows the code, which the user compares', async () => {
     const { user_code } = await device.start();
     const { html } = await device.enter(user_code.toLowerCase().replace('-', ''));
     expect(html).toContain('<strong>Demo screen</strong>');
@@ -155,7 +155,7 @@ describe('sign-in and consent', () => {
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
-  test('the page "Your account" lists the application of the device, and removing its access ends its tokens', async () => {
+  test('the page "Your account" lists the client of the device, and removing its access ends its tokens', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
     await device.connect(codes, { browser });

@@ -1,4 +1,4 @@
-// Starts a server that receives logout tokens as an application does, for the tests of the back-channel logout.
+// Starts a server that receives logout tokens as a client does, for the tests of the back-channel logout.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';

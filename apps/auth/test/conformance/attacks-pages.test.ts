@@ -30,7 +30,7 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
   const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa', scope: 'openid', nonce: 'n' };
   const endSession = () => `${server.origin}/connect/endsession`;
   test.each<[string, () => Promise<Page>]>([
-    ['the sign-in page of an application', () => openBrowser(server).open(authorizeUrl(server, web))],
+    ['the sign-in page of a client', () => openBrowser(server).open(authorizeUrl(server, web))],
     [
       'the consent page',
       async () => {
@@ -44,7 +44,7 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
     ['the page of an invalid link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
     ['the page of an expired interaction', () => openBrowser(server).open(`${server.origin}/interaction/x`)],
     [
-      'the page for an error of an application',
+      'the page for an error of a client',
       () => openBrowser(server).open(authorizeUrl(server, { ...web, client_id: 'x' })),
     ],
     ['the page of an unknown path', () => openBrowser(server).open(`${server.origin}/nowhere`)],
@@ -73,7 +73,7 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
     expect((html.match(/<script/g) ?? []).length).toBe((policy.match(/'sha256-/g) ?? []).length);
   });
 
-  test('an application that opened the sign-in page as a popup can still access the popup', async () => {
+  test('a client that opened the sign-in page as a popup can still access the popup', async () => {
     const page = await openBrowser(server).open(authorizeUrl(server, { ...web, display: 'popup' }));
     expect(page.headers.get('cross-origin-opener-policy')).toBeNull();
     const ownSignIn = await openBrowser(server).open(`${server.origin}/sign-in`);
