@@ -56,6 +56,8 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     // A line of dashes separates the outputs of the blocks.
     const installCommands = installation.join('\necho; echo ------\n').replace(/^npm ci .*\n/m, '');
     expect(installCommands).not.toContain('npm ci');
+    // The script installs both services, starts a second instance of bookings with the new login, and drops the old
+    // login. At its end, the shell stops the services.
     const script = `trap 'kill $(jobs -p); wait' EXIT
 ${installCommands}
 echo; echo ------
