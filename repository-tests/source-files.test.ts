@@ -1,5 +1,5 @@
-// Checks the names and folders of files, that each file starts with a sentence about its purpose, and that lines are
-// short.
+// Checks the source files: their names and folders, the sentence about the purpose at the start of each file, and the
+// length of lines.
 import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 

@@ -113,7 +113,7 @@ test('every kind of list can come from an up-to-date replica, and contains the n
   expect(await secondInstance.metric(/^replica_lag_bytes/)).toBe(0);
 }, 30_000);
 
-// The replica does not wait for queries when it replays changes, so it can cancel these statements.
+// The replica can cancel these statements, because it does not wait for queries when it replays changes.
 const pauseReplay = () => eventually(() => replica.query('select pg_wal_replay_pause()'));
 const resumeReplay = () => eventually(() => replica.query('select pg_wal_replay_resume()'));
 

@@ -1,5 +1,5 @@
-// Installs packages/client from its tarball into an empty folder, and uses the installed package. Runs the examples of
-// its README on Node 20 and 24, compiles programs that use it, and loads it in a browser.
+// Installs packages/client from its tarball into an empty folder, and uses the installed package: runs the examples of
+// the README on Node 20 and 24, compiles programs, and loads the package in a browser.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

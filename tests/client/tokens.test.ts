@@ -14,13 +14,13 @@ import { eventually } from '../support/wait.ts';
 
 const system = useClientSystem();
 
-/** Returns a `fetch` that records its requests. It calls `before` before each request, which may change the headers. */
-function recordingFetch(before: (url: string, headers: Headers) => void = () => {}) {
+/** Returns a `fetch` that records its requests. Before each request, `onRequest` may change the headers. */
+function recordingFetch(onRequest: (url: string, headers: Headers) => void = () => {}) {
   const requests: { path: string; headers: Headers; body: unknown }[] = [];
   const record: typeof globalThis.fetch = (input, init) => {
     const url = new URL(String(input));
     const headers = new Headers(init?.headers);
-    before(url.pathname, headers);
+    onRequest(url.pathname, headers);
     requests.push({ path: url.pathname, headers, body: init?.body });
     return fetch(input, { ...init, headers });
   };

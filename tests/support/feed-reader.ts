@@ -1,5 +1,5 @@
-// Reads the change feed of a facility in a loop while a test makes a part of the system fail. The system of a partner
-// reads the feed in the same way.
+// Reads the change feed of a facility in a loop, as the system of a partner does, while a test makes a part of the
+// system fail.
 import { callApi } from './api.ts';
 import type { LatestEvent } from './webhook-receiver.ts';
 
