@@ -133,7 +133,6 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     clients,
     facilities,
     scopes,
-    longestAccessTokenTtl: clients.findLongestAccessTokenTtl,
     sendLogoutTokens: logoutSender.sendQueued,
   });
   const pages = createProviderPages(userPages.site.findLayoutUser);
@@ -231,7 +230,6 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       db,
       config,
       scopes,
-      longestAccessTokenTtl: clients.findLongestAccessTokenTtl,
       audit,
       logger,
       clients,

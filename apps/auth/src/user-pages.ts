@@ -52,11 +52,9 @@ export interface UserPagesOptions {
   readonly findDeviceRequest: FindDeviceRequest;
   readonly grants: ConsentGrants;
   readonly accountServices: AccountServices;
-  readonly clients: Pick<ClientStore, 'listPersonalAccessTokens'>;
+  readonly clients: Pick<ClientStore, 'listPersonalAccessTokens' | 'findLongestAccessTokenTtl'>;
   readonly facilities: FacilityStore;
   readonly scopes: ScopeTable;
-  /** The longest lifetime of access tokens of all clients, in seconds. */
-  readonly longestAccessTokenTtl: () => Promise<number>;
   /** Starts to send the logout tokens that are in the queue, and does not wait for them. */
   readonly sendLogoutTokens: () => void;
 }
@@ -190,7 +188,7 @@ export function createUserPages(options: UserPagesOptions) {
       emails,
       newPasswords,
       scopes,
-      longestAccessTokenTtl: options.longestAccessTokenTtl,
+      clients: options.clients,
       audit,
     }),
   );

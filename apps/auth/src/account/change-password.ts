@@ -1,11 +1,12 @@
-// Changes or sets the password of the signed-in user. Somebody else may have known the old password, so every other
-// session ends. The clients of this browser also lose their access, unless the user chooses to keep it.
+// Changes the password of the signed-in user, or sets a first password. Somebody else may have known the old password,
+// so every other session ends. Clients also lose their access. The user can keep the access of the clients of this
+// session.
 import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
-import type { AccountStore } from '../accounts/store.ts';
+import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
@@ -27,43 +28,47 @@ export interface PasswordChangeOptions {
   readonly audit: Audit;
 }
 
+const wrongPassword = 'The current password is wrong.';
+
 export function createPasswordChange(show: ShowAccount, options: PasswordChangeOptions): SignedInHandler {
   const { accounts, sessions, browser, signIn, emails, newPasswords, audit } = options;
 
-  /** Checks the current password like a sign-in, so failures can lock the account ("Sign-in protection"). */
-  const checkPassword = async (request: Request, response: Response, username: string, password: string) =>
-    password === '' || password.length > maxPasswordLength
-      ? { refused: 'invalid' as const }
-      : signIn({
-          username,
-          password,
-          address: request.ip ?? '',
-          deviceOf: (account) => browser.deviceOf(request, response, account),
-        });
+  /**
+   * Checks the current password like a sign-in, so that wrong passwords can lock the account ("Sign-in protection").
+   */
+  const checkCurrentPassword = async (
+    request: Request,
+    response: Response,
+    username: string,
+  ): Promise<{ error?: string; retryAfter?: number }> => {
+    const password = rawField(request, 'password');
+    if (password === '') return { error: 'Enter your current password.' };
+    if (password.length > maxPasswordLength) return { error: wrongPassword };
+    const deviceOf = (account: Account) => browser.deviceOf(request, response, account);
+    const outcome = await signIn({ username, password, address: request.ip ?? '', deviceOf });
+    if ('account' in outcome) return {};
+    return outcome.refused === 'locked' ? { retryAfter: outcome.retryAfter } : { error: wrongPassword };
+  };
 
   return async (request, response, signedIn) => {
     const { account, uid, isFresh } = signedIn;
-    const validationErrors: ValidationError[] = [];
-    if (account.passwordHash) {
-      const password = rawField(request, 'password');
-      const outcome = await checkPassword(request, response, account.username, password);
-      if ('refused' in outcome && outcome.refused === 'locked') {
-        const text = retryLater(response, outcome.retryAfter, 'Too many sign-ins have failed.');
-        return show(request, response, signedIn, { validationErrors: [{ text }], status: 429 });
-      }
-      if ('refused' in outcome) {
-        const text = password === '' ? 'Enter your current password.' : 'The current password is wrong.';
-        validationErrors.push({ field: 'password', text });
-      }
-    } else if (!isFresh) {
-      // The account has no password that could be checked, so only a recent sign-in proves who the user is.
-      return response.redirect(303, signInPath('/account', true));
+    // An account without a password has nothing to check, so only a fresh sign-in proves who the user is.
+    if (!account.passwordHash && !isFresh) return response.redirect(303, signInPath('/account', true));
+
+    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
+      show(request, response, signedIn, { validationErrors, status });
+    const { error, retryAfter } = account.passwordHash
+      ? await checkCurrentPassword(request, response, account.username)
+      : {};
+    if (retryAfter !== undefined) {
+      return showErrors(429, { text: retryLater(response, retryAfter, 'Too many sign-ins have failed.') });
     }
     const newPassword = rawField(request, 'newPassword');
-    const showErrors = (status: number, ...errors: ValidationError[]) =>
-      show(request, response, signedIn, { validationErrors: errors, status });
     const lengthError = validatePasswordLength(newPassword);
-    if (lengthError) validationErrors.push({ field: 'newPassword', text: lengthError });
+    const validationErrors = [
+      ...(error ? [{ field: 'password', text: error }] : []),
+      ...(lengthError ? [{ field: 'newPassword', text: lengthError }] : []),
+    ];
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
     const wait = await newPasswords.use(account.id);
     if (wait > 0) return showErrors(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });

@@ -1,6 +1,7 @@
-// Shows the page "Your account": profile, connected applications, sessions and ways to sign in.
+// Shows the page "Your account" with the profile, the connected applications, the sessions and the ways to sign in.
 import type { Request, Response } from 'express';
 import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
+import type { ClientStore } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import type { FacilityStore, Membership } from '../facilities/store.ts';
 import { queryText } from '../html/form-body.ts';
@@ -12,7 +13,7 @@ import type { ConsentStore } from '../interaction/consent-store.ts';
 import { describeScopes } from '../interaction/scope-descriptions.ts';
 import type { SessionStore } from '../interaction/session-store.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
-import type { SocialProviders } from '../social/settings.ts';
+import { type SocialProviders, titleOfProvider } from '../social/settings.ts';
 import { describeBrowser } from './browser-name.ts';
 
 export interface AccountPageOptions {
@@ -23,10 +24,10 @@ export interface AccountPageOptions {
   readonly facilities: Pick<FacilityStore, 'membershipsOf'>;
   readonly providers: SocialProviders;
   readonly scopes: ScopeTable;
-  /** The longest lifetime of access tokens of all clients, in seconds. */
-  readonly longestAccessTokenTtl: () => Promise<number>;
+  readonly clients: Pick<ClientStore, 'findLongestAccessTokenTtl'>;
 }
 
+/** Shows the page. `state` contains the errors of a form. */
 export type ShowAccount = (
   request: Request,
   response: Response,
@@ -35,7 +36,7 @@ export type ShowAccount = (
 ) => Promise<void>;
 
 /**
- * The texts that confirm a change. The key of a text is the query parameter `done` of the redirect after the change.
+ * The texts that confirm a change. After the change, the query parameter `done` of the redirect is the key of a text.
  */
 const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
   name: 'Your name is changed.',
@@ -54,7 +55,8 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
 });
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
-  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, longestAccessTokenTtl } = options;
+  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, clients } =
+    options;
   return async (request, response, signedIn, state = { validationErrors: [], status: 200 }) => {
     const { account, uid } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
@@ -66,20 +68,21 @@ export function createAccountPage(options: AccountPageOptions): ShowAccount {
     const done = queryText(request, 'done');
     const data = {
       account,
-      notice: done === undefined ? undefined : notices(await longestAccessTokenTtl())[done],
+      notice: done === undefined ? undefined : notices(await clients.findLongestAccessTokenTtl())[done],
       roles: [...account.roles.map(accountRoleName), ...memberships.map(facilityRoleName)],
       hasPortal: memberships.length > 0,
-      browsers: browsers.map((row) => ({ ...row, isThis: row.uid === uid, name: describeBrowser(row.userAgent) })),
+      browsers: browsers.map((row) => ({
+        ...row,
+        isThisBrowser: row.uid === uid,
+        name: describeBrowser(row.userAgent),
+      })),
       applications: applications.map((client) => ({
         ...client,
         permissions: describeScopes(client.scopes, scopes, '').map(({ title }) => title),
       })),
-      linked: linked.map((identity) => ({
-        ...identity,
-        title: providers.get(identity.provider)?.title ?? identity.provider,
-      })),
-      mayLink: mayLinkIdentities(account),
-      linkable: [...providers.values()].filter(({ name }) => !linked.some(({ provider }) => provider === name)),
+      linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),
+      mayAddProvider: mayLinkIdentities(account),
+      addableProviders: [...providers.values()].filter(({ name }) => !linked.some(({ provider }) => provider === name)),
       isOnlyWayToSignIn: !account.passwordHash && linked.length === 1,
     };
     await site.show(request, response, '/account/account', data, {

@@ -1,6 +1,6 @@
-// Finds, starts and ends the session of a browser. A session consists of the session of oidc-provider and of our own
-// row in `browser_session`. The row contains the browser, the IP address and the time of the last use. With these
-// facts, users recognise their sessions on the page "Your account".
+// Finds, starts and ends the session of a browser. A session consists of two records: the session of oidc-provider, and
+// our own row in the table `browser_session`. Our row contains the browser, the IP address and the time of the last
+// use. With these facts, users recognise their sessions on the page "Your account".
 import type { Request, Response } from 'express';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { SignedIn } from '../html/signed-in.ts';
@@ -8,14 +8,20 @@ import type { ProvenIdentity, ProviderSessions } from '../oidc/sessions.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import type { SessionStore } from './session-store.ts';
 
-/** In seconds. If a session was not used for this time, pages ask for the password again. */
+/** The seconds after which an unused session is idle. The user of an idle session must sign in again. */
 const idleLimit = 2 * 3600;
-/** In seconds. A sign-in that is less than 10 minutes old counts as fresh (docs/behaviour.md, "Pages"). */
+/** The seconds for which a sign-in is fresh (docs/behaviour.md, "Pages"). */
 const freshLimit = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
-export type NewSession = Omit<ProvenIdentity, 'accountId'> & { readonly account: Account };
+export interface NewSession {
+  readonly account: Account;
+  /** The claim `acr` of tokens: `idp:NAME` after a sign-in at a social provider. */
+  readonly acr?: string | undefined;
+  /** The claim `amr` of tokens (RFC 8176). */
+  readonly amr: readonly string[];
+}
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
@@ -27,7 +33,7 @@ export interface BrowserSessionOptions {
 }
 
 export function createBrowserSessions({ providerSessions, accounts, store, devices }: BrowserSessionOptions) {
-  /** Several handlers of a request need the session. The cache ensures that it is read from the database once. */
+  /** The session of each request. Several handlers need the session, but it is read from the database only once. */
   const cache = new WeakMap<Request, Promise<SignedIn | undefined>>();
 
   const find = async (request: Request, response: Response): Promise<SignedIn | undefined> => {
@@ -36,7 +42,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
     const { uid, accountId, signedInAt } = session;
     const [account, lastUsedAt] = await Promise.all([
       accounts.findById(accountId),
-      store.recordUse({ uid, accountId, idleLimit }),
+      store.recordUse(uid, accountId, idleLimit),
     ]);
     if (!account || account.disabledAt) return undefined;
     return {
@@ -49,7 +55,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
   };
 
   return {
-    /** Returns undefined when nobody is signed in, or when the account is disabled. */
+    /** Returns undefined if nobody is signed in, or if the account is disabled. */
     current(request: Request, response: Response): Promise<SignedIn | undefined> {
       const found = cache.get(request) ?? find(request, response);
       cache.set(request, found);
@@ -57,13 +63,13 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
     },
 
     /**
-     * Returns the id of this browser for an account that has signed in here before, and undefined for other accounts.
+     * Returns the id of this browser for the account. Returns undefined if the account has not signed in here before.
      */
     deviceOf: devices.find,
 
     /**
-     * Gives this browser a new device cookie. To be called when the password of the signed-in account has changed,
-     * because earlier device cookies are then no longer valid.
+     * Gives this browser a new device cookie. The change of a password must call this function, because it makes the
+     * earlier device cookies invalid.
      */
     renewDevice: devices.issue,
 
@@ -80,6 +86,7 @@ export function createBrowserSessions({ providerSessions, accounts, store, devic
       return { signedInAt };
     },
 
+    /** Signs the user out of this browser. */
     async end(request: Request, response: Response): Promise<void> {
       const { uid } = await providerSessions.end(request, response);
       await store.delete(uid);

@@ -23,6 +23,7 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
   };
 
   return {
+    /** Shows the scopes that the client requests. */
     async show(request: Request, response: Response, interaction: Interaction): Promise<void> {
       const { uid, requestedScopes, redirectUri, isForDevice } = interaction;
       const { name, kind, policyUri, tosUri } = await findClient(interaction);
@@ -45,13 +46,14 @@ export function createConsentPage({ site, decide, scopes, audit }: ConsentPageOp
       );
     },
 
+    /** Stores the decision of the user, and returns the browser to the authorization endpoint. */
     async submit(request: Request, response: Response, interaction: Interaction): Promise<void> {
       const { prompt, accountId, requestedScopes: requested, grantId } = interaction;
       const { clientId, kind } = await findClient(interaction);
       if (prompt !== 'consent' || !accountId) throw new InteractionExpired('the request is not waiting for consent');
-      const ticked = fields(request, 'scope');
+      const tickedScopes = fields(request, 'scope');
       const granted = describeScopes(requested, scopes, kind)
-        .filter((scope) => scope.required || ticked.includes(scope.name))
+        .filter((scope) => scope.required || tickedScopes.includes(scope.name))
         .map((scope) => scope.name);
       const event = { accountId, clientId, address: request.ip };
       // `offline_access` alone does not count, because a refresh token without any other scope has no use.

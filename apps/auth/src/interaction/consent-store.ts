@@ -1,5 +1,5 @@
-// Stores the scopes that a user granted to each client. The page "Your account" lists these clients and scopes. There
-// the user can also revoke the access of a client.
+// Stores the scopes that a user granted to each client (table `consent`). On the page "Your account", the user sees
+// these clients and scopes, and can revoke the access of a client.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { queueLogoutTokens } from '../backchannel-logout/statements.ts';
 
@@ -7,6 +7,7 @@ export interface ConnectedClient {
   readonly clientId: string;
   readonly name: string;
   readonly scopes: readonly string[];
+  /** The time of the first consent, or of the oldest grant if that is earlier. */
   readonly since: Date;
 }
 
@@ -20,6 +21,7 @@ export type ConsentStore = ReturnType<typeof createConsentStore>;
 
 export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
   return {
+    /** Returns the scopes that the user has granted to the client, in all sessions together. */
     async findScopes(accountId: string, clientId: string): Promise<readonly string[]> {
       const [row] = await query<{ scopes: readonly string[] }>(
         db,
@@ -39,8 +41,8 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
     },
 
     /**
-     * Finds all clients that have access to the account. Clients that got their grant without a consent are included:
-     * native apps that use the grant types password or social_access_token.
+     * Finds all clients that have access to the account, also those that have a grant without a consent. Native apps
+     * get such a grant with the grant types password and social_access_token.
      */
     findConnectedClients: (accountId: string): Promise<readonly ConnectedClient[]> =>
       query<ConnectedClient>(
@@ -62,7 +64,10 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
 
     /**
      * Deletes the consent, and every grant, code and token that the client has for this account. Also removes the
-     * client from the sessions of the account, and queues logout tokens for it.
+     * client from the sessions of the account, and sends logout tokens to it.
+     *
+     * oidc-provider stores the facts about each client of a session in the object `authorizations` of its payload, by
+     * client id. `queueLogoutTokens` reads `ended`, so `ended` contains only the facts about this client.
      */
     async revoke(accountId: string, clientId: string): Promise<void> {
       await db.transaction(async (tx) => {
@@ -76,14 +81,14 @@ export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions
         await query(
           tx,
           `with left_sessions as (
-             select id, account_id, payload #> array['authorizations', $2] as application from oidc_artifact
+             select id, account_id, payload #> array['authorizations', $2] as client from oidc_artifact
               where model = 'Session' and account_id = $1 and payload #> array['authorizations', $2] is not null
                 for update),
            changed as (
              update oidc_artifact s set payload = s.payload #- array['authorizations', $2]
                from left_sessions l where s.model = 'Session' and s.id = l.id),
            ended as (
-             select account_id, jsonb_build_object('authorizations', jsonb_build_object($2::text, application)) as payload
+             select account_id, jsonb_build_object('authorizations', jsonb_build_object($2::text, client)) as payload
                from left_sessions)
            ${queueLogoutTokens}`,
           [accountId, clientId],

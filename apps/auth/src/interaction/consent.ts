@@ -7,7 +7,7 @@ export interface ConsentDecision {
   readonly clientId: string;
   readonly requested: readonly string[];
   readonly granted: readonly string[];
-  /** The grant that the client has had in this session until now. Undefined if it has none. */
+  /** The earlier grant of the client in this session, if there is one. */
   readonly grantId: string | undefined;
 }
 
@@ -20,22 +20,21 @@ export interface ConsentOptions {
 export type DecideConsent = (decision: ConsentDecision) => Promise<string>;
 
 /**
- * Every decision creates a new grant, because a scope that was declined in a grant of oidc-provider cannot be granted
- * in the same grant later. The new grant also contains the earlier decisions of this session about other scopes.
+ * Every decision creates a new grant: in a grant of oidc-provider, a scope that was declined cannot be granted later.
+ * The new grant also contains the earlier decisions of this session about scopes that the client does not request now.
  *
- * The consent store, in contrast, collects the scopes that the user granted in all sessions. Only the page "Your
- * account" uses it.
+ * The consent store contains the scopes that the user granted in all sessions. Only the page "Your account" reads it.
  */
 export const createDecideConsent =
   ({ grants, store }: ConsentOptions): DecideConsent =>
   async ({ accountId, clientId, requested, granted, grantId }) => {
     const owner = { accountId, clientId };
-    const isOther = (scope: string): boolean => !requested.includes(scope);
-    const before = await grants.find(grantId, owner);
-    const allGranted = [...(before?.granted.filter(isOther) ?? []), ...granted];
+    const wasNotRequested = (scope: string): boolean => !requested.includes(scope);
+    const earlier = await grants.find(grantId, owner);
+    const allGranted = [...(earlier?.granted.filter(wasNotRequested) ?? []), ...granted];
     const declined = requested.filter((scope) => !granted.includes(scope));
-    const allDeclined = [...(before?.declined.filter(isOther) ?? []), ...declined];
-    const inOtherSessions = (await store.findScopes(accountId, clientId)).filter(isOther);
-    await store.save(accountId, clientId, [...new Set([...inOtherSessions, ...allGranted])]);
+    const allDeclined = [...(earlier?.declined.filter(wasNotRequested) ?? []), ...declined];
+    const grantedInOtherSessions = (await store.findScopes(accountId, clientId)).filter(wasNotRequested);
+    await store.save(accountId, clientId, [...new Set([...grantedInOtherSessions, ...allGranted])]);
     return grants.create(owner, { granted: allGranted, declined: allDeclined });
   };

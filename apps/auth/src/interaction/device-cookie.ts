@@ -1,9 +1,11 @@
 // Issues and checks the device cookie, which marks a browser in which an account has signed in before.
 //
-// Failed sign-ins in such a browser have their own count. Nobody else can therefore lock the owner of an account out of
-// this browser (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). The cookie proves an earlier sign-in,
-// but it does not sign anybody in. It becomes invalid when the password changes, because somebody else may have known
-// the old password and signed in with it.
+// Failed sign-ins in a marked browser have their own count. Nobody else can therefore lock the owner of an account out
+// of this browser (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). The cookie signs nobody in. The
+// cookie becomes invalid when the password changes, because somebody else may have known the old password and signed in
+// with it.
+//
+// The device cookie has nothing to do with the sign-in for a device without a keyboard (device-pages.ts).
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
@@ -14,7 +16,10 @@ const cookieName = '_device';
 const lifetime = 365 * 24 * 3600;
 /** The maximum number of accounts in one cookie. A new account replaces the oldest one. */
 const maxAccounts = 5;
-/** Matches `nonce:signature`, where both parts are base64url. */
+/**
+ * Matches an entry of the cookie, `nonce:signature`, where both parts are base64url. Each entry belongs to one account.
+ * The nonce is the id of the browser for this account.
+ */
 const entryFormat = /^[\w-]{24}:[\w-]{43}$/;
 
 export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
@@ -31,34 +36,34 @@ export function createDeviceCookies({ cookies, keys }: DeviceCookieOptions) {
   const sign = (key: string, nonce: string, { id, passwordHash }: DeviceOwner): string =>
     createHmac('sha256', key).update(`device\0${nonce}\0${id}\0${passwordHash}`).digest('base64url');
 
-  /** Splits the value of the cookie into its entries. Each entry `nonce:signature` belongs to one account. */
+  /** Splits the value of the cookie into its entries, which a dot separates. */
   const entriesOf = (request: Request, response: Response): string[] =>
     (cookies.get(request, response, cookieName) ?? '')
       .split('.')
       .filter((entry) => entryFormat.test(entry))
       .slice(0, maxAccounts);
 
-  const isFor = (entry: string, account: DeviceOwner): boolean => {
+  const belongsTo = (entry: string, account: DeviceOwner): boolean => {
     const [nonce = '', signature = ''] = entry.split(':');
     return keys.some((key) => timingSafeEqual(Buffer.from(signature), Buffer.from(sign(key, nonce, account))));
   };
 
   return {
-    /** Marks the browser after a successful sign-in. */
+    /** Marks the browser for an account that has signed in. */
     issue(request: Request, response: Response, account: DeviceOwner): void {
       const nonce = randomBytes(18).toString('base64url');
-      const others = entriesOf(request, response).filter((entry) => !isFor(entry, account));
+      const others = entriesOf(request, response).filter((entry) => !belongsTo(entry, account));
       const entries = [`${nonce}:${sign(keys[0] as string, nonce, account)}`, ...others].slice(0, maxAccounts);
       cookies.set(request, response, { name: cookieName, value: entries.join('.'), maxAge: lifetime });
     },
 
     /**
-     * Returns the id of the browser for this account. Returns undefined if the account has not signed in there with its
-     * current password.
+     * Returns the id of the browser for this account. Returns undefined if the account has not signed in here since its
+     * password last changed.
      */
     find(request: Request, response: Response, account: DeviceOwner): string | undefined {
       return entriesOf(request, response)
-        .find((entry) => isFor(entry, account))
+        .find((entry) => belongsTo(entry, account))
         ?.split(':')[0];
     },
   };

@@ -1,4 +1,4 @@
-// Defines the texts of the last page of the sign-in for a device.
+// Defines the texts of the page that ends the sign-in for a device.
 import type { ErrorMessage } from '../html/error-messages.ts';
 
 export const deviceMessages = {
@@ -9,8 +9,8 @@ export const deviceMessages = {
   expired: {
     title: 'The device is not connected',
     text:
-      'The code has expired, was used already, or this page was open for too long. ' +
-      'If your device still shows a code, enter it again. Otherwise let the device show a new code.',
+      'The code has expired or was used already, or this page was open for too long. ' +
+      'If your device still shows a code, enter this code again. Otherwise, let the device show a new code.',
   },
   failed: {
     title: 'The device is not connected',

@@ -24,12 +24,13 @@ export interface DevicePageOptions {
 
 const path = routes.code_verification;
 const csrfContext = 'device';
-/** The maximum length of the input field. A code with spaces between its letters is not longer. */
+/** The maximum length of the input field. A user may type spaces between the characters of a code. */
 const maxLength = 20;
 
 export function devicePages(options: DevicePageOptions): Router {
   const { site, sessions, csrfTokens, guard, findDeviceRequest, audit } = options;
 
+  /** Returns the IP address and the session for which wrong codes are counted. */
   const guardKeysOf = async (request: Request, response: Response) => {
     const signedIn = await sessions.current(request, response);
     return { address: request.ip ?? '', session: signedIn?.uid ?? csrfTokens.browserOf(request, response) };
@@ -49,7 +50,12 @@ export function devicePages(options: DevicePageOptions): Router {
       { title: 'Connect a device', csrfContext, ...page },
     );
 
-  const showTooMany = (request: Request, response: Response, userCode: string, retryAfter: number): Promise<void> => {
+  const showTooManyWrongCodes = (
+    request: Request,
+    response: Response,
+    userCode: string,
+    retryAfter: number,
+  ): Promise<void> => {
     const text = retryLater(response, retryAfter, 'Too many wrong codes were entered.');
     return showCodeForm(request, response, userCode, { status: 429, validationErrors: [{ text }] });
   };
@@ -57,9 +63,11 @@ export function devicePages(options: DevicePageOptions): Router {
   const show = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode((queryText(request, 'user_code') ?? '').slice(0, maxLength));
     const wait = await guard.waitingTime(await guardKeysOf(request, response));
-    return wait > 0 ? showTooMany(request, response, userCode, wait) : showCodeForm(request, response, userCode);
+    if (wait > 0) return showTooManyWrongCodes(request, response, userCode, wait);
+    return showCodeForm(request, response, userCode);
   };
 
+  /** Handles a correct code: begins or denies the sign-in, or asks the user for a decision. */
   const decide = async (
     request: Request,
     response: Response,
@@ -81,6 +89,7 @@ export function devicePages(options: DevicePageOptions): Router {
     );
   };
 
+  /** Handles the forms of both pages. */
   const submit = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode(field(request, 'user_code').slice(0, maxLength));
     const showError = (text: string): Promise<void> =>
@@ -90,7 +99,7 @@ export function devicePages(options: DevicePageOptions): Router {
     const accountId = (await sessions.current(request, response))?.account.id;
     if ('retryAfter' in attempt) {
       audit.record({ kind: 'device-code.locked', accountId, address: request.ip });
-      return showTooMany(request, response, userCode, attempt.retryAfter);
+      return showTooManyWrongCodes(request, response, userCode, attempt.retryAfter);
     }
     const device = await findDeviceRequest(userCode);
     if (!device) {

@@ -1,5 +1,5 @@
-// Serves the pages for signing in without a client, and for signing out. Users sign in here for the page "Your account"
-// and for the portal. After signing in, the user returns to a page of this site.
+// Serves the pages on which users sign in without a client, and sign out. Users sign in here to open the page "Your
+// account" or the portal. After signing in, a user returns to the page in the query parameter `return`.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
@@ -11,7 +11,9 @@ import type { BrowserSessions } from './browser-session.ts';
 import type { ProviderLink, SignInContext } from './sign-in-context.ts';
 import type { SignInPages } from './sign-in-pages.ts';
 
-/** Returns the name of the facility or page to which the user signs in, or undefined if the path has no such name. */
+/**
+ * Returns the name of the facility or page at this path, which the sign-in page shows, or undefined if there is none.
+ */
 export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
 
 export interface DirectSignInOptions {
@@ -28,6 +30,10 @@ const csrfContext = 'sign-in';
 export function directSignInRoutes(options: DirectSignInOptions): Router {
   const { site, sessions, pages, providerLinks, nameDestination, audit } = options;
 
+  /**
+   * Returns undefined, and redirects the user, if the user is already signed in. The query parameter `again` asks a
+   * signed-in user for the password again.
+   */
   const findSignInContext = async (request: Request, response: Response): Promise<SignInContext | undefined> => {
     const returnTo = localPath(queryText(request, 'return'), '/account');
     const signedIn = await sessions.current(request, response);

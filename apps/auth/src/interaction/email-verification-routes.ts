@@ -1,8 +1,8 @@
 // Serves the page of the mailed link that confirms an e-mail address.
 //
 // Opening the link changes nothing, because mail scanners also open links. The user must press a button on the page.
-// An attacker may have registered an account with somebody else's address. The page therefore has a second button: with
-// it, the owner of the address removes every way to sign in to this account.
+// Somebody else may have registered an account with the address. The page therefore has a second button, with which the
+// owner of the address removes every way to sign in to this account.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import type { LinkOwner, OneTimeLinks } from '../accounts/one-time-link-store.ts';
@@ -11,7 +11,7 @@ import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { queryText } from '../html/form-body.ts';
 import type { MessagePage, Site } from '../html/site.ts';
-import type { SocialProviders } from '../social/settings.ts';
+import { type SocialProviders, titleOfProvider } from '../social/settings.ts';
 
 export interface EmailVerificationOptions {
   readonly site: Site;
@@ -36,15 +36,15 @@ const confirmed: MessagePage = {
   links: accountLinks,
 };
 const disowned: MessagePage = {
-  title: 'Nobody can sign in to that account any more',
-  text: 'We have signed it out everywhere and removed its password. To use the account yourself, choose a password.',
+  title: 'Nobody can sign in to the account any more',
+  text: 'We have ended its sessions and removed its password. To use the account yourself, choose a password.',
   tone: 'good',
   links: [{ href: '/reset-password', text: 'Choose a password' }],
 };
 const linkExpired: MessagePage = {
   status: 410,
   title: 'This link no longer works',
-  text: 'If you have already used it, your address is confirmed. If not, request a new link in your account.',
+  text: 'If you have already used the link, your address is confirmed. If not, request a new link in your account.',
   tone: 'bad',
   links: accountLinks,
 };
@@ -63,10 +63,7 @@ export function emailVerificationRoutes(options: EmailVerificationOptions): Rout
       'verify-email',
       {
         email: owner.email,
-        linked: linked.map((identity) => ({
-          ...identity,
-          title: providers.get(identity.provider)?.title ?? identity.provider,
-        })),
+        linked: linked.map((identity) => ({ ...identity, title: titleOfProvider(providers, identity.provider) })),
         confirmPath: `/verify-email${query}`,
         disownPath: `/verify-email/not-me${query}`,
       },
@@ -74,6 +71,7 @@ export function emailVerificationRoutes(options: EmailVerificationOptions): Rout
     );
   };
 
+  /** Removes every way to sign in to the account. Returns false if the link no longer works. */
   const disown = async (request: Request): Promise<boolean> => {
     const owner = await links.consume(purpose, tokenOf(request));
     if (!owner || !(await accounts.disown(owner.accountId, owner.email))) return false;

@@ -1,7 +1,6 @@
 // Serves the pages for a forgotten password. The user requests a link by e-mail, and chooses a new password with this
-// link. The response to a request for a link does not reveal whether the account exists.
-import type { Request, Response } from 'express';
-import { Router } from 'express';
+// link. The response to the request for a link does not reveal whether the account exists.
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import type { OneTimeLinks } from '../accounts/one-time-link-store.ts';
 import { validateNewPassword } from '../accounts/password-policy.ts';
@@ -10,7 +9,7 @@ import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
-import type { Site } from '../html/site.ts';
+import type { SignedInHandler, Site } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from './browser-session.ts';
 
@@ -74,7 +73,7 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
     site.showMessage(request, response, {
       status: 410,
       title: 'This link no longer works',
-      text: 'It was already used, a newer link was sent, or it has expired.',
+      text: 'The link was already used or has expired, or we sent a newer link. Use the newest link, or get a new one.',
       tone: 'bad',
       links: [
         { href: '/reset-password', text: 'Get a new link' },
@@ -82,100 +81,92 @@ export function passwordResetRoutes(options: PasswordResetOptions): Router {
       ],
     });
 
+  const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
+
+  /** Finds the account to which the link belongs. Returns undefined if the link no longer works. */
   const findAccount = async (token: string) => {
     const owner = await links.find(purpose, token);
     const account = owner && (await accounts.findById(owner.accountId));
     return account?.disabledAt ? undefined : account;
   };
 
-  const router = Router();
-  router.get('/reset-password', (request, response) => showRequest(request, response));
-  router.post(
-    '/reset-password',
-    ...site.form(
-      () => csrfContext,
-      async (request, response) => {
-        const username = field(request, 'username');
-        if (!username) {
-          const validationErrors = [{ field: 'username', text: 'Enter your e-mail address or user name.' }];
-          return showRequest(request, response, { validationErrors, status: 400 });
-        }
-        const wait = await resets.use(request.ip ?? '');
-        if (wait > 0) {
-          const validationErrors = [{ text: retryLater(response, wait, 'Too many links were requested.') }];
-          return showRequest(request, response, { validationErrors, status: 429 });
-        }
-        emails.sendReset(username, request.ip);
-        return site.showMessage(request, response, {
-          title: 'Check your e-mail',
-          text:
-            `If there is an account for ${username}, we have sent it a link to choose a new password. ` +
-            'The link expires after 30 minutes.',
-          tone: 'good',
-          links: [{ href: '/sign-in', text: 'Back to sign-in' }],
-        });
-      },
-    ),
-  );
+  const requestLink: RequestHandler = async (request, response) => {
+    const username = field(request, 'username');
+    if (!username) {
+      const validationErrors = [{ field: 'username', text: 'Enter your e-mail address or user name.' }];
+      return showRequest(request, response, { validationErrors, status: 400 });
+    }
+    const wait = await resets.use(request.ip ?? '');
+    if (wait > 0) {
+      const validationErrors = [{ text: retryLater(response, wait, 'Too many links were requested.') }];
+      return showRequest(request, response, { validationErrors, status: 429 });
+    }
+    emails.sendReset(username, request.ip);
+    return site.showMessage(request, response, {
+      title: 'Check your e-mail',
+      text:
+        `If there is an account for ${username}, we have sent a link to its e-mail address. ` +
+        'Choose a new password with this link. The link expires after 30 minutes.',
+      tone: 'good',
+      links: [{ href: '/sign-in', text: 'Back to sign-in' }],
+    });
+  };
 
-  router.get('/reset-password/new', async (request, response) => {
-    const token = queryText(request, 'token') ?? '';
+  const openLink: RequestHandler = async (request, response) => {
+    const token = tokenOf(request);
     const account = await findAccount(token);
     if (!account) return showLinkExpired(request, response);
     return showNewPassword(request, response, { token, username: account.username });
-  });
-  router.post(
-    '/reset-password/new',
-    ...site.form(
-      () => csrfContext,
-      async (request, response) => {
-        const token = queryText(request, 'token') ?? '';
-        const account = await findAccount(token);
-        if (!account) return showLinkExpired(request, response);
-        const { username } = account;
-        const password = rawField(request, 'password');
-        const showError = (status: number, validationError: ValidationError) =>
-          showNewPassword(request, response, { token, username, validationErrors: [validationError], status });
-        const wait = await newPasswords.use(account.id);
-        if (wait > 0) return showError(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
-        const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
-        if (text) return showError(400, { field: 'password', text });
-        const passwordHash = await hashPassword(password);
-        // If several requests with the same link arrive at the same time, only one of them gets the owner.
-        const owner = await links.consume(purpose, token);
-        if (!owner) return showLinkExpired(request, response);
-        await accounts.recover(account.id, { passwordHash, email: owner.email });
-        await signOutEverywhere(account.id);
-        await resetFailures(username);
-        audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
-        await emails.sendPasswordChanged(account);
-        // The link has proved who the user is, so the user is signed in. This also gives the browser a device cookie,
-        // so that a lockout that somebody else causes does not affect this browser.
-        await sessions.start(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
-        response.redirect(303, '/reset-password/done');
-      },
-    ),
-  );
-  router.get(
-    '/reset-password/done',
-    site.forSignedIn(async (request, response, { account }) => {
-      const changed = 'You are signed in here with the new password, and signed out everywhere else.';
-      const tokens = await options.findActiveTokenNames(account.id);
-      return site.showMessage(request, response, {
-        title: 'Your password is changed',
-        text:
-          tokens.length === 0
-            ? changed
-            : `${changed} These personal access tokens still work: ${tokens.join(', ')}. ` +
-              'Revoke those that you do not know.',
-        tone: 'good',
-        links:
-          tokens.length === 0
-            ? [{ href: '/account', text: 'Your account' }]
-            : [{ href: '/portal', text: 'Review and revoke tokens' }],
-      });
-    }),
-  );
+  };
+
+  const changePassword: RequestHandler = async (request, response) => {
+    const token = tokenOf(request);
+    const account = await findAccount(token);
+    if (!account) return showLinkExpired(request, response);
+    const { username } = account;
+    const password = rawField(request, 'password');
+    const showError = (status: number, validationError: ValidationError) =>
+      showNewPassword(request, response, { token, username, validationErrors: [validationError], status });
+    const wait = await newPasswords.use(account.id);
+    if (wait > 0) return showError(429, { text: retryLater(response, wait, 'Too many passwords were tried.') });
+    const text = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
+    if (text) return showError(400, { field: 'password', text });
+    const passwordHash = await hashPassword(password);
+    // If several requests with the same link arrive at the same time, only one of them gets the owner.
+    const owner = await links.consume(purpose, token);
+    if (!owner) return showLinkExpired(request, response);
+    await accounts.recover(account.id, { passwordHash, email: owner.email });
+    await signOutEverywhere(account.id);
+    await resetFailures(username);
+    audit.record({ kind: 'password.reset', accountId: account.id, address: request.ip });
+    await emails.sendPasswordChanged(account);
+    // The link has proved who the user is, so the user is signed in. The sign-in also gives the browser a device
+    // cookie. With this cookie, a lockout that somebody else causes does not affect this browser.
+    await sessions.start(request, response, { account: { ...account, passwordHash }, amr: ['pwd'] });
+    response.redirect(303, '/reset-password/done');
+  };
+
+  const showDone: SignedInHandler = async (request, response, { account }) => {
+    const page = { title: 'Your password is changed', tone: 'good' } as const;
+    const text = 'You are signed in here with the new password, and signed out everywhere else.';
+    const tokens = await options.findActiveTokenNames(account.id);
+    if (tokens.length === 0) {
+      const links = [{ href: '/account', text: 'Your account' }];
+      return site.showMessage(request, response, { ...page, text, links });
+    }
+    const tokenText = `These personal access tokens still work: ${tokens.join(', ')}. Revoke those that you do not know.`;
+    const links = [{ href: '/portal', text: 'Review and revoke tokens' }];
+    return site.showMessage(request, response, { ...page, text: `${text} ${tokenText}`, links });
+  };
+
+  const form = (handler: RequestHandler) => site.form(() => csrfContext, handler);
+
+  const router = Router();
+  router.get('/reset-password', (request, response) => showRequest(request, response));
+  router.post('/reset-password', ...form(requestLink));
+  router.get('/reset-password/new', openLink);
+  router.post('/reset-password/new', ...form(changePassword));
+  router.get('/reset-password/done', site.forSignedIn(showDone));
   router.use('/reset-password', site.errorHandler);
   return router;
 }

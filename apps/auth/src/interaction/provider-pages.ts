@@ -1,5 +1,5 @@
-// Renders the pages for which oidc-provider calls our code: errors that cannot be sent to the client, signing out at
-// the request of a client (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in for a device.
+// Renders the pages for which oidc-provider calls our code: errors that cannot be sent to a client, the sign-out that a
+// client requests (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in for a device.
 import type { IncomingMessage } from 'node:http';
 import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
@@ -8,7 +8,10 @@ import { routes } from '../oidc/paths.ts';
 import { deviceMessages } from './device-messages.ts';
 
 const messagesByError: Readonly<Record<string, ErrorMessage>> = {
-  not_found: { title: errorMessages.notFound.title, text: 'Check the address, or go to your account.' },
+  not_found: {
+    title: errorMessages.notFound.title,
+    text: 'The page does not exist. Check the address, or go to your account.',
+  },
   temporarily_unavailable: errorMessages.unavailable,
   server_error: errorMessages.internal,
 };
@@ -29,6 +32,7 @@ const invalidSignOutRequest = (isSignedIn: boolean): ErrorMessage => ({
       : 'You are not signed in to Bay Booking in this browser.'),
 });
 
+/** Whether the request is for the endpoint at which a client requests a sign-out. */
 const isSignOut = (request: IncomingMessage): boolean =>
   URL.parse(request.url ?? '', 'http://local.invalid')?.pathname.startsWith(routes.end_session) === true;
 
@@ -36,7 +40,7 @@ function messageFor({ error, description }: ErrorPage, request: IncomingMessage,
   const known = messagesByError[error];
   if (known) return known;
   if (isSignOut(request)) return invalidSignOutRequest(isSignedIn);
-  // oidc-provider has no special error code for an expired interaction, so its description is searched.
+  // oidc-provider has no error code for an expired interaction. Only the description of the error names the reason.
   const isExpired = /expired|session not found|interaction session|mismatch/i.test(description);
   return isExpired ? errorMessages.signInExpired : invalidSignInRequest;
 }

@@ -1,6 +1,6 @@
-// Serves the pages of an authorization request on which the user signs in, registers, gives consent or cancels
-// (specification, "Authorization code flow", step 2). oidc-provider redirects the browser to these pages, with a cookie
-// for the interaction. After the user's decision, the browser is redirected back to the authorization endpoint.
+// Serves the pages of an authorization request, on which the user signs in, registers, gives consent or cancels
+// (specification, "Authorization code flow", step 2). oidc-provider redirects the browser to these pages, and sets a
+// cookie for the interaction. After the decision of the user, the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import type { Site } from '../html/site.ts';

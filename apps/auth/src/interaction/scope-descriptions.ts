@@ -5,14 +5,16 @@ export interface ScopeDescription {
   readonly name: string;
   readonly title: string;
   readonly detail: string;
-  /** Whether the user cannot decline the scope. It then has no checkbox. */
+  /** Whether the user cannot decline the scope. The consent page then shows no checkbox for it. */
   readonly required: boolean;
 }
 
-const standardTexts: Readonly<Record<string, readonly [title: string, detail: string]>> = {
+type ScopeText = readonly [title: string, detail: string];
+
+const standardTexts: Readonly<Record<string, ScopeText>> = {
   openid: ['Know who you are', 'Your unique user ID.'],
   profile: ['See your profile', 'Your name and your user name.'],
-  email: ['See your e-mail address', 'And whether it is confirmed.'],
+  email: ['See your e-mail address', 'Your address, and whether it is confirmed.'],
   roles: ['See your roles', 'Your roles at driving ranges, such as player or range owner.'],
   offline_access: [
     'Stay connected',
@@ -20,12 +22,13 @@ const standardTexts: Readonly<Record<string, readonly [title: string, detail: st
   ],
 };
 
+/** Describes the scopes for a client of this kind. An unknown scope gets its name as title. */
 export function describeScopes(
   requested: readonly string[],
   scopes: ScopeTable,
   clientKind: string,
 ): readonly ScopeDescription[] {
-  const customTexts: Readonly<Record<string, readonly [title: string, detail: string]>> = {
+  const customTexts: Readonly<Record<string, ScopeText>> = {
     [scopes.play]: [
       'Play at driving ranges',
       'See bays and targets, start and end play sessions, and see the measurements of your shots.',
@@ -35,11 +38,10 @@ export function describeScopes(
       'View, create, change and cancel bookings at the facilities that you manage.',
     ],
   };
-  /** Driving-range clients cannot work without these scopes (specification, "Scopes", rule 4). */
-  const requiredAtRange = ['profile', 'roles', scopes.play];
+  // Driving-range clients cannot work without some scopes (specification, "Scopes", rule 4).
+  const requiredScopes = clientKind === 'driving-range' ? ['openid', 'profile', 'roles', scopes.play] : ['openid'];
   return requested.map((name) => {
     const [title, detail] = customTexts[name] ?? standardTexts[name] ?? [name, ''];
-    const required = name === 'openid' || (clientKind === 'driving-range' && requiredAtRange.includes(name));
-    return { name, title, detail, required };
+    return { name, title, detail, required: requiredScopes.includes(name) };
   });
 }

@@ -26,10 +26,7 @@ export interface SessionStoreOptions {
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/**
- * The last use of a session is written at most once in this interval. Without the limit, most requests of a browser
- * would write it.
- */
+/** The time of the last use of a session is written at most once in this interval, and not at each request. */
 const useInterval = '1 minute';
 
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
@@ -46,18 +43,10 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
 
     /**
      * Records the use of a session, and returns the time of its previous use in seconds since 1970. If the previous use
-     * was more than `idleLimit` seconds ago, the session is idle. A use of an idle session is not recorded, so the
-     * session stays idle until the user signs in again.
+     * was more than `idleLimit` seconds ago, the session is idle. The use of an idle session is not recorded, so that
+     * the session stays idle until the user signs in again.
      */
-    async recordUse({
-      uid,
-      accountId,
-      idleLimit,
-    }: {
-      uid: string;
-      accountId: string;
-      idleLimit: number;
-    }): Promise<number | undefined> {
+    async recordUse(uid: string, accountId: string, idleLimit: number): Promise<number | undefined> {
       const [row] = await query<{ seenAt: number }>(
         db,
         `with before as (select seen_at from browser_session where uid = $1 and account_id = $2),
@@ -79,25 +68,25 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
         [accountId],
       ),
 
-    /** Ends one session of the account, or all sessions except one. Returns how many sessions ended. */
-    async end(accountId: string, which: { uid: string } | { allExcept: string }): Promise<number> {
-      const endsOne = 'uid' in which;
+    /** Ends one session of the account, or all sessions except one. Returns the number of ended sessions. */
+    async end(accountId: string, sessions: { uid: string } | { allExcept: string }): Promise<number> {
+      const endsOneSession = 'uid' in sessions;
       const rows = await query(
         db,
         `with ended as (
            delete from oidc_artifact where model = 'Session' and account_id = $1
-              and ${endsOne ? 'uid = $2' : 'uid is distinct from $2'} returning uid, account_id, payload),
+              and ${endsOneSession ? 'uid = $2' : 'uid is distinct from $2'} returning uid, account_id, payload),
          queued as (${queueLogoutTokens})
          delete from browser_session b using ended where b.uid = ended.uid returning b.uid`,
-        [accountId, endsOne ? which.uid : which.allExcept],
+        [accountId, endsOneSession ? sessions.uid : sessions.allExcept],
       );
       sendLogoutTokens();
       return rows.length;
     },
 
     /**
-     * Ends every session, grant, code and refresh token of the account. Only access tokens that are JWTs stay valid
-     * until they expire, because they are not stored.
+     * Ends every session, grant, code and stored token of the account. Access tokens that are JWTs are not stored, so
+     * they stay valid until they expire.
      */
     async endEverything(accountId: string): Promise<void> {
       await query(
@@ -115,9 +104,13 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
     },
 
     /**
-     * Like `endEverything`, but does not end the session `uid`. With `keepGrants`, the clients of this session keep
-     * their grants, codes and tokens. Without `keepGrants`, they get logout tokens, like the clients of the other
-     * sessions.
+     * Like `endEverything`, but does not end the session `uid`. If `keepGrants` is true, the clients of this session
+     * keep their grants, codes and tokens. Otherwise they lose them, and get logout tokens like the clients of the
+     * ended sessions.
+     *
+     * In the statement, `kept` are the grants that stay. `own` is the session `uid` if its clients lose their grants:
+     * `emptied` then removes the clients from the session. `queueLogoutTokens` reads `ended`, the sessions whose
+     * clients get logout tokens.
      */
     async endEverythingElse(accountId: string, uid: string, { keepGrants }: { keepGrants: boolean }): Promise<void> {
       await query(
@@ -149,6 +142,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       sendLogoutTokens();
     },
 
+    /** Deletes only our row. The session of oidc-provider must have ended already. */
     async delete(uid: string): Promise<void> {
       await query(db, 'delete from browser_session where uid = $1', [uid]);
     },

@@ -1,5 +1,5 @@
-// Defines the sign-in context: the differences between signing in for an authorization request and signing in directly
-// on this site.
+// Defines the sign-in context. The same pages serve the sign-in for an authorization request and the direct sign-in on
+// this site. The context contains everything in which the two differ.
 import type { Request, Response } from 'express';
 import type { Account } from '../accounts/store.ts';
 import type { SignInResult } from '../oidc/interactions.ts';
@@ -11,27 +11,27 @@ export interface ProviderLink {
 }
 
 export interface SignInContext {
-  /** The path of the sign-in page, to which its form is also posted. */
+  readonly csrfContext: string;
+  readonly providers: readonly ProviderLink[];
+  /** The path of the sign-in page, and of its form. */
   readonly signIn: string;
-  /** The path of the registration page, to which its form is also posted. */
+  /** The path of the registration page, and of its form. */
   readonly register: string;
-  /** The path to which the button "Cancel" posts. Without it, the pages have no such button. */
+  /** The path of the form with the button "Cancel". If it is left out, the page has no such button. */
   readonly cancel?: string | undefined;
-  /** The name of the client to which "Cancel" returns. */
+  /** The name of the client to which the button "Cancel" returns. */
   readonly cancelDestination?: string | undefined;
   /** The name of the client or facility to which the user signs in. */
   readonly destination?: string | undefined;
-  readonly providers: readonly ProviderLink[];
-  readonly csrfContext: string;
-  /** Whether the form may redirect to an address of the client (html/response-headers.ts explains why). */
+  /** Whether a form of the page may redirect to the client or to a social provider (html/response-headers.ts). */
   readonly allowExternalFormTargets: boolean;
-  /** The user name that the form already contains (`login_hint`). */
+  /** The parameter `login_hint` of the authorization request: a user name with which the form is filled in. */
   readonly loginHint?: string | undefined;
-  /** The account that is signed in, if its user must enter the password again. */
+  /** The account of the signed-in user, if the user must prove their identity again. */
   readonly reauthenticate?: Account | undefined;
   /** Sends the response that follows a successful sign-in. */
   readonly complete: (response: Response, result: SignInResult) => Promise<void>;
 }
 
-/** Returns undefined if the function has already sent the response. */
+/** Finds the sign-in context of a request. Returns undefined if the function has already sent a response. */
 export type FindSignInContext = (request: Request, response: Response) => Promise<SignInContext | undefined>;

@@ -20,6 +20,7 @@ export interface SignInPagesOptions {
   readonly sessions: BrowserSessions;
   readonly accounts: AccountStore;
   readonly signIn: SignIn['signIn'];
+  /** Limits how many accounts are created from one IP address. */
   readonly registrations: UsageLimit;
   readonly sendVerification: (account: Account) => Promise<void>;
   readonly audit: Audit;
@@ -75,7 +76,7 @@ export function createSignInPages(options: SignInPagesOptions) {
     );
   };
 
-  /** Starts the session of a user who has proved their identity, and passes the result to `next`. */
+  /** Starts the session of a user who has proved their identity. `next` then sends the response. */
   const completeSignIn = async (
     request: Request,
     response: Response,
@@ -121,7 +122,7 @@ export function createSignInPages(options: SignInPagesOptions) {
       showRegister(request, response, context, { validationErrors, values, status });
     const validationErrors = validateRegistration({ ...values, password });
     if (validationErrors.length > 0) return showErrors(400, ...validationErrors);
-    // The request is counted first, because estimating the password is expensive.
+    // The request is counted before the strength of the password is estimated, because the estimate is expensive.
     const wait = await options.registrations.use(request.ip ?? '');
     if (wait > 0) {
       const text = retryLater(response, wait, 'Too many accounts were created from your network.');
@@ -185,8 +186,8 @@ function validateRegistration({
 }
 
 /**
- * Returns the notice for a user who cancelled at a social provider. The browser then returns with the name of the
- * provider in the parameter `cancelled`.
+ * Returns the notice for a user who cancelled at a social provider. The query parameter `cancelled` contains the name
+ * of this provider.
  */
 function cancelNotice(request: Request, { providers }: SignInContext): string | undefined {
   const cancelled = queryText(request, 'cancelled');

@@ -1,6 +1,7 @@
-// Sends the e-mails of the outbox by SMTP. If the mail server does not accept an e-mail, it is sent again for a day.
+// Sends the e-mails of the outbox by SMTP. If the mail server does not accept an e-mail, the mailer tries again for a
+// day.
 //
-// Without `SMTP_URL`, e-mails are written to the log (for development). With `MAIL=off`, they are dropped.
+// Without `SMTP_URL`, the mailer only writes e-mails to the log, for development. With `MAIL=off`, it discards them.
 import type { Logger } from '@bay-booking/service/logging';
 import { createTransport } from 'nodemailer';
 import type { Email, MailStore, QueuedEmail } from './store.ts';
@@ -8,7 +9,7 @@ import type { Email, MailStore, QueuedEmail } from './store.ts';
 export interface OutboxMailerOptions {
   readonly store: MailStore;
   readonly smtpUrl: string | undefined;
-  /** Whether e-mails are sent. If false, they are neither sent nor logged. */
+  /** False with `MAIL=off`: e-mails are neither sent nor logged. */
   readonly isOn: boolean;
   readonly from: string;
   readonly logger: Logger;
@@ -16,7 +17,7 @@ export interface OutboxMailerOptions {
 
 export interface OutboxMailer {
   /**
-   * Stores an e-mail in the outbox, and does not wait until it is sent.
+   * Stores an e-mail in the outbox. Does not wait until the e-mail is sent.
    *
    * @throws {Error} if the outbox is full
    */
@@ -28,12 +29,13 @@ export interface OutboxMailer {
 /** The milliseconds between two checks of the outbox. */
 const checkInterval = 5_000;
 const maxQueued = 20_000;
+/** The number of e-mails that are sent at the same time. */
 const maxParallel = 10;
-/** In seconds. A lease must be longer than all timeouts of one delivery together. */
-const lease = 120;
-/** With the delays below, 32 attempts take a little more than a day. */
+/** The seconds for which only this instance sends an e-mail. They must be more than all SMTP timeouts together. */
+const leaseSeconds = 120;
+/** With the delays of `retryDelay`, 32 attempts take a little more than a day. */
 const maxTries = 32;
-/** The seconds until the next attempt: 5, 10, 20 and so on, up to an hour. */
+/** Returns the seconds until the next attempt: 5, 10, 20 and so on, up to an hour. */
 const retryDelay = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
 export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: OutboxMailerOptions): OutboxMailer {
@@ -71,19 +73,21 @@ export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: Outbo
     }
   };
 
-  let closed = false;
-  let checkAgain = false;
+  let isClosed = false;
+  /** Whether the outbox may contain e-mails that the current run has not leased. */
+  let mayHaveMore = false;
   let delivering: Promise<void> | undefined;
   const deliverDueEmails = async (): Promise<void> => {
     do {
-      checkAgain = false;
-      const due = await store.lease(maxParallel, lease);
+      mayHaveMore = false;
+      const due = await store.lease(maxParallel, leaseSeconds);
       await Promise.all(due.map(deliver));
-      if (due.length === maxParallel) checkAgain = true;
-    } while (checkAgain && !closed);
+      if (due.length === maxParallel) mayHaveMore = true;
+    } while (mayHaveMore && !isClosed);
   };
+  /** Starts to deliver, unless a delivery is running already. The running delivery then checks the outbox once more. */
   const checkOutbox = (): void => {
-    checkAgain = true;
+    mayHaveMore = true;
     delivering ??= deliverDueEmails()
       .catch((err: unknown) => logger.debug({ err }, 'outbox could not be read and will be checked again'))
       .finally(() => {
@@ -99,7 +103,7 @@ export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: Outbo
       checkOutbox();
     },
     close: async () => {
-      closed = true;
+      isClosed = true;
       clearInterval(timer);
       await delivering;
       transport.close();
@@ -107,5 +111,5 @@ export function createOutboxMailer({ store, smtpUrl, isOn, from, logger }: Outbo
   };
 }
 
-/** Whether the mail server would reject the e-mail again. The SMTP codes 550 to 559 are about the e-mail itself. */
+/** Whether the mail server would reject the e-mail again. The SMTP codes 550 to 559 concern the e-mail itself. */
 const isPermanent = (code: number | undefined): boolean => code !== undefined && code >= 550 && code < 560;

@@ -1,6 +1,6 @@
 // Writes the e-mail that invites somebody to a facility.
 import { formatTime } from '../html/time-format.ts';
-import { composeEmail } from '../mail/email-templates.ts';
+import { composeEmail, isSafeInEmail } from '../mail/email-templates.ts';
 import type { Email } from '../mail/store.ts';
 import type { SentInvitation } from './invitation-store.ts';
 import type { InvitableRole } from './rules.ts';
@@ -11,7 +11,7 @@ const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subj
     explanation:
       'This address becomes the user name of a service account. A service account is for software, such as a till or ' +
       'a booking site, that views, creates, changes and cancels the bookings of the facility. ' +
-      'First choose a name and a password for the account. Then create a personal access token for the software.',
+      'First, choose a name and a password for the account. Then create a personal access token for the software.',
   }),
   staff: (facility) => ({
     subject: `Join the staff of ${facility}`,
@@ -21,16 +21,10 @@ const contentByRole: Readonly<Record<InvitableRole, (facility: string) => { subj
   }),
 };
 
-/**
- * Whether e-mail programs could turn the name into a link. Such a name is left out, because users choose their names
- * themselves.
- */
-const looksLikeAddress = (name: string): boolean => /[/:<>@]|www\.|\.\p{L}|\p{C}/iu.test(name);
-
 export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
   const { email, role, facilityName, invitedBy, expiresAt, token } = invitation;
   const { subject, explanation } = contentByRole[role](facilityName);
-  const inviter = invitedBy && !looksLikeAddress(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
+  const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(
     { to: email, name: null },
     {
@@ -39,7 +33,7 @@ export function invitationEmail(invitation: SentInvitation, issuer: string): Ema
       action: { text: 'See the invitation', href: `${issuer}/portal/invitation?token=${token}` },
       ending:
         `The link works once and expires on ${formatTime(expiresAt).text}. ` +
-        'If you do not know what this is about, you can ignore this e-mail.',
+        'If you did not expect the invitation, you can ignore this e-mail.',
     },
   );
 }

@@ -2,6 +2,7 @@
 // a facility cannot be changed or revoked.
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
+import type { ClientStore } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { field } from '../html/form-body.ts';
 import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
@@ -19,8 +20,7 @@ import { assignableRoles, mayRevoke } from './rules.ts';
 export interface MemberPagesOptions {
   readonly pages: PortalPages;
   readonly members: MemberStore;
-  /** The longest lifetime of access tokens of all clients, in seconds. */
-  readonly longestAccessTokenTtl: () => Promise<number>;
+  readonly clients: Pick<ClientStore, 'findLongestAccessTokenTtl'>;
   readonly audit: Audit;
 }
 
@@ -33,7 +33,7 @@ type MemberHandler = (request: Request, response: Response, context: MemberConte
 
 const nameOf = ({ name, username }: Member): string => name ?? username;
 
-export function memberRoutes({ pages, members, longestAccessTokenTtl, audit }: MemberPagesOptions): Router {
+export function memberRoutes({ pages, members, clients, audit }: MemberPagesOptions): Router {
   const withMember =
     (handler: MemberHandler): ManagerHandler =>
     async (request, response, context) => {
@@ -143,7 +143,7 @@ export function memberRoutes({ pages, members, longestAccessTokenTtl, audit }: M
             isSelf,
             name,
             roleName: roleNames[member.role],
-            accessTokenTtl: await longestAccessTokenTtl(),
+            accessTokenTtl: await clients.findLongestAccessTokenTtl(),
             action: request.path,
           },
           {

@@ -38,8 +38,6 @@ import { createTokens } from './tokens.ts';
 export interface PortalOptions {
   readonly db: Database;
   readonly config: Pick<AuthConfig, 'issuer' | 'bookingsAudience' | 'accessTokenTtl'>;
-  /** The longest lifetime of access tokens of all clients, in seconds. */
-  readonly longestAccessTokenTtl: () => Promise<number>;
   readonly scopes: Pick<ScopeTable, 'bookings'>;
   readonly site: Site;
   readonly sessions: BrowserSessions;
@@ -98,7 +96,7 @@ export function createPortal(options: PortalOptions): Router {
   router.use(homeRoutes({ pages, members, showTokens: tokenPages.showTokens }));
   router.use(facilityRoutes({ pages, members, store, invitations }));
   router.use(invitationRoutes({ pages, store, invitations }));
-  router.use(memberRoutes({ pages, members, longestAccessTokenTtl: options.longestAccessTokenTtl, audit }));
+  router.use(memberRoutes({ pages, members, clients, audit }));
   router.use(historyRoutes({ pages, history: createHistoryStore({ db }), flushEvents: audit.flush }));
   router.use(tokenPages.routes);
   router.use(tokenChangeRoutes({ pages, clients, submittedForms, tokens, secretPage }));

@@ -2,7 +2,7 @@
 import type { Request, Response } from 'express';
 import { signInPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
-import type { SocialProviders } from './settings.ts';
+import { type SocialProviders, titleOfProvider } from './settings.ts';
 import type { FlowPurpose } from './store.ts';
 
 /**
@@ -38,7 +38,7 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
       response: Response,
       { name, purpose, failure }: { name: string; purpose: FlowPurpose; failure: Failure },
     ): Promise<void> {
-      const provider = providers.get(name)?.title ?? name;
+      const provider = titleOfProvider(providers, name);
       return site.showMessage(request, response, {
         ...messages[failure](provider),
         tone: 'bad',

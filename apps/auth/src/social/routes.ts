@@ -15,7 +15,7 @@ import type { BrowserCookies } from '../oidc/cookies.ts';
 import type { Interactions } from '../oidc/interactions.ts';
 import { type AuthorizationFlow, newBrowserSecret } from './authorization-flow.ts';
 import { createFailurePages, signInPageOf } from './failure-pages.ts';
-import type { SocialProviders } from './settings.ts';
+import { type SocialProviders, titleOfProvider } from './settings.ts';
 import type { FlowPurpose } from './store.ts';
 
 /** The cookie that identifies the browser at the callback. */
@@ -80,7 +80,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     // The user may have signed out, or signed in to another account, since the flow began.
     const isSameUser = signedIn?.account.id === accountId;
     const outcome = isSameUser ? await socialIdentities.link(accountId, identity) : 'other-user';
-    const title = providers.get(provider)?.title ?? provider;
+    const title = titleOfProvider(providers, provider);
     if (isSameUser && outcome === 'linked') {
       audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
       await options.sendSocialLinked(signedIn.account, title);

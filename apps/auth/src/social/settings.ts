@@ -21,6 +21,9 @@ export interface ProviderSettings extends CommonSettings {
 export type SocialProviderSettings = ReadonlyMap<string, ProviderSettings>;
 export type SocialProviders = ReadonlyMap<string, SocialProvider>;
 
+/** Returns the name of a provider as users see it. A provider that was removed from the settings has no such name. */
+export const titleOfProvider = (providers: SocialProviders, name: string): string => providers.get(name)?.title ?? name;
+
 export function createSocialProviders(settings: SocialProviderSettings): SocialProviders {
   const create = ({ type, ...rest }: ProviderSettings): SocialProvider =>
     (providerTypes[type] as ProviderType<never>).createProvider(rest as never);
