@@ -15,13 +15,7 @@ const freshLimit = 10 * 60;
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
-export interface NewSession {
-  readonly account: Account;
-  /** The claim `acr` of tokens: `idp:NAME` after a sign-in at a social provider. */
-  readonly acr?: string | undefined;
-  /** The claim `amr` of tokens (RFC 8176). */
-  readonly amr: readonly string[];
-}
+export type NewSession = Omit<ProvenIdentity, 'accountId'> & { readonly account: Account };
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
