@@ -55,8 +55,7 @@ const notices = (accessTokenTtl: number): Readonly<Record<string, string>> => ({
 });
 
 export function createAccountPage(options: AccountPageOptions): ShowAccount {
-  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, clients } =
-    options;
+  const { site, socialIdentities, sessions, consents, facilities, providers, scopes, clients } = options;
   return async (request, response, signedIn, state = { validationErrors: [], status: 200 }) => {
     const { account, uid } = signedIn;
     const [browsers, applications, linked, memberships] = await Promise.all([
