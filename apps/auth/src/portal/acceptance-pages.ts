@@ -1,5 +1,5 @@
-// Serves the pages of the link in an invitation e-mail. A new user chooses a name and a password. A user with an
-// account signs in and accepts. If the link no longer works, the page explains why, and what the user can do.
+// Serves the pages that the link of an invitation e-mail opens. A new user chooses a name and a password. A user with
+// an account signs in and accepts. If the link no longer works, the page explains the reason, and what the user can do.
 import { type Request, type Response, Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
@@ -13,7 +13,7 @@ import { signInPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
 import { retryLater, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserSessions } from '../interaction/browser-session.ts';
-import type { AcceptanceStore } from './acceptance-store.ts';
+import type { AcceptanceStore, InvitedAccount } from './acceptance-store.ts';
 import { welcomePath } from './home-pages.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
 import type { PortalPages } from './page.ts';
@@ -64,22 +64,20 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     { token, invitation }: InvitationContext,
     { name = '', ...state }: { name?: string; validationErrors?: readonly ValidationError[]; status?: number } = {},
   ): Promise<void> => {
-    const kind = accountKindFor(invitation.role);
     const [signedIn, existing] = await Promise.all([
       sessions.current(request, response),
       acceptances.findInvitedAccount(invitation.email),
     ]);
-    const canAccept = signedIn !== undefined && isInvited(signedIn.account, invitation);
-    const replaces = existing !== undefined && existing.kind !== kind && existing.replaceable;
-    if (!canAccept && existing && existing.kind !== kind && !replaces)
-      return showWrongKind(request, response, invitation);
+    const isInvitedUser = signedIn !== undefined && isInvited(signedIn.account, invitation);
+    const view = isInvitedUser ? 'accept-signed-in' : viewForAddress(invitation, existing);
+    if (view === 'wrong-kind') return showWrongKind(request, response, invitation);
     return pages.show(
       request,
       response,
-      canAccept ? 'accept-signed-in' : existing && !replaces ? 'accept-sign-in' : 'accept-new-account',
+      view,
       {
         invitation,
-        isService: kind === 'service',
+        isService: accountKindFor(invitation.role) === 'service',
         roleName: roleNames[invitation.role],
         action: pathOf(token),
         signInPath: signInPath(pathOf(token), false),
@@ -90,6 +88,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     );
   };
 
+  /** Records the accepted invitation, and redirects the user to the portal. */
   const complete = (
     request: Request,
     response: Response,
@@ -149,6 +148,7 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
     return complete(request, response, context, outcome.accountId);
   };
 
+  /** Runs the handler if the link belongs to an open invitation. Otherwise shows why the link does not work. */
   const withInvitation =
     (handler: InvitationHandler) =>
     async (request: Request, response: Response): Promise<void> => {
@@ -175,6 +175,18 @@ export function acceptanceRoutes(options: AcceptancePagesOptions): Router {
 }
 
 /**
+ * Returns the page for a user who is not signed in to the invited account, depending on the account with its address.
+ */
+function viewForAddress(
+  { role }: Invitation,
+  existing: InvitedAccount | undefined,
+): 'accept-sign-in' | 'accept-new-account' | 'wrong-kind' {
+  if (!existing) return 'accept-new-account';
+  if (existing.kind === accountKindFor(role)) return 'accept-sign-in';
+  return existing.isReplaceable ? 'accept-new-account' : 'wrong-kind';
+}
+
+/**
  * Whether the invitation is for this account: its user name is the invited address, or the invited address is its
  * confirmed e-mail address.
  */
@@ -189,7 +201,7 @@ function isInvited({ username, kind, email, emailVerified }: Account, invitation
 function explainLink(invitation: Invitation | undefined): string {
   if (!invitation) {
     return (
-      'The link is incomplete, or a newer one was sent. ' +
+      'The link is incomplete, or we have sent a newer link. ' +
       'Use the link in the latest e-mail, or ask for a new invitation.'
     );
   }

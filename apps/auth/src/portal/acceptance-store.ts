@@ -1,20 +1,21 @@
-// Accepts invitations. One transaction creates the account, gives it the role and ends the link. The transaction locks
-// the invitation. If a link is used twice at the same time, only one use therefore succeeds.
+// Accepts invitations. One transaction creates the account if it is new, gives it the role, and ends the link. The
+// transaction locks the invitation, so that only one use of a link succeeds.
 import { type Database, query } from '@bay-booking/service/database/database';
-import { type AccountKind, insertAccount, rolesOfNewUser } from '../accounts/store.ts';
+import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../accounts/store.ts';
 import { hashSecret } from '../secrets.ts';
 import { accountKindFor, type InvitableRole } from './rules.ts';
 
 export interface InvitedAccount {
-  readonly id: string;
   readonly kind: AccountKind;
+  /** Whether an invitation may replace the account by an account of the other kind. */
+  readonly isReplaceable: boolean;
 }
 
 export type Acceptance =
   | { readonly accountId: string }
   /**
-   * `not-open` means that the invitation was accepted or withdrawn, or has expired. `username-taken` means that an
-   * account with the invited address was created in the meantime.
+   * `not-open`: the invitation was accepted or withdrawn, or has expired. `username-taken`: somebody else has created
+   * an account with the invited address in the meantime.
    */
   | { readonly error: 'not-open' | 'username-taken' };
 
@@ -26,16 +27,16 @@ interface LockedInvitation {
 }
 
 /**
- * The condition that an invitation may replace the account `a` by an account of another kind. Nobody has proved to own
- * the e-mail address of such an account. An account with a role at a facility, such as an imported account, is never
- * replaced.
+ * The SQL condition under which an invitation may replace the account `a` by an account of the other kind: nobody has
+ * confirmed the e-mail address of the account, and the account has no role at any facility.
  */
-export const isReplaceable = `a.kind = 'user' and a.email is not null and not a.email_verified
+export const replaceableCondition = `a.kind = 'user' and a.email is not null and not a.email_verified
   and not exists (select from membership m where m.account_id = a.id)`;
 
 export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 
 export function createAcceptanceStore({ db }: { db: Database }) {
+  /** Returns undefined if the invitation was accepted or withdrawn, or has expired. */
   const lockInvitation = async (tx: Database, token: string): Promise<LockedInvitation | undefined> => {
     const [row] = await query<LockedInvitation>(
       tx,
@@ -66,23 +67,23 @@ export function createAcceptanceStore({ db }: { db: Database }) {
 
   return {
     /** Finds the account whose user name is the invited address. */
-    async findInvitedAccount(email: string): Promise<(InvitedAccount & { readonly replaceable: boolean }) | undefined> {
-      const [row] = await query<InvitedAccount & { readonly replaceable: boolean }>(
+    async findInvitedAccount(email: string): Promise<InvitedAccount | undefined> {
+      const [row] = await query<InvitedAccount>(
         db,
-        `select a.id, a.kind, ${isReplaceable} as replaceable from account a where lower(a.username) = lower($1)`,
+        `select a.kind, ${replaceableCondition} as "isReplaceable" from account a where lower(a.username) = lower($1)`,
         [email],
       );
       return row;
     },
 
-    acceptWithAccount: (token: string, account: InvitedAccount): Promise<Acceptance> =>
+    acceptWithAccount: (token: string, account: Pick<Account, 'id' | 'kind'>): Promise<Acceptance> =>
       db.transaction(async (tx) => {
         const invitation = await lockInvitation(tx, token);
         if (!invitation || accountKindFor(invitation.role) !== account.kind) return { error: 'not-open' };
         return accept(tx, invitation, account.id);
       }),
 
-    /** Creates an account and accepts. Its e-mail address is confirmed, because only its owner can open the link. */
+    /** Creates an account and accepts. The e-mail address is confirmed, because only its owner gets the link. */
     acceptWithNewAccount: (
       token: string,
       { name, passwordHash }: { name: string | null; passwordHash: string },
@@ -95,7 +96,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         await query(
           tx,
           `with replaced as (
-             delete from account a where lower(a.username) = lower($1) and a.kind <> $2 and ${isReplaceable}
+             delete from account a where lower(a.username) = lower($1) and a.kind <> $2 and ${replaceableCondition}
              returning a.id)
            delete from oidc_artifact t using replaced r where t.account_id = r.id`,
           [invitation.email, kind],

@@ -1,5 +1,5 @@
-// Describes the events of a facility's history in words, such as "invited ann@example.com as Staff". On the page, the
-// name of the user who made the change precedes the description.
+// Describes the events in the history of a facility, such as "invited ann@example.com as Staff". On the page, the name
+// of the user who made the change stands before the description.
 import { roleNames } from '../facilities/role-names.ts';
 import { formatDuration } from '../html/time-format.ts';
 import type { HistoryRow } from './history-store.ts';
@@ -31,5 +31,6 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
 const describeOverlap = (seconds: number): string =>
   seconds === 0 ? 'the old secret stopped working' : `the old secret worked for another ${formatDuration(seconds)}`;
 
+/** An unknown kind of event is described by its kind. */
 export const describeEvent = ({ kind, detail }: Pick<HistoryRow, 'kind' | 'detail'>): string =>
   descriptions[kind]?.(detail) ?? kind;

@@ -4,9 +4,11 @@ import type { FacilityRole } from '../facilities/store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 /**
- * Returns the role of the user, or undefined if the user may not manage the facility. The lock lasts until the
- * transaction ends, so parallel changes of one facility run one after the other. A user can therefore not make a change
- * with a role that another transaction is revoking, and two owners cannot remove each other.
+ * Locks the facility until the transaction ends. Returns the role of the user, or undefined if the user may not manage
+ * the facility.
+ *
+ * With the lock, the changes of a facility run one after the other. A user can therefore not make a change with a role
+ * that another transaction is revoking, and two owners cannot remove each other.
  */
 export async function lockFacilityAs(
   actorId: string,

@@ -1,5 +1,5 @@
-// Serves the page of a facility. It lists the service accounts, the team and the open invitations, and has a form to
-// invite members (specification, "Bookings API access", step 1).
+// Serves the page of a facility. The page lists the service accounts, the team and the open invitations, and has a form
+// to invite members (specification, "Bookings API access", step 1).
 import { type Request, type Response, Router } from 'express';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { roleNames } from '../facilities/role-names.ts';
@@ -13,7 +13,9 @@ import {
   facilityListBreadcrumbs,
   facilityPath,
   idParameter,
+  type ManagedFacility,
   type ManagerContext,
+  type ManagerHandler,
   type PortalPages,
   welcomeNotice,
 } from './page.ts';
@@ -26,6 +28,7 @@ export interface FacilityPagesOptions {
   readonly invitations: Invitations;
 }
 
+/** What the form to invite members contains when the page is shown, and the errors of the form. */
 interface InviteForm {
   readonly validationErrors?: readonly ValidationError[];
   readonly status?: number;
@@ -33,6 +36,9 @@ interface InviteForm {
   readonly role?: string;
 }
 
+/**
+ * The texts that confirm a change. After the change, the query parameter `notice` of the redirect is the key of a text.
+ */
 const notices: Readonly<Record<string, string>> = {
   invited: 'The invitation is on its way. It is listed under “Open invitations” until it is accepted.',
   'not-mailed': 'The invitation was created, but its e-mail could not be sent. Try to send it again below.',
@@ -53,6 +59,24 @@ const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (ro
   'too-many': () => 'A facility can have 500 members and open invitations. Revoke or withdraw some first.',
 };
 
+/** Adds to each member what the page shows about the member, and which changes the signed-in user may make. */
+function listMembers(members: readonly Member[], ownAccountId: string, facility: ManagedFacility) {
+  const activeOwners = members.filter(({ role, isDisabled }) => role === 'owner' && !isDisabled);
+  return members.map((member) => {
+    const isSelf = member.accountId === ownAccountId;
+    const isOnlyOwner = activeOwners.length === 1 && member.accountId === activeOwners[0]?.accountId;
+    return {
+      ...member,
+      isSelf,
+      isOnlyOwner,
+      roleName: roleNames[member.role],
+      path: `${facility.path}/people/${encodeURIComponent(member.accountId)}`,
+      mayChange: !isOnlyOwner && assignableRoles(facility.role, member.kind, member.role).length > 0,
+      mayRevoke: !isOnlyOwner && mayRevoke(facility.role, member.role, isSelf),
+    };
+  });
+}
+
 export function facilityRoutes({ pages, members, store, invitations }: FacilityPagesOptions): Router {
   const showFacility = async (
     request: Request,
@@ -60,22 +84,11 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     { signedIn, facility }: ManagerContext,
     { email = '', role = 'bookings-manager', validationErrors, status }: InviteForm = {},
   ): Promise<void> => {
-    const [allMembers, open] = await Promise.all([members.findByFacility(facility.id), store.findOpen(facility.id)]);
-    const activeOwners = allMembers.filter((member) => member.role === 'owner' && !member.disabled);
-    const describeMember = (member: Member) => {
-      const isSelf = member.accountId === signedIn.account.id;
-      const isOnlyOwner = activeOwners.length === 1 && member.accountId === activeOwners[0]?.accountId;
-      return {
-        ...member,
-        isSelf,
-        isOnlyOwner,
-        roleName: roleNames[member.role],
-        path: `${facility.path}/people/${encodeURIComponent(member.accountId)}`,
-        mayChange: !isOnlyOwner && assignableRoles(facility.role, member.kind, member.role).length > 0,
-        mayRevoke: !isOnlyOwner && mayRevoke(facility.role, member.role, isSelf),
-      };
-    };
-    const listed = allMembers.map(describeMember);
+    const [allMembers, open] = await Promise.all([
+      members.findByFacility(facility.id),
+      store.findUndecided(facility.id),
+    ]);
+    const listed = listMembers(allMembers, signedIn.account.id, facility);
     const notice = queryText(request, 'notice') ?? '';
     return pages.show(
       request,
@@ -106,6 +119,34 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
     );
   };
 
+  const submitInvitation: ManagerHandler = async (request, response, context) => {
+    const { facility, signedIn } = context;
+    const email = field(request, 'email');
+    const requestedRole = field(request, 'role') || 'bookings-manager';
+    const role = invitableRoles.find((name) => name === requestedRole);
+    const showError = (status: number, error: ValidationError) =>
+      showFacility(request, response, context, { validationErrors: [error], status, email, role: requestedRole });
+    const notPermitted = () =>
+      pages.notPermitted(request, response, 'Staff can invite service accounts. Only owners can invite people.');
+
+    if (!role) return showError(400, { field: 'role', text: 'Choose one of the roles.' });
+    if (!isEmailAddress(email)) {
+      const text = 'Enter an e-mail address, such as bookings@your-range.example.';
+      return showError(400, { field: 'email', text });
+    }
+    if (!mayInvite(facility.role, role)) return notPermitted();
+    const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
+    if ('wait' in outcome) {
+      const text = retryLater(response, outcome.wait, 'Too many invitations were sent.');
+      return showError(429, { field: 'email', text });
+    }
+    if ('error' in outcome) {
+      if (outcome.error === 'not-permitted') return notPermitted();
+      return showError(409, { field: 'email', text: errorTexts[outcome.error](role) });
+    }
+    response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'invited' : 'not-mailed'}`);
+  };
+
   const router = Router();
   const path = '/portal/facilities/:facilityId';
   router.get(
@@ -120,36 +161,10 @@ export function facilityRoutes({ pages, members, store, invitations }: FacilityP
 
   router.post(
     `${path}/invitations`,
-    ...pages.formForManager(
-      async (request, response, context) => {
-        const { facility, signedIn } = context;
-        const email = field(request, 'email');
-        const requestedRole = field(request, 'role') || 'bookings-manager';
-        const role = invitableRoles.find((name) => name === requestedRole);
-        const showError = (status: number, error: ValidationError) =>
-          showFacility(request, response, context, { validationErrors: [error], status, email, role: requestedRole });
-        const notPermitted = () =>
-          pages.notPermitted(request, response, 'Staff can invite service accounts. Only owners can invite people.');
-
-        if (!role) return showError(400, { field: 'role', text: 'Choose one of the roles.' });
-        if (!isEmailAddress(email)) {
-          const text = 'Enter an e-mail address, such as bookings@your-range.example.';
-          return showError(400, { field: 'email', text });
-        }
-        if (!mayInvite(facility.role, role)) return notPermitted();
-        const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
-        if ('wait' in outcome) {
-          const text = retryLater(response, outcome.wait, 'Too many invitations were sent.');
-          return showError(429, { field: 'email', text });
-        }
-        if ('error' in outcome) {
-          if (outcome.error === 'not-permitted') return notPermitted();
-          return showError(409, { field: 'email', text: errorTexts[outcome.error](role) });
-        }
-        response.redirect(303, `${facility.path}?notice=${outcome.mailed ? 'invited' : 'not-mailed'}`);
-      },
-      { returnTo: (request) => facilityPath(idParameter(request, 'facilityId')), fields: ['email', 'role'] },
-    ),
+    ...pages.formForManager(submitInvitation, {
+      returnTo: (request) => facilityPath(idParameter(request, 'facilityId')),
+      fields: ['email', 'role'],
+    }),
   );
   return router;
 }

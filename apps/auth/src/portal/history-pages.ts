@@ -1,4 +1,4 @@
-// Shows the history of a facility: who changed what, when and from where.
+// Serves the history of a facility: who changed what, when and from which IP address.
 import { Router } from 'express';
 import { queryText } from '../html/form-body.ts';
 import { describeEvent } from './event-descriptions.ts';
@@ -8,7 +8,7 @@ import { facilityBreadcrumbs, type PortalPages } from './page.ts';
 export interface HistoryPagesOptions {
   readonly pages: PortalPages;
   readonly history: HistoryStore;
-  /** Waits until the events recorded so far are stored, so that users see their own changes. */
+  /** Waits until all recorded events are stored, so that users see their own changes. */
   readonly flushEvents: () => Promise<void>;
 }
 

@@ -4,16 +4,18 @@ import { type Database, query } from '@bay-booking/service/database/database';
 export interface HistoryRow {
   readonly at: Date;
   readonly kind: string;
-  /** Name of the account that made the change. Null if the account no longer exists. */
+  /** The name of the account that made the change. Null if the account no longer exists. */
   readonly actor: string | null;
+  /** The IP address. */
   readonly address: string | null;
+  /** Further facts, which depend on the kind of the event. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
 const pageSize = 25;
 /**
- * The last page that can be shown. Pages have a limit, because the query becomes slower with each page. Older events
- * can be read in the table only.
+ * The last page that is shown. There is a limit, because the query becomes slower with each page. Older events are
+ * still in the table.
  */
 export const maxHistoryPage = 400;
 
@@ -21,6 +23,7 @@ export type HistoryStore = ReturnType<typeof createHistoryStore>;
 
 export function createHistoryStore({ db }: { db: Database }) {
   return {
+    /** Reads one event more than a page shows. This event tells whether there is another page. */
     async findPage(
       facilityId: string,
       page: number,

@@ -1,6 +1,6 @@
 // Serves `/portal`, the first page of the portal. Owners and staff get the page of their facility, or a list if they
-// have several facilities. Service accounts get the list of their tokens. A page tells all other users how to get a
-// role.
+// have several facilities. Service accounts get the list of their tokens. All other users get a page that explains how
+// to get a role.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { queryText } from '../html/form-body.ts';
@@ -15,7 +15,7 @@ export interface HomePagesOptions {
   readonly showTokens: ShowTokens;
 }
 
-/** The path to which a user is redirected after accepting an invitation. The page welcomes the user to the facility. */
+/** The path to which a user is redirected after accepting an invitation. The page then welcomes the user. */
 export const welcomePath = (facilityId: string): string => `/portal?welcome=${encodeURIComponent(facilityId)}`;
 
 export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Router {
@@ -28,9 +28,9 @@ export function homeRoutes({ pages, members, showTokens }: HomePagesOptions): Ro
       const values = { name: queryText(request, 'name'), expiresInDays: queryText(request, 'expiresInDays') };
       return showTokens(request, response, signedIn, { ...values, notice });
     }
-    const [only] = facilities;
-    if (only && facilities.length === 1 && isManaging(only.role)) {
-      return response.redirect(303, `${facilityPath(only.id)}${joined ? '?notice=welcome' : ''}`);
+    const onlyFacility = facilities.length === 1 ? facilities[0] : undefined;
+    if (onlyFacility && isManaging(onlyFacility.role)) {
+      return response.redirect(303, `${facilityPath(onlyFacility.id)}${joined ? '?notice=welcome' : ''}`);
     }
     const listed = facilities.map((facility) => ({
       ...facility,

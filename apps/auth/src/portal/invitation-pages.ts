@@ -1,5 +1,5 @@
-// Serves the forms that send an invitation again or withdraw it. Before an invitation is withdrawn, a page asks for
-// confirmation.
+// Serves the forms that send an invitation again and that withdraw it. Before an invitation is withdrawn, a page asks
+// the user to confirm.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../facilities/role-names.ts';
 import { retryLater } from '../html/validation-errors.ts';
@@ -34,10 +34,11 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
     pages.showMessage(request, response, {
       status: 409,
       title: 'This invitation is no longer open',
-      text: 'It has been accepted or withdrawn.',
+      text: 'The invitation was accepted or withdrawn.',
       links: [{ href: facility.path, text: `Go to ${facility.name}` }],
     });
 
+  /** Runs the handler if the invitation is undecided, and if the role of the user allows changing it. */
   const withInvitation =
     (handler: InvitationHandler): ManagerHandler =>
     async (request, response, context) => {
@@ -54,6 +55,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
     };
 
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
+  /** A user who must sign in first returns to the page of the facility. */
   const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
   router.post(
@@ -71,7 +73,7 @@ export function invitationRoutes({ pages, store, invitations }: InvitationPagesO
           });
         }
         if ('error' in outcome) return showNotOpen(request, response, facility);
-        response.redirect(303, `${facility.path}?notice=${outcome.mailed ? 'resent' : 'not-mailed'}`);
+        response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
       }),
       restorable,
     ),

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
-import { isReplaceable } from './acceptance-store.ts';
+import { replaceableCondition } from './acceptance-store.ts';
 import { lockFacilityAs } from './facility-lock-store.ts';
 import { accountKindFor, type InvitableRole, mayInvite } from './rules.ts';
 
@@ -18,8 +18,9 @@ export interface Invitation {
   readonly state: 'open' | 'accepted' | 'withdrawn' | 'expired';
 }
 
-/** An invitation with a new link. Only the hash of the token is stored. */
+/** An invitation with a new link. */
 export interface SentInvitation extends Invitation {
+  /** The secret in the link. Only its hash is stored. */
   readonly token: string;
 }
 
@@ -33,10 +34,10 @@ export interface NewInvitation {
 export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
 
-/** In seconds. */
+/** The seconds for which a link works. */
 const invitationLifetime = 7 * 24 * 3600;
 /**
- * The maximum number of members and open invitations of a facility together. Because of it, pages can list them all.
+ * The maximum number of members and undecided invitations of a facility together. Pages can therefore list all of them.
  */
 export const maxMembers = 500;
 
@@ -47,8 +48,8 @@ const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", 
   case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
        when i.expires_at <= now() then 'expired' else 'open' end as state`;
 const source = 'invitation i join facility f on f.id = i.facility_id left join account b on b.id = i.invited_by';
-/** The condition that an invitation is neither accepted nor withdrawn. It may have expired, and can be sent again. */
-const isUndecided = 'i.accepted_at is null and i.withdrawn_at is null';
+/** The SQL condition that an invitation is neither accepted nor withdrawn. An expired invitation can be sent again. */
+const undecidedCondition = 'i.accepted_at is null and i.withdrawn_at is null';
 
 export function createInvitationStore({ db }: { db: Database }) {
   const find = async (facilityId: string, id: string, on: Database = db): Promise<Invitation | undefined> => {
@@ -79,14 +80,14 @@ export function createInvitationStore({ db }: { db: Database }) {
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };
 
-  /** Locks an invitation and passes it to `change`, if it is undecided and the actor may change it. */
+  /** Locks the invitation, and runs `change` if the invitation is undecided and the actor may change it. */
   const changeInvitation = <T>(
     { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
     change: (tx: Database, invitation: Invitation) => Promise<T>,
   ): Promise<T | { error: InvitationChangeError }> =>
     db.transaction(async (tx) => {
       const actor = await lockFacilityAs(actorId, facilityId, tx);
-      // The lock of the facility does not prevent that the invited user accepts at the same time. This lock does.
+      // The invited user accepts without the lock of the facility, so the invitation is locked too.
       await query(tx, 'select 1 as locked from invitation where facility_id = $1 and id = $2 for update', [
         facilityId,
         id,
@@ -101,10 +102,11 @@ export function createInvitationStore({ db }: { db: Database }) {
   return {
     find,
 
-    findOpen: (facilityId: string): Promise<readonly Invitation[]> =>
+    /** Finds the undecided invitations, also the expired ones. */
+    findUndecided: (facilityId: string): Promise<readonly Invitation[]> =>
       query<Invitation>(
         db,
-        `select ${columns} from ${source} where i.facility_id = $1 and ${isUndecided}
+        `select ${columns} from ${source} where i.facility_id = $1 and ${undecidedCondition}
           order by i.sent_at desc, i.id limit ${maxMembers}`,
         [facilityId],
       ),
@@ -121,14 +123,16 @@ export function createInvitationStore({ db }: { db: Database }) {
         const { facilityId, email, role, actorId } = invitation;
         const actor = await lockFacilityAs(actorId, facilityId, tx);
         if (!actor || !mayInvite(actor, role)) return { error: 'not-permitted' };
+        // `isOtherKind`: the address belongs to an account that cannot have the role, and that may not be replaced.
         const [invitee] = await query<{ isMember: boolean; isOtherKind: boolean; count: number }>(
           tx,
           `select exists (select from membership m join account a on a.id = m.account_id
                            where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
                   exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
-                            and not (${isReplaceable})) as "isOtherKind",
+                            and not (${replaceableCondition})) as "isOtherKind",
                   (select count(*)::int from membership m where m.facility_id = $1)
-                    + (select count(*)::int from invitation i where i.facility_id = $1 and ${isUndecided}) as count`,
+                    + (select count(*)::int from invitation i
+                        where i.facility_id = $1 and ${undecidedCondition}) as count`,
           [facilityId, email, accountKindFor(role)],
         );
         if (invitee?.isMember) return { error: 'already-member' };
@@ -136,7 +140,7 @@ export function createInvitationStore({ db }: { db: Database }) {
         const [previous] = await query<{ id: string; expired: boolean }>(
           tx,
           `select i.id, i.expires_at <= now() as expired from invitation i
-            where i.facility_id = $1 and lower(i.email) = lower($2) and ${isUndecided}`,
+            where i.facility_id = $1 and lower(i.email) = lower($2) and ${undecidedCondition}`,
           [facilityId, email],
         );
         if (previous && !previous.expired) return { error: 'already-invited' };
@@ -153,7 +157,7 @@ export function createInvitationStore({ db }: { db: Database }) {
         return send(tx, { ...invitation, id: `inv-${randomBytes(12).toString('base64url')}` });
       }),
 
-    /** Creates a new link that is valid for seven days. The previous link stops working. */
+    /** Gives the invitation a new link that works for seven days. The previous link stops working. */
     resend: (facilityId: string, id: string, actorId: string) =>
       changeInvitation({ facilityId, id, actorId }, (tx, { email, role }) =>
         send(tx, { id, facilityId, email, role, actorId }),

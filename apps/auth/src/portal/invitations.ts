@@ -1,5 +1,5 @@
-// Sends, resends and withdraws invitations. Each of these stores the change and records it in the history of the
-// facility. Sending and resending also queue the e-mail.
+// Sends, resends and withdraws invitations. Each action stores the change, and records it in the history of the
+// facility. Sending and resending also queue an e-mail.
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor } from '../clients/store.ts';
@@ -28,10 +28,10 @@ export interface InvitationsOptions {
 }
 
 /**
- * `mailed` is false if the invitation was stored, but its e-mail could not be queued. The invitation can then be sent
+ * `isMailed` is false if the invitation was stored, but its e-mail could not be queued. The invitation can then be sent
  * again. `wait` is the number of seconds after which the limits allow another e-mail.
  */
-type SendResult<E> = { readonly mailed: boolean } | { readonly error: E } | { readonly wait: number };
+type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly wait: number };
 
 export type Invitations = ReturnType<typeof createInvitations>;
 
@@ -41,6 +41,7 @@ export function createInvitations(options: InvitationsOptions) {
   const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
     audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 
+  /** Returns false if the e-mail could not be queued. */
   const enqueueEmail = async (invitation: SentInvitation): Promise<boolean> => {
     try {
       await mailer.enqueue(invitationEmail(invitation, issuer));
@@ -51,6 +52,7 @@ export function createInvitations(options: InvitationsOptions) {
     }
   };
 
+  /** Runs `change`, which stores the invitation, and queues the e-mail. Does nothing if a limit is exceeded. */
   const sendWithinLimits = async <E>(
     { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
     actor: Actor,
@@ -62,7 +64,7 @@ export function createInvitations(options: InvitationsOptions) {
     const outcome = await change();
     if ('error' in outcome) return outcome;
     record(kind, outcome.sent, actor);
-    return { mailed: await enqueueEmail(outcome.sent) };
+    return { isMailed: await enqueueEmail(outcome.sent) };
   };
 
   return {

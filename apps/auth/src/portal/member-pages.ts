@@ -1,5 +1,5 @@
-// Serves the pages that change and revoke the role of a member. A page first shows the consequences. The last owner of
-// a facility cannot be changed or revoked.
+// Serves the pages on which the role of a member is changed or revoked. Each page first shows the consequences. The
+// role of the last owner of a facility cannot be changed or revoked.
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
@@ -34,6 +34,7 @@ type MemberHandler = (request: Request, response: Response, context: MemberConte
 const nameOf = ({ name, username }: Member): string => name ?? username;
 
 export function memberRoutes({ pages, members, clients, audit }: MemberPagesOptions): Router {
+  /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>
     async (request, response, context) => {
@@ -63,6 +64,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
     });
   };
 
+  /** Records the change of a role, and the invitations that ended with it, in the history of the facility. */
   const recordChange = (
     request: Request,
     { facility, signedIn, member }: MemberContext,
@@ -77,6 +79,7 @@ export function memberRoutes({ pages, members, clients, audit }: MemberPagesOpti
   };
 
   const path = '/portal/facilities/:facilityId/people/:accountId';
+  /** A user who must sign in first returns to the page of the facility. */
   const restorable = { returnTo: (request: Request) => facilityPath(idParameter(request, 'facilityId')) };
   const router = Router();
 

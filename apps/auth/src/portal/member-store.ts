@@ -11,13 +11,14 @@ export interface Member {
   readonly username: string;
   readonly name: string | null;
   readonly kind: AccountKind;
-  readonly disabled: boolean;
+  readonly isDisabled: boolean;
   readonly role: FacilityRole;
   readonly since: Date;
   /** The number of personal access tokens of a service account that are neither revoked nor expired. */
   readonly activeTokens: number;
   /** Whether the service account has, or ever had, a personal access token. */
   readonly hasHadTokens: boolean;
+  /** The time at which any of the tokens was last used. */
   readonly lastUsedAt: Date | null;
 }
 
@@ -29,7 +30,7 @@ export interface EndedInvitation {
 
 export interface RoleChange {
   readonly previousRole: FacilityRole;
-  /** The undecided invitations by this member. They were withdrawn, because the member may no longer make them. */
+  /** The undecided invitations that were withdrawn, because the member who made them may no longer make them. */
   readonly endedInvitations: readonly EndedInvitation[];
 }
 
@@ -48,10 +49,14 @@ export interface FacilitySummary extends Omit<FacilityOfAccount, 'hasOthers'> {
   readonly serviceAccounts: number;
 }
 
+/** The portal allows `maxMembers` members, but an import may add more members. */
+const maxListedMembers = 2 * maxMembers;
+
 export type MemberStore = ReturnType<typeof createMemberStore>;
 
-const columns = `a.id as "accountId", a.username, a.name, a.kind, a.disabled_at is not null as disabled, m.role,
+const columns = `a.id as "accountId", a.username, a.name, a.kind, a.disabled_at is not null as "isDisabled", m.role,
   m.created_at as since, token.*`;
+/** Each membership with its account, and with the facts about the personal access tokens of the account. */
 const source = `membership m join account a on a.id = m.account_id
   cross join lateral (
     select count(*) filter (where c.disabled_at is null and (c.expires_at is null or c.expires_at > now()))::int
@@ -59,6 +64,7 @@ const source = `membership m join account a on a.id = m.account_id
            count(*) > 0 as "hasHadTokens", max(c.last_used_at) as "lastUsedAt"
       from client c where c.account_id = a.id) token`;
 
+/** The SQL expression for the number of members of this kind at the facility `f`. */
 const countMembers = (kind: AccountKind): string =>
   `(select count(*)::int from membership o join account a on a.id = o.account_id
      where o.facility_id = f.id and a.kind = '${kind}')`;
@@ -72,6 +78,7 @@ export function createMemberStore({ db }: { db: Database }) {
     return row;
   };
 
+  /** Whether the facility has no other owner whose account is enabled. */
   const isLastOwner = async (tx: Database, facilityId: string, accountId: string): Promise<boolean> => {
     const others = await query(
       tx,
@@ -82,7 +89,7 @@ export function createMemberStore({ db }: { db: Database }) {
     return others.length === 0;
   };
 
-  /** Withdraws the undecided invitations that this account made. With `staff`, only invitations to become staff. */
+  /** Withdraws the undecided invitations that this account made: all of them, or only the invitations of staff. */
   const endInvitations = (
     tx: Database,
     facilityId: string,
@@ -96,7 +103,7 @@ export function createMemberStore({ db }: { db: Database }) {
       [facilityId, accountId, which],
     );
 
-  /** Locks the facility and runs `change`, if the change is permitted and the member is not the last owner. */
+  /** Locks the facility. Runs `change` if the change is permitted and the member is not the last owner. */
   const changeMember = (
     { facilityId, accountId, actorId }: { facilityId: string; accountId: string; actorId: string },
     isPermitted: (actor: ManagingRole, member: Member) => boolean,
@@ -142,12 +149,13 @@ export function createMemberStore({ db }: { db: Database }) {
         `select ${columns} from ${source} where m.facility_id = $1
           order by array_position(array['owner', 'staff', 'bookings-manager'], m.role),
                    lower(coalesce(a.name, a.username)), a.id
-          limit ${maxMembers * 2}`,
+          limit ${maxListedMembers}`,
         [facilityId],
       ),
 
     /**
-     * An owner who becomes staff can no longer invite staff, so the owner's invitations to become staff are withdrawn.
+     * Changes the role of a member. An owner who becomes staff can no longer invite staff, so the owner's undecided
+     * invitations of staff are withdrawn.
      */
     changeRole: (facilityId: string, accountId: string, role: FacilityRole, actorId: string) =>
       changeMember(
@@ -163,6 +171,7 @@ export function createMemberStore({ db }: { db: Database }) {
         },
       ),
 
+    /** Revokes the role of a member, and withdraws all undecided invitations that the member made. */
     revoke: (facilityId: string, accountId: string, actorId: string) =>
       changeMember(
         { facilityId, accountId, actorId },

@@ -1,5 +1,5 @@
-// Provides what all pages of the portal need: the layout, access checks, and forms that keep the user's input if the
-// user must sign in again first.
+// Provides what all pages of the portal need: the layout, the access checks, and forms whose input is not lost if the
+// user must sign in first.
 import type { Request, RequestHandler, Response } from 'express';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
@@ -54,7 +54,9 @@ export const facilityBreadcrumbs = (facility: ManagedFacility): readonly Breadcr
 export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | 'role'>): string =>
   `Welcome to ${name}. Your role is ${roleNames[role]}.`;
 
-/** Reads an id from a route parameter. Text that cannot be an id becomes the empty id, which does not exist. */
+/**
+ * Reads an id from a parameter of the route. Returns the empty string, which is no id, for a text that cannot be an id.
+ */
 export function idParameter(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
   return value.length > 256 || /\p{Cc}/u.test(value) ? '' : value;
@@ -65,6 +67,7 @@ export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
   address: request.ip,
 });
 
+/** A form whose input is restored after the user has signed in. */
 export interface RestorableForm {
   /** Returns the path of the page with the form. */
   readonly returnTo: (request: Request) => string;
@@ -73,6 +76,9 @@ export interface RestorableForm {
   /** Whether the form requires a recent sign-in. */
   readonly requireFresh?: boolean;
 }
+
+/** The maximum length of a restored value. Addresses have a limited length. */
+const maxRestoredLength = 300;
 
 export interface PortalPagesOptions {
   readonly site: Site;
@@ -101,8 +107,8 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
   const portalLink = { href: '/portal', text: 'Go to the portal' };
 
   /**
-   * Shows that a page does not exist. The same page is shown for things of other facilities and accounts, so that users
-   * cannot find out whether they exist.
+   * Shows that a page does not exist. The same page is shown for records of other facilities and accounts, so that
+   * users cannot find out whether such a record exists.
    */
   const notFound = (request: Request, response: Response): Promise<void> =>
     site.showMessage(request, response, {
@@ -122,6 +128,7 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
       links: [portalLink],
     });
 
+  /** Runs the handler if the user is owner or staff of the facility in the path. */
   const asManager =
     (handler: ManagerHandler): SignedInHandler =>
     async (request, response, signedIn) => {
@@ -136,15 +143,18 @@ export function createPortalPages({ site, findSignedIn, members }: PortalPagesOp
     (request, response, signedIn) =>
       signedIn.account.kind === 'service' ? handler(request, response, signedIn) : notFound(request, response);
 
-  /** If the user must sign in first, the user then returns to the form, which contains the earlier input. */
+  /**
+   * Redirects a user who must sign in first. After signing in, the user returns to the form, which contains the input.
+   */
   const restoreAfterSignIn =
     ({ returnTo, fields = [], requireFresh = false }: RestorableForm): RequestHandler =>
     async (request, response, next) => {
       const signedIn = await findSignedIn(request, response);
       if (signedIn && !signedIn.isIdle && (!requireFresh || signedIn.isFresh)) return next();
-      const typed = new URLSearchParams();
-      for (const name of fields) if (field(request, name)) typed.set(name, field(request, name).slice(0, 300));
-      const query = typed.size > 0 ? `?${typed}` : '';
+      const input = new URLSearchParams();
+      for (const name of fields)
+        if (field(request, name)) input.set(name, field(request, name).slice(0, maxRestoredLength));
+      const query = input.size > 0 ? `?${input}` : '';
       response.redirect(303, signInPath(`${returnTo(request)}${query}`, signedIn !== undefined));
     };
 

@@ -103,7 +103,7 @@ export function createPortal(options: PortalOptions): Router {
   router.use(
     '/portal',
     (request: Request, response: Response, next: NextFunction) => {
-      // Without this label, each unknown path would become a label of the metrics.
+      // The metrics use the route as a label. Without this line, each unknown path would become a label.
       response.locals.route = '/portal/{unknown}';
       pages.forSignedIn(pages.notFound)(request, response, next);
     },

@@ -7,16 +7,16 @@ import type { FacilityRole } from '../facilities/store.ts';
 export const invitableRoles = ['bookings-manager', 'staff'] as const;
 export type InvitableRole = (typeof invitableRoles)[number];
 
-/** A role with which a user sees the members of the facility. */
+/** The roles with which a user may manage a facility in the portal. */
 export type ManagingRole = 'owner' | 'staff';
 
 export const isManaging = (role: FacilityRole | undefined): role is ManagingRole =>
   role === 'owner' || role === 'staff';
 
-/** The kind of account that can have a role: service accounts are Bookings Managers, and users have the other roles. */
+/** Returns the kind of account that can have the role. Only service accounts are Bookings Managers. */
 export const accountKindFor = (role: InvitableRole): AccountKind => (role === 'bookings-manager' ? 'service' : 'user');
 
-/** The roles for which a user with the role `actor` may invite. */
+/** Returns the roles for which a user with the role `actor` may invite. */
 export const invitableBy = (actor: ManagingRole): readonly InvitableRole[] =>
   actor === 'owner' ? invitableRoles : ['bookings-manager'];
 
@@ -26,7 +26,7 @@ export const mayInvite = (actor: ManagingRole, invited: InvitableRole): boolean 
 export const mayRevoke = (actor: ManagingRole, revoked: FacilityRole, isSelf: boolean): boolean =>
   actor === 'owner' || isSelf || revoked === 'bookings-manager';
 
-/** The roles that `actor` may give to an account of this kind in place of its `current` role. */
+/** Returns the roles that `actor` may give to an account of this kind, instead of its `current` role. */
 export function assignableRoles(
   actor: ManagingRole,
   kind: AccountKind,

@@ -8,7 +8,7 @@ export interface ShownSecret extends NewSecret {
   readonly name: string;
   /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
-  /** The lifetime in seconds of access tokens from this token. Default: `SecretPageOptions.accessTokenTtl`. */
+  /** The lifetime of access tokens in seconds, if the token has its own lifetime. */
   readonly accessTokenTtl?: number;
 }
 
@@ -27,9 +27,10 @@ export type SecretPage = ReturnType<typeof createSecretPage>;
 /** Quotes an argument for a POSIX shell, if it needs quotes. */
 const shellQuote = (text: string): string => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** Whether a text is the same with and without URL encoding. The shorter option `-d` can then send the text. */
+/** Whether URL encoding does not change the text. The shorter option `-d` of `curl` can then send the text. */
 const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 
+/** Returns the `curl` option that sends a form field. */
 const dataOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 

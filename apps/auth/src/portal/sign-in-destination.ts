@@ -1,11 +1,14 @@
-// Finds the name of the facility to which a user signs in. The sign-in page shows this name.
+// Finds the name of the facility or page to which a user signs in. The sign-in page shows this name.
 import type { Database } from '@bay-booking/service/database/database';
 import type { NameDestination } from '../interaction/direct-sign-in-routes.ts';
 import { createInvitationStore } from './invitation-store.ts';
 import { createMemberStore } from './member-store.ts';
 import { facilityPath } from './page.ts';
 
-/** Only members of a facility, and users with the link of an invitation, get the name of the facility. */
+/**
+ * Returns the name of a facility only to its members, and to users with the link of an invitation. For all other paths
+ * of the portal, the name is `the portal`.
+ */
 export function createSignInDestination({ db }: { db: Database }): NameDestination {
   const invitations = createInvitationStore({ db });
   const members = createMemberStore({ db });

@@ -1,5 +1,6 @@
-// Stores which forms were submitted (table `used_form`). A page that shows a secret is the response to a form. If the
-// user reloads it, the browser submits the form again. The second submission must not create or show a secret.
+// Stores which forms were submitted (table `used_form`). The response to some forms is a page with a new secret. If the
+// user reloads this page, the browser submits the form again. The second submission must neither create nor show a
+// secret.
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
 
@@ -10,13 +11,15 @@ const keyOf = (accountId: string, formId: string): string => hashSecret(`${accou
 
 export function createSubmittedForms({ db }: { db: Database }) {
   return {
+    /** Returns an id for a new form. */
     newId: randomToken,
 
     /** Returns false if the form was submitted before. If several calls run at the same time, only one returns true. */
     async submit(accountId: string, formId: string): Promise<boolean> {
       const rows = await query(
         db,
-        // A session ends after at most 30 days, so a form that is older than 31 days cannot be submitted any more.
+        // Entries that are older than 31 days are deleted, up to 100 at a time. A session ends after at most 30 days,
+        // so these forms cannot be submitted any more.
         `with expired as (
            delete from used_form where id_sha256 = any (array(
              select id_sha256 from used_form where used_at < now() - interval '31 days' order by used_at limit 100)))

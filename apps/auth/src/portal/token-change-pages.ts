@@ -1,5 +1,5 @@
-// Serves the pages that rotate and revoke personal access tokens. A page first shows the consequences for the software
-// that uses the token.
+// Serves the pages on which a service account rotates and revokes its personal access tokens. Each page first shows the
+// consequences for the software that uses the token.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
 import { field } from '../html/form-body.ts';
@@ -33,10 +33,11 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
     pages.showMessage(request, response, {
       status: 409,
       title: 'This token has ended',
-      text: 'It is revoked or has expired. Create a new token instead.',
+      text: 'The token was revoked or has expired. Create a new token instead.',
       links: [{ href: '/portal', text: 'Go to your tokens' }],
     });
 
+  /** Runs the handler with the token that the path names, if the token is active. */
   const withActiveToken =
     (handler: TokenHandler): SignedInHandler =>
     async (request, response, signedIn) => {
@@ -81,7 +82,7 @@ export function tokenChangeRoutes(options: TokenChangePagesOptions): Router {
         const { clientId, name, accessTokenTtl } = token;
         const overlap = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
         if (overlap === undefined) {
-          return showRotate(request, response, token, { status: 400, error: 'Choose one of these.' });
+          return showRotate(request, response, token, { status: 400, error: 'Choose one of these times.' });
         }
         const result = await tokens.rotate(
           signedIn.account,

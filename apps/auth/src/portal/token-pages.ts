@@ -1,6 +1,6 @@
-// Serves the page that lists the facilities and personal access tokens of a service account, and the form that creates
-// a token (specification, "Bookings API access", step 2). The response to the form contains the secret. Reloading this
-// response does not show the secret again.
+// Serves the page that lists the facilities and the personal access tokens of a service account. The page has a form
+// that creates a token (specification, "Bookings API access", step 2). The response to the form contains the secret.
+// Reloading this response does not show the secret again.
 import { type Request, type Response, Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import type { ClientStore, PersonalAccessToken } from '../clients/store.ts';
@@ -23,6 +23,7 @@ export interface TokenPagesOptions {
   readonly secretPage: SecretPage;
 }
 
+/** What the form that creates a token contains when the page is shown, and the errors of the form. */
 export interface TokenForm {
   readonly name?: string | undefined;
   readonly expiresInDays?: string | undefined;
@@ -33,6 +34,7 @@ export interface TokenForm {
 
 export type ShowTokens = (request: Request, response: Response, signedIn: SignedIn, form?: TokenForm) => Promise<void>;
 
+/** The number of days with which the form is filled in at first. */
 const defaultDays = '90';
 
 export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeURIComponent(clientId)}`;
@@ -40,6 +42,7 @@ export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeU
 export const isActive = ({ disabledAt, expiresAt }: PersonalAccessToken): boolean =>
   !disabledAt && (!expiresAt || expiresAt > new Date());
 
+/** The texts that confirm a change. The query parameter `notice` is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
   revoked: 'The token is revoked. It can no longer get access tokens.',
 };
@@ -75,7 +78,7 @@ export function createTokenPages(options: TokenPagesOptions): { showTokens: Show
         ended: all.filter((token) => !isActive(token)),
         maxActiveTokens,
         maxTokenDays,
-        accessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl)),
+        longestAccessTokenTtl: Math.max(0, ...all.map((token) => token.accessTokenTtl)),
         formId: submittedForms.newId(),
         values: { name, expiresInDays },
       },

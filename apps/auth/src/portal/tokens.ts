@@ -1,5 +1,5 @@
-// Creates, rotates and revokes personal access tokens. Each form can be submitted once. Each change is recorded in the
-// history of every facility where the service account has a role.
+// Creates, rotates and revokes personal access tokens. Each form creates at most one secret. Each change is recorded in
+// the history of every facility where the service account has a role.
 import type { Account } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type Actor, type ClientStore, type NewSecret, TooManyTokensError } from '../clients/store.ts';
@@ -8,8 +8,9 @@ import type { SubmittedForms } from './submitted-form-store.ts';
 
 /** The maximum number of active tokens of one account. */
 export const maxActiveTokens = 50;
+/** The maximum number of days after which a new token expires. */
 export const maxTokenDays = 365;
-/** The choices for how long the old secret of a token still works after a rotation, in seconds. */
+/** The seconds for which the old secret of a token may still work after a rotation. The user chooses one of them. */
 export const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
 export type NewSecretResult =
@@ -26,6 +27,7 @@ export interface TokensOptions {
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens({ clients, facilities, submittedForms, audit }: TokensOptions) {
+  /** Records a change of a token in the history of every facility where the account has a role. */
   const recordChange = async (
     change: 'created' | 'rotated' | 'revoked',
     actor: Actor,
@@ -37,6 +39,9 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
     }
   };
 
+  /**
+   * Creates a secret, unless the form was submitted before. If no secret is created, the form can be submitted again.
+   */
   const oncePerForm = async (
     accountId: string,
     formId: string,
@@ -48,6 +53,7 @@ export function createTokens({ clients, facilities, submittedForms, audit }: Tok
       if ('error' in result) await submittedForms.release(accountId, formId);
       return result;
     } catch (error) {
+      // The caller must get the first error, also if the form cannot be released.
       await submittedForms.release(accountId, formId).catch(() => {});
       throw error;
     }

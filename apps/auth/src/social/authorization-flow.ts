@@ -1,7 +1,7 @@
-// Runs the authorization code flow at a social provider: begins it in a browser and handles the callback.
+// Runs the authorization code flow at a social provider: begins the flow in a browser, and handles the callback.
 //
-// Each flow has its own `state`, `nonce` and PKCE verifier, and only the browser that began a flow can finish it.
-// Each provider has its own callback address, so a response of one provider is never accepted as a response of another.
+// Each flow has its own `state`, `nonce` and PKCE verifier, and only the browser that began a flow can finish it. Each
+// provider has its own callback address, so a response of one provider is never accepted as a response of another.
 import { randomBytes } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
@@ -52,7 +52,10 @@ export function createAuthorizationFlow({ providers, store, issuer }: Authorizat
       return url;
     },
 
-    /** Finishes a flow. Returns undefined if this browser has not begun the flow, or has already finished it. */
+    /**
+     * Finishes a flow. `query` is the query string of the callback. Returns undefined if this browser has not begun the
+     * flow, or has already finished it.
+     */
     async callback(name: string, browserSecret: string, query: string): Promise<CallbackResult | undefined> {
       const provider = providers.get(name);
       if (!provider) return undefined;

@@ -1,4 +1,4 @@
-// Shows why a sign-in at a social provider did not succeed, with links to try again or to sign in in another way.
+// Shows why a sign-in at a social provider failed. The pages have links to try again and to sign in another way.
 import type { Request, Response } from 'express';
 import { signInPath } from '../html/local-path.ts';
 import type { Site } from '../html/site.ts';
@@ -22,12 +22,12 @@ const messages: Readonly<Record<Failure, (provider: string) => { status: number;
   unavailable: (provider) => ({
     status: 502,
     title: `${provider} cannot be reached`,
-    text: `${provider} does not respond at the moment. Try again shortly, or sign in in another way.`,
+    text: `${provider} does not respond at the moment. Try again in a moment, or sign in another way.`,
   }),
   refused: (provider) => ({
     status: 403,
     title: `You cannot sign in with ${provider}`,
-    text: `The account that belongs to this ${provider} account cannot be used.`,
+    text: `Your Bay Booking account that belongs to this ${provider} account is disabled. Sign in another way.`,
   }),
 };
 
@@ -57,7 +57,7 @@ export function createFailurePages({ site, providers }: { site: Site; providers:
   };
 }
 
-/** The sign-in page on which the user chose the provider. */
+/** Returns the path of the sign-in page on which the user chose the provider. */
 export const signInPageOf = ({ interactionUid, returnTo }: FlowPurpose): string =>
   interactionUid === null ? signInPath(returnTo ?? '/account', false) : `/interaction/${interactionUid}/sign-in`;
 
@@ -67,8 +67,8 @@ const alternativeLink = (purpose: FlowPurpose) =>
     : { href: '/account', text: 'Back to your account' };
 
 /**
- * Returns a link with which the user can try again. There is none if the user wanted to link the provider to an
- * account, because that begins with a form.
+ * Returns the link with which the user can try again. A user who wanted to link the provider to an account gets no
+ * link, because linking begins with a form.
  */
 function retryLinks(name: string, provider: string, { interactionUid, returnTo, linkAccountId }: FlowPurpose) {
   if (linkAccountId !== null) return [];

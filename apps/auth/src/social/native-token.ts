@@ -29,9 +29,11 @@ const maxTokenLength = 8_192;
 export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): NativeTokenVerifier {
   const { providers, logger } = options;
 
-  const askProvider = async (provider: SocialProvider, token: string): Promise<SocialIdentity> => {
+  /** Lets one provider check the token. */
+  const verifyAt = async (provider: SocialProvider, token: string): Promise<SocialIdentity> => {
     const { name } = provider;
-    // Checked before a request is sent. If such a provider is unavailable, an invalid token must not give a 503.
+    // No request is sent to such a provider. Otherwise an invalid token would get a 503 while the provider is
+    // unavailable.
     if (!provider.acceptsNativeTokens) throw new NativeTokenError(`${name} does not accept native tokens`);
     try {
       return await provider.verifyNativeToken(token);
@@ -40,8 +42,8 @@ export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): 
       if (cause instanceof NativeTokenError || cause instanceof ProfileError) {
         throw new NativeTokenError(`${name}: ${message}`, { cause });
       }
-      logger.warn({ provider: name, reason: message }, 'social provider could not be asked about a token');
-      throw new NativeTokenError(`${name} could not be asked`, { unavailable: true, cause });
+      logger.warn({ provider: name, reason: message }, 'social provider could not check a token');
+      throw new NativeTokenError(`${name} could not check the token`, { unavailable: true, cause });
     }
   };
 
@@ -53,12 +55,12 @@ export function createNativeTokenVerifier(options: NativeTokenVerifierOptions): 
       if (name !== undefined) {
         const provider = providers.get(name);
         if (!provider) throw new NativeTokenError(`there is no provider ${name}`);
-        return askProvider(provider, token);
+        return verifyAt(provider, token);
       }
       const errors: NativeTokenError[] = [];
       for (const provider of providers.values()) {
         try {
-          return await askProvider(provider, token);
+          return await verifyAt(provider, token);
         } catch (error) {
           errors.push(error as NativeTokenError);
         }

@@ -20,7 +20,7 @@ import type { FlowPurpose } from './store.ts';
 
 /** The cookie that identifies the browser at the callback. */
 const cookieName = '_social';
-/** In seconds. The cookie lives as long as the flow that the database stores. */
+/** The lifetime of the cookie in seconds, which is also the lifetime of the stored flow. */
 const cookieLifetime = 3600;
 
 export interface SocialRoutesOptions {
@@ -74,6 +74,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
     response.redirect(303, `${page}?${query}`);
   };
 
+  /** Links the identity to the account of the signed-in user. */
   const linkIdentity = async (request: Request, response: Response, accountId: string, identity: SocialIdentity) => {
     const { provider } = identity;
     const signedIn = await sessions.current(request, response);
@@ -92,14 +93,15 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
       text: {
         linked: '',
         taken: `That ${title} account already belongs to another Bay Booking account.`,
-        unconfirmed: 'Confirm your e-mail address first.',
-        'other-user': 'You are no longer signed in to the same account.',
+        unconfirmed: 'Confirm your e-mail address first. Then add the provider again.',
+        'other-user': 'You are no longer signed in to the same account. Sign in to it and try again.',
       }[outcome],
       tone: 'bad',
       links: [{ href: '/account', text: 'Back to your account' }],
     });
   };
 
+  /** Signs the owner of the identity in. The first sign-in creates an account. */
   const signIn = async (request: Request, response: Response, purpose: FlowPurpose, identity: SocialIdentity) => {
     const { provider: name } = identity;
     const account = await options.findOrCreateSocialAccount(identity);
@@ -130,7 +132,7 @@ export function createSocialRoutes(options: SocialRoutesOptions) {
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
     const browserSecret = cookies.get(request, response, cookieName) ?? '';
-    const query = new URL(request.originalUrl, 'http://here.invalid').search;
+    const query = new URL(request.originalUrl, 'http://local.invalid').search;
     const result = await authorizationFlow.callback(name, browserSecret, query);
     if (!result) {
       return site.showMessage(request, response, {

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parseSocialProviders } from './settings.ts';
 
 const parse = (document: unknown) => parseSocialProviders(JSON.stringify(document));
-const own = { type: 'oidc', issuer: 'http://localhost:9000', clientId: 'c', clientSecret: 's' };
+const oidc = { type: 'oidc', issuer: 'http://localhost:9000', clientId: 'c', clientSecret: 's' };
 
 describe('SOCIAL_PROVIDERS_FILE', () => {
   test('google, facebook, microsoft, apple and github are presets that need only credentials', () => {
@@ -37,17 +37,19 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
   });
 
   test('if the settings of a provider contain an issuer, no endpoint of the preset is used', () => {
-    expect(parse({ google: own }).get('google')).not.toHaveProperty('tokenInfoEndpoint');
+    expect(parse({ google: oidc }).get('google')).not.toHaveProperty('tokenInfoEndpoint');
   });
 
   test('two or more providers of either type can be configured', () => {
-    const { authorizationEndpoint, ...rest } = {
+    const oauth2 = {
+      type: 'oauth2',
       authorizationEndpoint: 'https://o.example/authorize',
       tokenEndpoint: 'https://o.example/token',
       userinfoEndpoint: 'https://o.example/me',
+      clientId: 'c',
+      clientSecret: 's',
     };
-    const oauth2 = { type: 'oauth2', authorizationEndpoint, ...rest, clientId: 'c', clientSecret: 's' };
-    expect([...parse({ a: own, b: own, c: oauth2, d: oauth2 }).keys()]).toEqual(['a', 'b', 'c', 'd']);
+    expect([...parse({ a: oidc, b: oidc, c: oauth2, d: oauth2 }).keys()]).toEqual(['a', 'b', 'c', 'd']);
   });
 
   test('all errors are reported together, each with its path', () => {
@@ -55,9 +57,9 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
       google: { clientId: '' },
       facebook: { type: 'oauth2', authorizationEndpoint: 'ftp://x', clientId: 'c', clientSecret: 's' },
       other: { clientId: 'c' },
-      plain: { ...own, issuer: 'http://accounts.example' },
-      typo: { ...own, clientSecrets: 's' },
-      'bad name': own,
+      plain: { ...oidc, issuer: 'http://accounts.example' },
+      typo: { ...oidc, clientSecrets: 's' },
+      'bad name': oidc,
     };
     let message = '';
     try {

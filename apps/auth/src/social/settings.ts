@@ -32,6 +32,7 @@ export function createSocialProviders(settings: SocialProviderSettings): SocialP
 
 const ajv = new Ajv({ allErrors: true, strict: true, useDefaults: true });
 addFormats.default(ajv);
+/** The functions that validate the settings of each type. */
 const validators = new Map(
   Object.entries(providerTypes).map(([type, { schema }]) => [
     type,
@@ -66,19 +67,21 @@ export function parseSocialProviders(json: string): SocialProviderSettings {
   const providers = new Map<string, ProviderSettings>();
   for (const [name, given] of Object.entries(document)) {
     const settings = completeWithPreset(name, given);
-    const found = validateSettings(name, settings);
-    errors.push(...found);
-    if (found.length === 0) providers.set(name, withNames(name, settings as ProviderSettings));
+    const settingsErrors = validateSettings(name, settings);
+    errors.push(...settingsErrors);
+    if (settingsErrors.length === 0) providers.set(name, withNames(name, settings as ProviderSettings));
   }
   if (errors.length > 0) throw new Error(`has errors: ${errors.join('; ')}`);
   return providers;
 }
 
+/** Adds the name and, if the file contains no title, a title: the name with a capital letter. */
 function withNames(name: string, settings: ProviderSettings): ProviderSettings {
   const { title = name.charAt(0).toUpperCase() + name.slice(1) } = settings;
   return { ...settings, name, title };
 }
 
+/** Adds the settings of the preset with this name, if there is one that applies. */
 function completeWithPreset(name: string, given: unknown): unknown {
   const preset = Object.hasOwn(presets, name) ? presets[name] : undefined;
   if (!preset || typeof given !== 'object' || given === null || preset.replacedBy in given) return given;

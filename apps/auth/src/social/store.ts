@@ -20,7 +20,7 @@ export interface PendingFlow extends FlowPurpose {
 
 export type SocialStore = ReturnType<typeof createSocialStore>;
 
-/** In seconds. The lifetime is the same as that of an interaction. */
+/** The seconds in which the user must sign in at the provider. An interaction has the same lifetime. */
 const lifetime = 3600;
 
 export function createSocialStore({ db }: { db: Database }) {

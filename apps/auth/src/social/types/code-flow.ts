@@ -3,7 +3,7 @@
 import * as openid from 'openid-client';
 import { type FlowSecrets, SignInCancelledError } from '../provider.ts';
 
-/** In seconds. */
+/** The timeout of each request to a provider, in seconds. */
 export const requestTimeout = 5;
 
 /**
@@ -22,6 +22,7 @@ export function createConfiguration(
   return configuration;
 }
 
+/** Returns the address at the provider to which the browser is redirected. An empty scope is left out. */
 export async function buildAuthorizationUrl(
   configuration: openid.Configuration,
   { state, codeVerifier }: FlowSecrets,

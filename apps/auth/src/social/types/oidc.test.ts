@@ -1,4 +1,4 @@
-// Tests for how long the discovery document of a provider is used.
+// Tests which discovery document is used while a provider is unavailable.
 import { startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { createSocialProviders, parseSocialProviders } from '../settings.ts';

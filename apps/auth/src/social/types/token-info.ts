@@ -1,4 +1,4 @@
-// Checks an access token with an endpoint of the provider.
+// Checks native access tokens with the token information endpoint of a provider.
 import { NativeTokenError } from '../provider.ts';
 import { requestTimeout } from './code-flow.ts';
 
@@ -27,7 +27,7 @@ export async function fetchTokenInfo(
   return body;
 }
 
-/** Returns all texts in `values`. A value may also be an array of texts. */
+/** Returns the strings in `values`. A value may also be an array of strings. */
 export const textsOf = (...values: readonly unknown[]): string[] =>
   values.flat().filter((value): value is string => typeof value === 'string' && value !== '');
 
