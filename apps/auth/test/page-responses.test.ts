@@ -18,8 +18,8 @@ const signedInBrowser = async () => {
   return browser;
 };
 
-describe('a form is accepted only', () => {
-  test('with a CSRF token of the same browser, and otherwise the response is 403', async () => {
+describe('CSRF protection', () => {
+  test('a form without a CSRF token of the same browser gets 403', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorize());
     const otherPage = await openBrowser(server).open(authorize());
@@ -30,7 +30,7 @@ describe('a form is accepted only', () => {
     expect(forged.status).toBe(403);
   });
 
-  test('from our own site, and otherwise the response is 403 even with the right token', async () => {
+  test('a form from another site gets 403, even with the right CSRF token', async () => {
     const browser = openFormBrowser([server.origin], { 'Sec-Fetch-Site': 'cross-site' });
     const signIn = await browser.open(`${server.origin}/sign-in`);
     expect((await browser.send(signIn, player)).status).toBe(403);
@@ -71,11 +71,11 @@ test('every expired sign-in shows the same text', async () => {
   }
 });
 
-describe('an error that cannot be sent to the client is a page', () => {
+describe('error pages', () => {
   const detail = (page: Page, name: string) =>
     textOf(new RegExp(`<dt>${name}</dt>\\s*<dd>(.*?)</dd>`).exec(page.html)?.[1] ?? '');
 
-  test('that names the client and the address', async () => {
+  test('an error that cannot be sent to the client is a page that names the client and the redirect URI', async () => {
     const page = await openBrowser(server).open(authorize({ redirect_uri: 'https://evil.example/<b>' }));
     expect(page.status).toBe(400);
     expect(page.title).toMatch(/^This sign-in cannot continue/);
@@ -86,13 +86,13 @@ describe('an error that cannot be sent to the client is a page', () => {
     expect(page.html).not.toContain('href="https://evil.example');
   });
 
-  test('that names the client_id of a client that is not registered', async () => {
+  test('the error page names the client_id of a client that is not registered', async () => {
     const page = await openBrowser(server).open(authorize({ client_id: 'no-such-client' }));
     expect(page.status).toBe(400);
     expect(detail(page, 'Application')).toBe('no-such-client');
   });
 
-  test('that says “You could not be signed out” after a failed sign-out', async () => {
+  test('the error page after a failed sign-out has the title “You could not be signed out”', async () => {
     const url = `${server.origin}/connect/endsession?client_id=nobody&post_logout_redirect_uri=https://evil.example/`;
     const anonymous = await openHtmlBrowser().open(url);
     expect(anonymous.status).toBe(400);
@@ -110,7 +110,7 @@ describe('an error that cannot be sent to the client is a page', () => {
     ['/connect/authorize', 400, 'This sign-in cannot continue'],
     ['/connect/endsession?client_id=nobody', 400, 'You could not be signed out'],
     ['/interaction/nowhere', 400, 'This sign-in has expired'],
-  ])('that offers sign-out to a signed-in user: %s', async (path, status, title) => {
+  ])('the error page offers sign-out to a signed-in user: %s', async (path, status, title) => {
     const browser = await signedInBrowser();
     const page = await browser.open(server.origin + path);
     expect(page.status).toBe(status);

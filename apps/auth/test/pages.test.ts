@@ -1,11 +1,8 @@
 // Tests that the pages work without JavaScript, with a keyboard, with a screen reader and on a phone
 // (docs/behaviour.md, "Pages"). The tests run in Chromium, because only a real browser applies `form-action` and the
 // rules for cookies to redirects.
-import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import {
   type Browser,
   chromiumMissing,
@@ -19,31 +16,28 @@ import {
   type Viewport,
   viewports,
 } from '@bay-booking/testkit/browser';
-import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type AuthServer, scopes, startAuthServer } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import { authorizeUrl, player, webCallback, webRequest } from './flows.ts';
+import { type SocialServer, startSocialServer } from './social-server.ts';
 
 if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
 const withBrowser = hasChromium ? test : test.skip;
 
 let browser: Browser;
+let fixture: SocialServer;
 let server: AuthServer;
-let social: SocialProviders;
 beforeAll(async () => {
   if (!hasChromium) return;
-  social = await startSocialProviders();
-  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
-  writeFileSync(file, JSON.stringify(social.settings));
-  [server, browser] = await Promise.all([
-    startAuthServer({ SOCIAL_PROVIDERS_FILE: file, LOCKOUT_SLOW_DOWN_MS: '0' }),
-    launchChromium(),
-  ]);
+  const startServer = (environment: Record<string, string>) =>
+    startAuthServer({ ...environment, LOCKOUT_SLOW_DOWN_MS: '0' });
+  [fixture, browser] = await Promise.all([startSocialServer(startServer), launchChromium()]);
+  server = fixture.server;
 }, 60_000);
 afterAll(async () => {
   await browser?.close();
-  await social?.stop();
+  await fixture?.close();
 });
 
 const authorize = (params: Record<string, string> = {}): string =>
@@ -66,32 +60,33 @@ async function newPage(
   return context.newPage();
 }
 
-async function type(page: Page, values: Record<string, string>, button?: string): Promise<void> {
+/** Fills in the fields, and presses the button if one is given. */
+async function fillIn(page: Page, values: Record<string, string>, button?: string): Promise<void> {
   for (const [name, value] of Object.entries(values)) await page.fill(`input[name="${name}"]`, value);
   if (button) await page.getByRole('button', { name: button, exact: true }).click();
 }
 
 async function signIn(page: Page, at = `${server.origin}/sign-in`): Promise<void> {
   await page.goto(at);
-  await type(page, player, 'Sign in');
+  await fillIn(page, player, 'Sign in');
 }
 
 async function enterDeviceCode(page: Page): Promise<void> {
   const { user_code } = await createDevice(server).start();
   await page.goto(`${server.origin}/device`);
-  await type(page, { user_code }, 'Continue');
+  await fillIn(page, { user_code }, 'Continue');
 }
 
 const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'sign in': (page) => page.goto(authorize()),
   'failed sign-in': async (page) => {
     await page.goto(`${server.origin}/sign-in`);
-    await type(page, { ...player, password: 'not the password' }, 'Sign in');
+    await fillIn(page, { ...player, password: 'not the password' }, 'Sign in');
   },
   register: (page) => page.goto(`${server.origin}/register`),
   'failed registration': async (page) => {
     await page.goto(`${server.origin}/register`);
-    await type(page, { name: 'Nora', username: 'nora@localhost', password: 'password1' }, 'Create account');
+    await fillIn(page, { name: 'Nora', username: 'nora@localhost', password: 'password1' }, 'Create account');
   },
   consent: (page) => signIn(page, authorize({ prompt: 'consent' })),
   'consent of a driving range': (page) =>
@@ -107,7 +102,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'reset password': (page) => page.goto(`${server.origin}/reset-password`),
   'reset password, link sent': async (page) => {
     await page.goto(`${server.origin}/reset-password`);
-    await type(page, { username: 'nobody@example.com' }, 'Send the link');
+    await fillIn(page, { username: 'nobody@example.com' }, 'Send the link');
   },
   'reset password, link used': (page) => page.goto(`${server.origin}/reset-password/new?token=none`),
   'your account': (page) => signIn(page),
@@ -135,7 +130,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'device connected': async (page) => {
     await enterDeviceCode(page);
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
-    await type(page, player, 'Sign in');
+    await fillIn(page, player, 'Sign in');
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
   },
   'device not connected': async (page) => {
@@ -147,9 +142,9 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'expired sign-in': (page) => page.goto(`${server.origin}/interaction/none`),
 };
 
-describe('at every width and in both colour schemes, without JavaScript', () => {
+describe('pages without JavaScript', () => {
   withBrowser.each(Object.keys(pages))(
-    '%s: axe finds no violation, and the page does not overflow',
+    'the page “%s” has no axe violation and does not overflow, at every width and in both colour schemes',
     async (name) => {
       const page = await newPage(viewports[0] as Viewport);
       try {
@@ -172,7 +167,7 @@ describe('at every width and in both colour schemes, without JavaScript', () => 
   );
 });
 
-describe('without JavaScript, in Chromium', () => {
+describe('flows without JavaScript', () => {
   const viewport = viewports[0] as Viewport;
 
   withBrowser('sign-in and consent lead to the redirect URI of the application', async () => {
@@ -207,7 +202,11 @@ describe('without JavaScript, in Chromium', () => {
     const page = await newPage(viewport);
     await page.goto(authorize({ prompt: 'consent' }));
     await page.getByRole('link', { name: 'Create an account' }).click();
-    await type(page, { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' }, 'Create account');
+    await fillIn(
+      page,
+      { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' },
+      'Create account',
+    );
     await page.getByRole('button', { name: 'Do not allow' }).click();
     await page.waitForURL(`${webCallback}**`);
     expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
@@ -266,7 +265,7 @@ describe('without JavaScript, in Chromium', () => {
   });
 });
 
-describe('with JavaScript', () => {
+describe('pages with JavaScript', () => {
   withBrowser('the account page shows times in the time zone of the viewer, and names that zone', async () => {
     const page = await newPage(viewports[0] as Viewport, { javaScriptEnabled: true, timezoneId: 'Asia/Tokyo' });
     await signIn(page);

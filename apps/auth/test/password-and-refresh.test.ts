@@ -23,7 +23,7 @@ const signIn = async (scope = `offline_access ${scopes.play}`): Promise<Record<s
 };
 
 describe('the password grant', () => {
-  test('returns access_token, expires_in and token_type', async () => {
+  test('the password grant returns access_token, expires_in and token_type', async () => {
     const body = await requestToken({ ...player, scope: scopes.play });
     expect(body).toEqual({
       status: 200,
@@ -41,7 +41,7 @@ describe('the password grant', () => {
     });
   });
 
-  test('with offline_access also returns a refresh_token', async () => {
+  test('the password grant with offline_access also returns a refresh_token', async () => {
     const body = await requestToken({ ...player, scope: `offline_access ${scopes.play}` });
     expect(body).toMatchObject({
       status: 200,
@@ -50,13 +50,13 @@ describe('the password grant', () => {
     });
   });
 
-  test('with {scope_base}/golf/bookings issues a token with the facilities of its subject', async () => {
+  test('a token of the password grant with {scope_base}/golf/bookings has the facilities of its subject', async () => {
     const owner = { ...player, username: 'OWNER@north.example', password: 'demo-owner-pass', scope: scopes.bookings };
     const body = await requestToken(owner);
     expect(decodeJwt(String(body.access_token)).facilities).toEqual(['fac-north']);
   });
 
-  test('a wrong password and an unknown username return the same invalid_grant', async () => {
+  test('the password grant returns the same invalid_grant for a wrong password and an unknown username', async () => {
     const wrong = await requestToken({ ...player, password: 'wrong', scope: scopes.play });
     const unknown = await requestToken({ ...player, username: 'nobody@example.com', scope: scopes.play });
     expect(wrong).toEqual({ status: 400, error: 'invalid_grant', error_description: 'grant request is invalid' });
@@ -71,11 +71,11 @@ describe('the password grant', () => {
     ['an unknown scope', `phone ${scopes.play}`],
     ['no scope', ''],
     ['offline_access alone', 'offline_access'],
-  ])('with %s returns invalid_scope, since no id_token is issued', async (_title, scope) => {
+  ])('the password grant with %s returns invalid_scope, because no id_token is issued', async (_title, scope) => {
     expect(await requestToken({ ...player, scope })).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 
-  test('without a password returns invalid_request', async () => {
+  test('the password grant without a password returns invalid_request', async () => {
     const { password: _, ...rest } = player;
     expect(await requestToken({ ...rest, scope: scopes.play })).toMatchObject({
       status: 400,
@@ -83,13 +83,13 @@ describe('the password grant', () => {
     });
   });
 
-  test('a client that may not use the grant type gets unauthorized_client', async () => {
+  test('the password grant of a client that may not use it returns unauthorized_client', async () => {
     const { client_id: _, ...rest } = player;
     const body = await requestToken({ ...rest, client_id: 'demo-spa', scope: scopes.play });
     expect(body).toMatchObject({ status: 400, error: 'unauthorized_client' });
   });
 
-  test('of a disabled account returns invalid_grant', async () => {
+  test('the password grant of a disabled account returns invalid_grant', async () => {
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: new Date() });
     expect(await requestToken({ ...player, scope: scopes.play })).toMatchObject({
       status: 400,
@@ -98,7 +98,7 @@ describe('the password grant', () => {
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: null });
   });
 
-  test('works with openid-client', async () => {
+  test('the password grant works with openid-client', async () => {
     const config = await openid.discovery(new URL(server.origin), 'demo-native', undefined, openid.None(), {
       execute: [openid.allowInsecureRequests],
     });
@@ -163,7 +163,7 @@ describe('refresh', () => {
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('of a disabled account returns invalid_grant', async () => {
+  test('a refresh of a disabled account gives invalid_grant', async () => {
     const first = await signIn();
     await server.db('account').where({ id: 'acc-player' }).update({ disabled_at: new Date() });
     expect(await refresh(first.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
@@ -177,7 +177,7 @@ describe('refresh', () => {
     expect(JSON.stringify(rows)).not.toContain(String(access_token));
   });
 
-  test('of 32 concurrent uses of one refresh token exactly one succeeds, in 20 rounds', async () => {
+  test('exactly one of 32 concurrent uses of a refresh token succeeds, in 20 rounds', async () => {
     // These requests open the connections, so that all 32 requests are sent before the first response arrives.
     await Promise.all(Array.from({ length: 32 }, () => refresh('made-up')));
     for (let round = 0; round < 20; round += 1) {

@@ -22,42 +22,42 @@ const stableHeaders = (response: Response) =>
     [...response.headers].filter(([name]) => !['date', 'x-request-id', 'content-length'].includes(name)),
   );
 
-describe('a plain request and a request with an unknown parameter', () => {
-  test('return the same headers, body and kind of token', async () => {
-    const [one, other] = [await requestToken(form), await requestToken(withUnknownParameter)];
-    expect([one.status, other.status]).toEqual([200, 200]);
-    expect(stableHeaders(one)).toEqual(stableHeaders(other));
-    const [plainBody, otherBody] = [await statusAndBody(one), await statusAndBody(other)];
+describe('plain requests and requests with an unknown parameter', () => {
+  test('a plain request and another request get the same headers, body and kind of token', async () => {
+    const [plainResponse, otherResponse] = [await requestToken(form), await requestToken(withUnknownParameter)];
+    expect([plainResponse.status, otherResponse.status]).toEqual([200, 200]);
+    expect(stableHeaders(plainResponse)).toEqual(stableHeaders(otherResponse));
+    const [plainBody, otherBody] = [await statusAndBody(plainResponse), await statusAndBody(otherResponse)];
     expect({ ...plainBody, access_token: '' }).toEqual({ ...otherBody, access_token: '' });
-    const [a, b] = [String(plainBody.access_token), String(otherBody.access_token)];
-    expect(decodeProtectedHeader(a)).toEqual(decodeProtectedHeader(b));
+    const [plainToken, otherToken] = [String(plainBody.access_token), String(otherBody.access_token)];
+    expect(decodeProtectedHeader(plainToken)).toEqual(decodeProtectedHeader(otherToken));
     const different = { jti: '', iat: 0, exp: 0 };
-    expect({ ...decodeJwt(a), ...different }).toEqual({ ...decodeJwt(b), ...different });
-    expect(decodeJwt(a).jti).not.toBe(decodeJwt(b).jti);
+    expect({ ...decodeJwt(plainToken), ...different }).toEqual({ ...decodeJwt(otherToken), ...different });
+    expect(decodeJwt(plainToken).jti).not.toBe(decodeJwt(otherToken).jti);
   });
 
-  test('write the same event to the audit trail', async () => {
+  test('a plain request and another request write the same event to the audit trail', async () => {
     await server.auth.waitUntilIdle();
     await server.db('audit_event').delete();
     await requestToken(form);
     await requestToken(withUnknownParameter);
     await server.auth.waitUntilIdle();
     const columns = ['kind', 'account_id', 'client_id', 'address', 'detail'];
-    const [one, other, ...more] = await server.db('audit_event').select(columns);
-    expect(one).toMatchObject({ kind: 'token.issued', account_id: 'acc-bot-north', client_id: id });
-    expect(other).toEqual(one);
+    const [plainEvent, otherEvent, ...more] = await server.db('audit_event').select(columns);
+    expect(plainEvent).toMatchObject({ kind: 'token.issued', account_id: 'acc-bot-north', client_id: id });
+    expect(otherEvent).toEqual(plainEvent);
     expect(more).toEqual([]);
   });
 
-  test('are rejected in the same way if the secret is wrong, with one audit event each', async () => {
+  test('with a wrong secret, a plain request and another get the same response and one audit event each', async () => {
     await server.auth.waitUntilIdle();
     await server.db('audit_event').delete();
-    const [one, other] = [
+    const [plainResponse, otherResponse] = [
       await requestToken({ ...form, client_secret: 'wrong' }),
       await requestToken({ ...withUnknownParameter, client_secret: 'wrong' }),
     ];
-    expect(stableHeaders(one)).toEqual(stableHeaders(other));
-    expect(await statusAndBody(one)).toEqual({ ...(await statusAndBody(other)), status: 401 });
+    expect(stableHeaders(plainResponse)).toEqual(stableHeaders(otherResponse));
+    expect(await statusAndBody(plainResponse)).toEqual({ ...(await statusAndBody(otherResponse)), status: 401 });
     await server.auth.waitUntilIdle();
     expect(await server.db('audit_event').select('kind')).toEqual([
       { kind: 'token.refused' },
@@ -106,7 +106,7 @@ test('the next request is rejected after a revocation, or if the account is disa
   expect((await requestToken(form)).status).toBe(200);
 });
 
-describe('on one connection', () => {
+describe('requests on one connection', () => {
   const body = new URLSearchParams(form).toString();
   const type = 'Content-Type: application/x-www-form-urlencoded';
   const head = (length: number) =>
@@ -155,7 +155,7 @@ test('RATE_LIMIT_PER_MINUTE counts plain and other requests together', async () 
   expect(Number(responses[2]?.headers.get('retry-after'))).toBeGreaterThan(0);
 });
 
-test('while the database is unavailable the response is 503 with Retry-After', async () => {
+test('while the database is unavailable, the response is 503 with Retry-After', async () => {
   await server.disconnectDatabase();
   const response = await requestToken(form);
   await server.reconnectDatabase();

@@ -26,11 +26,11 @@ const allMemberships = async () => {
 
 describe('the portal requires sign-in', () => {
   test.each(['/portal', north, `${north}/history?page=2`, '/portal/tokens/x/rotate', '/portal/no/such/page'])(
-    '%s leads to sign-in',
+    'the path %s leads to sign-in',
     async (path) => {
-      const answer = await fetch(portal.at(path), { redirect: 'manual' });
-      expect(answer.status).toBe(303);
-      expect(answer.headers.get('location')).toBe(`/sign-in?return=${encodeURIComponent(path)}`);
+      const response = await fetch(portal.at(path), { redirect: 'manual' });
+      expect(response.status).toBe(303);
+      expect(response.headers.get('location')).toBe(`/sign-in?return=${encodeURIComponent(path)}`);
     },
   );
 
@@ -40,7 +40,7 @@ describe('the portal requires sign-in', () => {
   });
 
   test.each(['//evil.example/portal', 'https://evil.example/', '/\\evil.example'])(
-    'but never to %s',
+    'after signing in, the user is never redirected to %s',
     async (elsewhere) => {
       const browser = portal.openBrowser();
       const form = await browser.open(portal.at(`/sign-in?return=${encodeURIComponent(elsewhere)}`));
@@ -52,15 +52,15 @@ describe('the portal requires sign-in', () => {
   test('a forged form changes nothing', async () => {
     const before = await allMemberships();
     for (const path of formsOfNorth) {
-      const answer = await portal.server.post(path, { email: 'x@range.example', role: 'staff' });
-      expect(answer.status).toBe(303);
-      expect(answer.headers.get('location')).toMatch(/^\/sign-in\?return=%2Fportal/);
+      const response = await portal.server.post(path, { email: 'x@range.example', role: 'staff' });
+      expect(response.status).toBe(303);
+      expect(response.headers.get('location')).toMatch(/^\/sign-in\?return=%2Fportal/);
     }
     expect(await allMemberships()).toBe(before);
   });
 });
 
-describe('after a failed sign-in, the sign-in page still names', () => {
+describe('the sign-in page after a failed sign-in', () => {
   const failedSignIn = async (path: string) => {
     const browser = portal.openBrowser();
     const form = await browser.open(portal.at(path));
@@ -69,7 +69,7 @@ describe('after a failed sign-in, the sign-in page still names', () => {
     return [form.html, failed.html];
   };
 
-  test('the facility of an invitation', async () => {
+  test('after a failed sign-in, the sign-in page still names the facility of an invitation', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     await browser.send(filled(page, '/invitations', { email: 'south-bot@range.example' }), {});
     const { pathname, search } = new URL(await portal.invitationLink('south-bot@range.example'));
@@ -77,14 +77,14 @@ describe('after a failed sign-in, the sign-in page still names', () => {
     for (const html of pages) expect(html).toContain('to continue to <strong>North Range</strong>');
   });
 
-  test('the portal, if the user may not know the name of the facility', async () => {
+  test('after a failed sign-in, the sign-in page names the portal if it may not name the facility', async () => {
     for (const html of await failedSignIn(north)) {
       expect(html).toContain('to continue to <strong>the portal</strong>');
       expect(html).not.toContain('North Range');
     }
   });
 
-  test('the facility of a member whose session is idle', async () => {
+  test('after a failed sign-in, the sign-in page names the facility of a member with an idle session', async () => {
     const { browser } = await portal.signIn('chain', north);
     await portal.ageSession('chain', 121);
     const form = await browser.open(portal.at(`${north}/history`));
@@ -111,15 +111,15 @@ test.each(['nobody', 'southerner', 'bot', 'south-bot'])(
     const nowhere = await browser.open(portal.at('/portal/facilities/fac-nowhere'));
     expect(nowhere.title).toMatch(/^Page not found/);
     for (const path of pagesOfNorth) {
-      const answer = await browser.open(portal.at(path));
-      expect(answer.status).toBe(404);
+      const response = await browser.open(portal.at(path));
+      expect(response.status).toBe(404);
       // The page is the same as for a facility that does not exist.
-      expect(answer.title).toBe(nowhere.title);
+      expect(response.title).toBe(nowhere.title);
     }
     const csrf = fieldOf(page, 'csrf') as string;
     for (const path of formsOfNorth) {
-      const answer = await browser.send(forged(page, path, { csrf, email: 'x@range.example', role: 'staff' }), {});
-      expect(answer.status).toBe(404);
+      const response = await browser.send(forged(page, path, { csrf, email: 'x@range.example', role: 'staff' }), {});
+      expect(response.status).toBe(404);
     }
     expect(await allMemberships()).toBe(before);
   },
@@ -138,22 +138,22 @@ test('an owner of one facility cannot change another one', async () => {
 test('a person cannot have personal access tokens', async () => {
   const { browser, page } = await portal.signIn('owner', north);
   const csrf = csrfTokenOf(page, '/invitations');
-  const answer = await browser.send(forged(page, '/portal/tokens', { csrf, name: 'Mine', expiresInDays: '30' }), {});
-  expect(answer.status).toBe(404);
+  const response = await browser.send(forged(page, '/portal/tokens', { csrf, name: 'Mine', expiresInDays: '30' }), {});
+  expect(response.status).toBe(404);
   const { rows } = await portal.server.db.raw("select 1 from client where account_id = 'acc-owner'");
   expect(rows).toEqual([]);
 });
 
-describe('a form without its CSRF token', () => {
+describe('the CSRF protection of the portal', () => {
   test.each([
-    ['no token', ''],
-    ['a guessed token', 'AAAA'],
-  ])('gets 403 with %s', async (_what, csrf) => {
+    ['no CSRF token', ''],
+    ['a guessed CSRF token', 'AAAA'],
+  ])('a form with %s gets 403', async (_what, csrf) => {
     const { browser, page } = await portal.signIn('owner', north);
     const before = await allMemberships();
     for (const path of formsOfNorth) {
-      const answer = await browser.send(forged(page, path, { csrf, email: 'x@range.example' }), {});
-      expect(answer.status).toBe(403);
+      const response = await browser.send(forged(page, path, { csrf, email: 'x@range.example' }), {});
+      expect(response.status).toBe(403);
     }
     const bot = await portal.signIn('bot');
     const form = forged(bot.page, '/portal/tokens', { csrf, name: 'x', expiresInDays: '1' });
@@ -161,7 +161,7 @@ describe('a form without its CSRF token', () => {
     expect(await allMemberships()).toBe(before);
   });
 
-  test('gets 403 with the token of another user', async () => {
+  test('a form with the CSRF token of another user gets 403', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     const partner = await portal.signIn('partner', north);
     const csrf = csrfTokenOf(partner.page, '/invitations');
@@ -169,7 +169,7 @@ describe('a form without its CSRF token', () => {
     expect((await browser.send(form, {})).status).toBe(403);
   });
 
-  test('gets 403 with a token that was issued before the user signed out', async () => {
+  test('a form with a CSRF token that was issued before the user signed out gets 403', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     const csrf = csrfTokenOf(page, '/invitations');
     const signedOut = await browser.send(filled(page, '/sign-out'), {});
@@ -180,20 +180,20 @@ describe('a form without its CSRF token', () => {
     expect((await browser.send(form, {})).status).toBe(403);
   });
 
-  test('gets 403 from another site, even with the right token', async () => {
+  test('a form from another site gets 403, even with the right CSRF token', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     const elsewhere = { ...page, url: new URL('https://evil.example/') };
     expect((await browser.send(filled(elsewhere, '/invitations', { email: 'x@range.example' }), {})).status).toBe(403);
   });
 });
 
-describe('an idle session', () => {
-  test('shows and does nothing until the user signs in again, and then restores what the user had typed', async () => {
+describe('idle and ended sessions', () => {
+  test('an idle session does nothing until the user signs in again, and then restores the input', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     await portal.ageSession('owner', 121);
     for (const path of ['/portal', north, `${north}/people/acc-bot/revoke`]) {
-      const answer = await browser.open(portal.at(path));
-      expect(answer.title).toMatch(/^Confirm that it is you/);
+      const response = await browser.open(portal.at(path));
+      expect(response.title).toMatch(/^Confirm that it is you/);
     }
     const typed = filled(page, '/invitations', { email: 'kept@range.example', role: 'staff' });
     const again = await browser.send(typed, {});
@@ -206,7 +206,7 @@ describe('an idle session', () => {
     expect(back.html).toMatch(/<option value="staff" selected/);
   });
 
-  test('of a disabled account ends', async () => {
+  test('the session of a disabled account ends', async () => {
     await portal.addAccounts(accountOf('fired', { 'fac-north': 'staff' }));
     const { browser } = await portal.signIn('fired', north);
     await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-fired'");
@@ -224,15 +224,15 @@ test.each([
   '/portal/facilities/fac-north/people/..%2f..%2facc-south-bot/revoke',
   "/portal/facilities/' or 1=1 --",
   '/portal/nowhere',
-])('the unusual path %s gives 404', async (path) => {
+])('the path %s gives 404', async (path) => {
   const { browser } = await portal.signIn('owner', north);
   expect((await browser.open(portal.at(path))).status).toBe(404);
 });
 
 test('a path that cannot be decoded gives a page with status 400', async () => {
-  const answer = await fetch(portal.at('/portal/facilities/%E0%A4%A'));
-  expect(answer.status).toBe(400);
-  expect(answer.headers.get('content-type')).toMatch(/^text\/html/);
+  const response = await fetch(portal.at('/portal/facilities/%E0%A4%A'));
+  expect(response.status).toBe(400);
+  expect(response.headers.get('content-type')).toMatch(/^text\/html/);
 });
 
 test('the headers of a page allow only our own script, and nothing from other origins', async () => {
@@ -243,7 +243,7 @@ test('the headers of a page allow only our own script, and nothing from other or
   expect(page.headers.get('cache-control')).toBe('no-store');
   expect(page.html).not.toMatch(/style="|\son\w+="|<script(?![^>]*\ssrc="\/assets\/)/);
   const script = /<script src="([^"]+)" defer><\/script>/.exec(page.html)?.[1] as string;
-  const answer = await fetch(portal.at(script));
-  expect(answer.headers.get('content-type')).toMatch(/^text\/javascript/);
-  expect(answer.headers.get('cache-control')).toContain('immutable');
+  const response = await fetch(portal.at(script));
+  expect(response.headers.get('content-type')).toMatch(/^text\/javascript/);
+  expect(response.headers.get('cache-control')).toContain('immutable');
 });

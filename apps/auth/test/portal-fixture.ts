@@ -13,7 +13,7 @@ export const north = '/portal/facilities/fac-north';
 type Role = 'owner' | 'staff' | 'bookings-manager';
 type NewAccount = NonNullable<ImportDocument['accounts']>[number];
 
-/** An account with the id `acc-NAME` and the user name `NAME@range.example`. */
+/** Returns an account with the id `acc-NAME` and the user name `NAME@range.example`. */
 export const accountOf = (
   name: string,
   roles: Readonly<Record<string, Role>> = {},
@@ -48,7 +48,7 @@ const accounts = [
 export interface PortalFixture {
   readonly server: AuthServer;
   readonly smtp: SmtpSink;
-  /** The absolute address of a path. */
+  /** Returns the absolute address of a path. */
   readonly at: (path: string) => string;
   readonly openBrowser: () => FormBrowser;
   /** Signs in at a page of the portal and returns the page that follows. */
@@ -117,7 +117,7 @@ export async function startPortal(): Promise<PortalFixture> {
   };
 }
 
-/** The claim `facilities` of an access token. */
+/** Returns the claim `facilities` of the access token in a token response. */
 export const facilitiesOf = (tokenResponse: Record<string, unknown>): unknown =>
   decodeJwt(String(tokenResponse.access_token)).facilities;
 
@@ -146,13 +146,13 @@ export const csrfTokenOf = (page: Page, action: string): string => fieldOf(fille
 export const fieldOf = (page: Page, name: string): string | undefined =>
   page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
 
-/** The address of the link with this text. */
+/** Returns the address of the link with this text. */
 export const linkTo = (page: Page, text: string): string => {
   const link = page.links.find((entry) => entry.text === text);
   if (!link) throw new Error(`no link ${text} at ${page.url}`);
   return link.href;
 };
 
-/** The text of the element with this id. */
+/** Returns the text of the element with this id. */
 export const textById = (page: Page, id: string): string =>
   new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.html)?.[1] ?? '';

@@ -46,7 +46,7 @@ const rolesOf = async (username: string) => {
 const newcomer = { name: 'Booking site', password: 'seven unusual lamps' };
 
 describe('a facility owner or authorized staff invites a service account with the Bookings Manager role', () => {
-  test.each(['owner', 'staff'])('with the form field `email`: %s', async (by) => {
+  test.each(['owner', 'staff'])('the %s invites a service account with the form field `email`', async (by) => {
     const email = `till-of-${by}@range.example`;
     const { page } = await invite(email, { by });
     expect(page.status).toBe(200);
@@ -163,21 +163,21 @@ describe('a facility owner or authorized staff invites a service account with th
   });
 });
 
-describe('a welcome message appears after a user accepts an invitation', () => {
-  test('to a new service account', async () => {
+describe('the welcome message after an invitation was accepted', () => {
+  test('a new service account is welcomed to the facility, once', async () => {
     const { browser, page } = await openInvitation('welcome@range.example');
     const home = await browser.send(filled(page, '/portal/invitation', newcomer), {});
     expect(textOf(home.html)).toContain('Welcome to North Range. Your role is Bookings Manager.');
     expect((await browser.open(portal.at('/portal'))).html).not.toContain('Welcome');
   });
 
-  test('to a person with one facility', async () => {
+  test('a person with one facility is welcomed to the facility', async () => {
     const { browser, page } = await openInvitation('welcome-staff@range.example', { role: 'staff' });
     const facility = await browser.send(filled(page, '/portal/invitation', newcomer), {});
     expect(textOf(facility.html)).toContain('Welcome to North Range. Your role is Staff.');
   });
 
-  test('to a person with several facilities', async () => {
+  test('a person with several facilities is welcomed to the new facility', async () => {
     await invite('southerner@range.example', { role: 'staff' });
     const link = await portal.invitationLink('southerner@range.example');
     const { browser } = await portal.signIn('southerner');
@@ -186,7 +186,7 @@ describe('a welcome message appears after a user accepts an invitation', () => {
     expect(textOf(list.html)).toContain('Welcome to North Range. Your role is Staff.');
   });
 
-  test('but not for a facility where the user has no role', async () => {
+  test('a user is not welcomed to a facility where the user has no role', async () => {
     const { page } = await portal.signIn('chain', '/portal?welcome=fac-elsewhere');
     expect(page.html).not.toContain('Welcome');
   });
@@ -218,7 +218,7 @@ describe('an owner invites a person as staff', () => {
 
 describe('the form of an invitation', () => {
   test.each(['', 'not an address', 'two@a.example, three@b.example', 'a@b.example\nBcc: c@d.example'])(
-    'refuses the address %j next to its field',
+    'the form of an invitation rejects the address %j next to its field',
     async (email) => {
       const { page } = await invite(email);
       expect(page.status).toBe(400);
@@ -227,7 +227,7 @@ describe('the form of an invitation', () => {
     },
   );
 
-  test('shows an error if the address already has a role or an open invitation', async () => {
+  test('the form of an invitation shows an error if the address already has a role or an open invitation', async () => {
     expect((await invite('BOT@range.example')).page.html).toContain('already has a role here');
     await invite('twice@range.example');
     const { page } = await invite('Twice@range.example');
@@ -235,7 +235,7 @@ describe('the form of an invitation', () => {
     expect(page.html).toContain('already has an open invitation');
   });
 
-  test('rejects invitations above the limit, so that nobody can flood a mailbox', async () => {
+  test('invitations above the limit are rejected, so that nobody can flood a mailbox', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     let last = await browser.send(filled(page, '/invitations', { email: 'flooded@range.example' }), {});
     for (let tries = 0; tries < 12 && last.status !== 429; tries++) {
@@ -249,7 +249,7 @@ describe('the form of an invitation', () => {
 });
 
 describe('a link that no longer works says why, and what to do next', () => {
-  test('after the invitation was accepted', async () => {
+  test('the link of an accepted invitation says that the invitation was accepted', async () => {
     const { browser, link, page } = await openInvitation('replayed@range.example');
     await browser.send(filled(page, '/portal/invitation', newcomer), {});
     for (const again of [
@@ -261,7 +261,7 @@ describe('a link that no longer works says why, and what to do next', () => {
     }
   });
 
-  test('after it expired, until the invitation is sent again', async () => {
+  test('the link of an expired invitation says so, until the invitation is sent again', async () => {
     const { link } = await openInvitation('expired@range.example');
     await portal.server.db.raw("update invitation set expires_at = now() where email = 'expired@range.example'");
     const page = await portal.openBrowser().open(link);
@@ -273,7 +273,7 @@ describe('a link that no longer works says why, and what to do next', () => {
     expect((await portal.openBrowser().open(newLink)).status).toBe(200);
   });
 
-  test('after the invitation was sent again: only the new link works', async () => {
+  test('after an invitation was sent again, only the new link works', async () => {
     const { browser, page } = await invite('again@range.example');
     const first = await portal.invitationLink('again@range.example');
     await browser.send(filled(page, `/invitations/${await invitationId('again@range.example')}/resend`), {});
@@ -282,7 +282,7 @@ describe('a link that no longer works says why, and what to do next', () => {
     expect((await portal.openBrowser().open(second)).status).toBe(200);
   });
 
-  test('after it was withdrawn, on a page that asks for confirmation', async () => {
+  test('an invitation is withdrawn after a confirmation, and its link then says so', async () => {
     const { browser, page } = await invite('withdrawn@range.example');
     const id = await invitationId('withdrawn@range.example');
     const confirm = await browser.open(page.links.find(({ href }) => href.endsWith(`${id}/withdraw`))?.href ?? '');
@@ -301,7 +301,7 @@ describe('a link that no longer works says why, and what to do next', () => {
     ['a guessed token', '?token=guessed'],
     ['two tokens', '?token=a&token=b'],
     ['a long token', `?token=${'x'.repeat(5000)}`],
-  ])('if it never existed: %s', async (_what, query) => {
+  ])('a link that never existed says that it is incomplete: %s', async (_what, query) => {
     const page = await portal.openBrowser().open(portal.at(`/portal/invitation${query}`));
     expect(page.status).toBe(410);
     expect(page.html).toContain('The link is incomplete');
@@ -317,8 +317,8 @@ test('of several parallel acceptances, one creates the account and the others ge
       return { browser, page: filled(await browser.open(link), '/portal/invitation', newcomer) };
     }),
   );
-  const answers = await Promise.all(visitors.map(({ browser, page }) => browser.send(page, {})));
-  expect(answers.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410, 410, 410]);
+  const responses = await Promise.all(visitors.map(({ browser, page }) => browser.send(page, {})));
+  expect(responses.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410, 410, 410]);
   expect(await rolesOf('raced@range.example')).toEqual(['fac-north bookings-manager service']);
 });
 

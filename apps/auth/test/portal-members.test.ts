@@ -1,5 +1,5 @@
-// Tests which members may change the roles of which others, the effect of revoking a role, and the history of a
-// facility (docs/portal.md).
+// Tests which members may change and revoke the roles of other members, the effect of a revoked role, and the history
+// of a facility (docs/portal.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
@@ -107,16 +107,16 @@ describe('roles change', () => {
   test.each(['owner', 'bookings-manager', 'emperor', ''])('staff cannot make anybody %j', async (role) => {
     const { browser, page } = await portal.signIn('staff', north);
     const csrf = csrfTokenOf(page, '/invitations');
-    const answer = await browser.send(forged(page, memberPath('staff', 'role'), { csrf, role }), {});
-    expect(answer.status).toBe(403);
+    const response = await browser.send(forged(page, memberPath('staff', 'role'), { csrf, role }), {});
+    expect(response.status).toBe(403);
     expect(await roleOf('staff')).toBe('staff');
   });
 
   test('a service account can only be Bookings Manager', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     const csrf = csrfTokenOf(page, '/invitations');
-    const answer = await browser.send(forged(page, memberPath('bot', 'role'), { csrf, role: 'owner' }), {});
-    expect(answer.status).toBe(403);
+    const response = await browser.send(forged(page, memberPath('bot', 'role'), { csrf, role: 'owner' }), {});
+    expect(response.status).toBe(403);
     expect(await roleOf('bot')).toBe('bookings-manager');
   });
 
@@ -130,7 +130,7 @@ describe('roles change', () => {
 });
 
 describe('the last owner of a facility', () => {
-  test('has no links to leave the facility or to change the role', async () => {
+  test('the last owner of a facility has no links to leave the facility or to change the role', async () => {
     const facility = await addFacility('fac-only', ['only'], { 'only-staff': 'staff' });
     const { browser, page } = await portal.signIn('only', facility);
     expect(page.html).not.toContain(memberPath('only', 'revoke', facility));
@@ -142,7 +142,7 @@ describe('the last owner of a facility', () => {
     expect(textOf(withTwo.html)).not.toContain('the only owner');
   });
 
-  test('cannot leave or become staff', async () => {
+  test('the last owner of a facility cannot leave or become staff', async () => {
     const facility = await addFacility('fac-single', ['single']);
     const { browser, page } = await portal.signIn('single', memberPath('single', 'revoke', facility));
     const rejected = await browser.send(filled(page, '/revoke'), {});
@@ -153,7 +153,7 @@ describe('the last owner of a facility', () => {
     expect(await roleOf('single', 'fac-single')).toBe('owner');
   });
 
-  test('is the only owner whose account is not disabled', async () => {
+  test('the last owner of a facility is the only owner whose account is not disabled', async () => {
     const facility = await addFacility('fac-gone', ['present', 'gone']);
     await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-gone'");
     const { browser, page } = await portal.signIn('present', memberPath('present', 'revoke', facility));
@@ -161,7 +161,7 @@ describe('the last owner of a facility', () => {
     expect(textOf((await browser.open(portal.at(facility))).html)).toContain('the only owner');
   });
 
-  test('remains when two owners remove each other in parallel, in ten rounds', async () => {
+  test('one owner remains if two owners remove each other in parallel, in ten rounds', async () => {
     for (let round = 0; round < 10; round++) {
       const id = `fac-duel-${round}`;
       const names = [`left-${round}`, `right-${round}`] as const;
@@ -220,7 +220,7 @@ describe('a revoked role stops new access tokens', () => {
 });
 
 describe('the history of a facility', () => {
-  test('lists who changed what, when and from which IP address', async () => {
+  test('the history of a facility lists who changed what, when and from which IP address', async () => {
     const facility = await addFacility('fac-story', ['teller'], { 'story-bot': 'bookings-manager', helper: 'staff' });
     const { browser, page } = await portal.signIn('teller', facility);
     await browser.send(filled(page, '/invitations', { email: 'Site@range.example' }), {});
@@ -254,7 +254,7 @@ describe('the history of a facility', () => {
     );
   });
 
-  test('is divided into pages', async () => {
+  test('the history of a facility is divided into pages', async () => {
     await addFacility('fac-long', ['chronicler']);
     await portal.server.db.raw(
       `insert into audit_event (at, kind, account_id, facility_id, detail)

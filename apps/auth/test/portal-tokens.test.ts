@@ -60,9 +60,9 @@ describe('a service account creates a personal access token', () => {
     expect(shown.headers.get('cache-control')).toBe('no-store');
     const { id, secret } = credentialsOn(shown);
     expect(await activeTokens()).toEqual([{ id, name: 'Till', days: 30 }]);
-    const answer = await portal.requestToken(id, secret);
-    expect(answer).toMatchObject({ status: 200, token_type: 'Bearer', expires_in: 3600 });
-    expect(facilitiesOf(answer)).toEqual(['fac-north']);
+    const response = await portal.requestToken(id, secret);
+    expect(response).toMatchObject({ status: 200, token_type: 'Bearer', expires_in: 3600 });
+    expect(facilitiesOf(response)).toEqual(['fac-north']);
   });
 
   test('the page of the new token shows a `curl` command that works without changes', async () => {
@@ -87,8 +87,8 @@ describe('a service account creates a personal access token', () => {
   test('reloading the page with the secret shows no secret and creates no other token', async () => {
     const { browser, page } = await portal.signIn(name);
     const form = filled(page, '/portal/tokens', { name: 'Till', expiresInDays: '30' });
-    const answers = await Promise.all([browser.send(form, {}), browser.send(form, {}), browser.send(form, {})]);
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    const responses = await Promise.all([browser.send(form, {}), browser.send(form, {}), browser.send(form, {})]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     const again = await browser.send(form, {});
     expect(again.status).toBe(409);
     expect(again.html).toContain('The secret was already shown');
@@ -128,8 +128,8 @@ describe('a service account creates a personal access token', () => {
     );
     const { browser } = await portal.signIn(name);
     const pages = await Promise.all(Array.from({ length: 5 }, () => openPortal(browser)));
-    const answers = await Promise.all(pages.map((page) => create(browser, page)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 409, 409, 409]);
+    const responses = await Promise.all(pages.map((page) => create(browser, page)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 409, 409, 409]);
     expect(await activeTokens()).toHaveLength(50);
     expect((await openPortal(browser)).html).toContain('An account can have up to 50 active tokens');
     await portal.server.db.raw('update client set expires_at = now() where id = ?', [`${name}-1`]);
@@ -261,7 +261,7 @@ describe('a service account rotates a token', () => {
   });
 
   test.each(['', '1', '-1', '99999999'])(
-    'the overlap %j is refused, and the old secret keeps working',
+    'the overlap %j is rejected, and the old secret keeps working',
     async (overlap) => {
       const { id, oldSecret, shown } = await rotate(overlap);
       expect(shown.status).toBe(400);
@@ -271,18 +271,21 @@ describe('a service account rotates a token', () => {
 });
 
 describe('the token of another account', () => {
-  test.each(['rotate', 'revoke'])('gives 404 on the page %s, and still works', async (page) => {
-    const { id, secret } = await createToken();
-    const other = await portal.signIn('bot');
-    const path = `/portal/tokens/${id}/${page}`;
-    expect((await other.browser.open(portal.at(path))).status).toBe(404);
-    const csrf = csrfTokenOf(other.page, '/portal/tokens');
-    const answer = await other.browser.send(forged(other.page, path, { csrf, overlap: '0' }), {});
-    expect(answer.status).toBe(404);
-    expect(await portal.requestToken(id, secret)).toMatchObject({ status: 200 });
-  });
+  test.each(['rotate', 'revoke'])(
+    'the token of another account gives 404 on the page %s, and still works',
+    async (page) => {
+      const { id, secret } = await createToken();
+      const other = await portal.signIn('bot');
+      const path = `/portal/tokens/${id}/${page}`;
+      expect((await other.browser.open(portal.at(path))).status).toBe(404);
+      const csrf = csrfTokenOf(other.page, '/portal/tokens');
+      const response = await other.browser.send(forged(other.page, path, { csrf, overlap: '0' }), {});
+      expect(response.status).toBe(404);
+      expect(await portal.requestToken(id, secret)).toMatchObject({ status: 200 });
+    },
+  );
 
-  test('gives the same 404 as a client that is not a personal access token', async () => {
+  test('the token of another account gives the same 404 as a client that is not a personal access token', async () => {
     const { browser } = await portal.signIn(name);
     expect((await browser.open(portal.at('/portal/tokens/demo-web/revoke'))).status).toBe(404);
   });

@@ -20,12 +20,12 @@ afterAll(async () => {
   await smtp.close();
 });
 
-const browser = (): FormBrowser => openFormBrowser([server.origin]);
+const openBrowser = (): FormBrowser => openFormBrowser([server.origin]);
 const linkIn = (text: string): string => /https?:\/\/\S+token=\S+/.exec(text)?.[0] ?? '';
 const password = 'seven unusual lamps';
 
 async function register(name: string): Promise<{ visitor: FormBrowser; page: Page; username: string }> {
-  const visitor = browser();
+  const visitor = openBrowser();
   const username = `${name}@example.org`;
   const form = await visitor.open(`${server.origin}/register`);
   const page = await visitor.send(form, { name: 'Rita Reader', username, password });
@@ -33,7 +33,7 @@ async function register(name: string): Promise<{ visitor: FormBrowser; page: Pag
 }
 
 async function requestReset(username: string): Promise<string> {
-  const visitor = browser();
+  const visitor = openBrowser();
   const response = await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
   expect(response.title).toMatch(/^Check your e-mail/);
   const mail = await smtp.mailTo(username, ({ subject }) => subject === 'Choose a new password');
@@ -51,36 +51,36 @@ const requestTokens = async (username: string, secret: string) =>
     }),
   );
 
-describe('a registration', () => {
-  test('sends an e-mail, as text and as HTML, with a link that confirms the address', async () => {
+describe('registrations', () => {
+  test('a registration sends an e-mail, as text and as HTML, with a link that confirms the address', async () => {
     const { visitor, username } = await register('confirm');
     const mail = await smtp.mailTo(username);
     expect(mail).toMatchObject({ from: 'mail@range.example', subject: 'Confirm your e-mail address' });
     expect(mail.html).toContain(linkIn(mail.text));
     expect(mail.text).not.toContain(password);
     expect((await visitor.open(`${server.origin}/account`)).html).toContain('not confirmed');
-    const reader = browser();
+    const reader = openBrowser();
     const page = await reader.open(linkIn(mail.text));
     expect(page.status).toBe(200);
     expect((await reader.send(page, {}, 'Confirm my address')).title).toMatch(/^Your address is confirmed/);
     expect((await visitor.open(`${server.origin}/account`)).html).not.toContain('not confirmed');
   });
 
-  test('sends a link to a page, and a button on the page confirms the address once', async () => {
+  test('a registration sends a link to a page, and a button on the page confirms the address once', async () => {
     const { visitor, username } = await register('scanned');
     const link = linkIn((await smtp.mailTo(username)).text);
     await fetch(link, { method: 'HEAD' });
-    const [page, otherPage] = [await browser().open(link), await browser().open(link)];
+    const [page, otherPage] = [await openBrowser().open(link), await openBrowser().open(link)];
     expect([page.status, otherPage.status]).toEqual([200, 200]);
     expect((await visitor.open(`${server.origin}/account`)).html).toContain('not confirmed');
-    const reader = browser();
+    const reader = openBrowser();
     const form = await reader.open(link);
     expect((await reader.send(form, {}, 'Confirm my address')).status).toBe(200);
     expect((await reader.send(form, {}, 'Confirm my address')).status).toBe(410);
     expect((await reader.open(link)).status).toBe(410);
   });
 
-  test('by somebody else can be ended by the owner of the address with “This was not me”', async () => {
+  test('a registration by somebody else can be ended by the owner of the address with “This was not me”', async () => {
     const { visitor, username } = await register('stranger');
     const before = await requestTokens(username, password);
     await server.db.raw(
@@ -88,7 +88,7 @@ describe('a registration', () => {
        select 'google', 'stranger', id, 'mallory@example.org' from account where username = ?`,
       [username],
     );
-    const owner = browser();
+    const owner = openBrowser();
     const page = await owner.open(linkIn((await smtp.mailTo(username)).text));
     expect(page.html).toContain('mallory@example.org');
     expect((await owner.send(page, {}, 'This was not me')).title).toMatch(/^Nobody can sign in/);
@@ -102,8 +102,8 @@ describe('a registration', () => {
     expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
   });
 
-  test('does not let the name add a link or a header to the e-mail', async () => {
-    const visitor = browser();
+  test('a registration does not let the name add a link or a header to the e-mail', async () => {
+    const visitor = openBrowser();
     const name = 'win at https://evil.example';
     const form = await visitor.open(`${server.origin}/register`);
     const withHeader = { name: `${name}\r\nBcc: all@example.org`, username: 'spam@example.org', password };
@@ -116,10 +116,10 @@ describe('a registration', () => {
   });
 
   test.each(['Claim it at evil.example', 'mail me@evil.example', 'http://evil.example'])(
-    'does not greet with the name %s, which e-mail programs turn into a link',
+    'a registration does not greet with the name %s, which e-mail programs turn into a link',
     async (name) => {
       const username = `named-${name.length}@example.org`;
-      const visitor = browser();
+      const visitor = openBrowser();
       await visitor.send(await visitor.open(`${server.origin}/register`), { name, username, password });
       const mail = await smtp.mailTo(username);
       expect(mail.text).toMatch(/^Hello,/);
@@ -127,23 +127,23 @@ describe('a registration', () => {
     },
   );
 
-  test('allows the user to request another link, and the first link then no longer works', async () => {
+  test('a registration allows the user to request another link, and the first link then no longer works', async () => {
     const { visitor, username } = await register('another');
     const first = linkIn((await smtp.mailTo(username)).text);
     await visitor.send(await visitor.open(`${server.origin}/account`), {}, 'Send me a new link');
     const second = await smtp.mailTo(username, ({ text }) => linkIn(text) !== first);
-    expect((await browser().open(first)).status).toBe(410);
-    expect((await browser().open(linkIn(second.text))).title).toMatch(/^Confirm your address/);
+    expect((await openBrowser().open(first)).status).toBe(410);
+    expect((await openBrowser().open(linkIn(second.text))).title).toMatch(/^Confirm your address/);
   });
 });
 
-describe('a password reset', () => {
-  test('changes the password once, ends every session and token, and informs the owner', async () => {
+describe('password resets', () => {
+  test('a password reset changes the password once, ends every session and token, and informs the owner', async () => {
     const { visitor, username } = await register('reset');
     const before = await requestTokens(username, password);
     expect(before.status).toBe(200);
     const link = await requestReset(username);
-    const other = browser();
+    const other = openBrowser();
     const form = await other.open(link);
     expect(form.title).toMatch(/^Choose a new password/);
     const changed = await other.send(form, { password: 'eight quiet harbours' });
@@ -164,69 +164,69 @@ describe('a password reset', () => {
     expect((await other.send(form, { password: 'nine quiet harbours' })).status).toBe(410);
   });
 
-  test('ends a lockout', async () => {
+  test('a password reset ends a lockout', async () => {
     const { username } = await register('locked');
     await Promise.all(Array.from({ length: 14 }, () => requestTokens(username, 'wrong')));
     expect(await requestTokens(username, password)).toMatchObject({ status: 429 });
-    const visitor = browser();
+    const visitor = openBrowser();
     const form = await visitor.open(await requestReset(username));
     await visitor.send(form, { password: 'eight quiet harbours' });
     expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
   });
 
-  test('succeeds once if a link is used several times in parallel', async () => {
+  test('a password reset succeeds once if a link is used several times in parallel', async () => {
     const { username } = await register('race');
     const link = await requestReset(username);
-    const visitors = Array.from({ length: 6 }, browser);
+    const visitors = Array.from({ length: 6 }, openBrowser);
     const forms = await Promise.all(visitors.map((visitor) => visitor.open(link)));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       visitors.map((visitor, n) => visitor.send(forms[n] as Page, { password: `${n} quiet harbours` })),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  test('has a link that ends when the password is changed', async () => {
+  test('a password reset has a link that ends when the password is changed', async () => {
     const { visitor, username } = await register('changed');
     const link = await requestReset(username);
-    const form = await browser().open(link);
+    const form = await openBrowser().open(link);
     const account = await visitor.open(`${server.origin}/account`);
     await visitor.send(account, { password, newPassword: 'eight quiet harbours' });
-    expect((await browser().open(link)).status).toBe(410);
-    expect((await browser().send(form, { password: 'nine quiet harbours' })).status).not.toBe(200);
+    expect((await openBrowser().open(link)).status).toBe(410);
+    expect((await openBrowser().send(form, { password: 'nine quiet harbours' })).status).not.toBe(200);
     expect(await requestTokens(username, 'eight quiet harbours')).toMatchObject({ status: 200 });
   });
 
   test.each([
     ['address', { email: 'elsewhere@example.org' }],
     ['password', { password: 'ten quiet harbours' }],
-  ])('has a link that ends when an import changes the %s', async (what, change) => {
+  ])('a password reset has a link that ends when an import changes the %s', async (what, change) => {
     const { username } = await register(`import-${what}`);
     const link = await requestReset(username);
     const { rows } = await server.db.raw('select id from account where username = ?', [username]);
     const account = { id: String(rows[0].id), username };
     await server.load({ accounts: [account] });
-    expect((await browser().open(link)).status).toBe(200);
+    expect((await openBrowser().open(link)).status).toBe(200);
     await server.load({ accounts: [{ ...account, ...change }] });
-    expect((await browser().open(link)).status).toBe(410);
+    expect((await openBrowser().open(link)).status).toBe(410);
   });
 
-  test('rejects a password that is easy to guess, and the link still works', async () => {
+  test('a password reset rejects a password that is easy to guess, and the link still works', async () => {
     const { username } = await register('trivial');
-    const visitor = browser();
+    const visitor = openBrowser();
     const form = await visitor.open(await requestReset(username));
-    const refused = await visitor.send(form, { password: 'password1' });
-    expect(refused.status).toBe(400);
-    expect((await visitor.send(refused, { password: 'eight quiet harbours' })).status).toBe(200);
+    const rejected = await visitor.send(form, { password: 'password1' });
+    expect(rejected.status).toBe(400);
+    expect((await visitor.send(rejected, { password: 'eight quiet harbours' })).status).toBe(200);
   });
 
-  test('rejects an expired link', async () => {
+  test('a password reset rejects an expired link', async () => {
     const { username } = await register('expired');
     const link = await requestReset(username);
     await server.db.raw("update one_time_link set expires_at = now() - interval '1 second'");
-    expect((await browser().open(link)).status).toBe(410);
+    expect((await openBrowser().open(link)).status).toBe(410);
   });
 
-  test('stores only the hash of a link', async () => {
+  test('a password reset stores only the hash of a link', async () => {
     const { username } = await register('hashed');
     const token = new URL(await requestReset(username)).searchParams.get('token') ?? 'none';
     const { rows } = await server.db.raw('select json_agg(l)::text as links from one_time_link l');
@@ -235,10 +235,10 @@ describe('a password reset', () => {
     expect(server.log.join('\n')).not.toContain(token);
   });
 
-  test('sends a limited number of e-mails to one recipient', async () => {
+  test('a password reset sends a limited number of e-mails to one recipient', async () => {
     const { username } = await register('flood');
     for (let n = 0; n < 12; n++) {
-      const visitor = browser();
+      const visitor = openBrowser();
       await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
     }
     await server.auth.waitUntilIdle();
@@ -246,10 +246,10 @@ describe('a password reset', () => {
     expect(smtp.mails().filter(({ to }) => to.includes(username)).length).toBeLessThanOrEqual(6);
   });
 
-  test('mails the link that still works again if the limit of the recipient is reached', async () => {
+  test('a password reset mails the link that still works again if the limit of the recipient is reached', async () => {
     const { username } = await register('used-up');
     const request = async () => {
-      const visitor = browser();
+      const visitor = openBrowser();
       await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
       await server.auth.waitUntilIdle();
     };
@@ -262,11 +262,11 @@ describe('a password reset', () => {
     await eventually(async () => links().length === 5);
     const [live] = links().slice(-1);
     expect(new Set(links()).size).toBe(4);
-    expect((await browser().open(String(live))).status).toBe(200);
+    expect((await openBrowser().open(String(live))).status).toBe(200);
   });
 
-  test('of a service account lists its personal access tokens, and offers to revoke them', async () => {
-    const visitor = browser();
+  test('a password reset of a service account lists its tokens, and offers to revoke them', async () => {
+    const visitor = openBrowser();
     const form = await visitor.open(await requestReset('bot@north.example'));
     const done = await visitor.send(form, { password: 'eight quiet harbours' });
     expect(done.html).toContain('These personal access tokens still work');
@@ -274,9 +274,9 @@ describe('a password reset', () => {
     expect(review.html).toContain('demo-pat-north');
   });
 
-  test('signs the user in, in a browser that others cannot lock out', async () => {
+  test('a password reset signs the user in, in a browser that others cannot lock out', async () => {
     const { username } = await register('signed-in');
-    const visitor = browser();
+    const visitor = openBrowser();
     const done = await visitor.send(await visitor.open(await requestReset(username)), {
       password: 'eight quiet harbours',
     });
@@ -293,7 +293,7 @@ describe('a password reset', () => {
   });
 });
 
-describe('a password reset removes', () => {
+describe('identities that a password reset removes', () => {
   const linkedAt = async (username: string, subject: string, time: string) =>
     server.db.raw(
       `insert into social_identity (provider, subject, account_id, created_at)
@@ -308,21 +308,21 @@ describe('a password reset removes', () => {
     return rows.map(({ subject }) => subject);
   };
   const reset = async (username: string) => {
-    const visitor = browser();
+    const visitor = openBrowser();
     await visitor.send(await visitor.open(await requestReset(username)), { password: 'eight quiet harbours' });
   };
 
-  test('every social identity that was linked before the address was confirmed, and no later one', async () => {
+  test('a password reset removes only identities that were linked before the address was confirmed', async () => {
     const { username } = await register('hijacked');
     await linkedAt(username, 'attacker', 'now()');
-    const reader = browser();
+    const reader = openBrowser();
     await reader.send(await reader.open(linkIn((await smtp.mailTo(username)).text)), {}, 'Confirm my address');
     await linkedAt(username, 'owner', 'now()');
     await reset(username);
     expect(await subjects(username)).toEqual(['owner']);
   });
 
-  test('every linked social identity if nobody has confirmed the address', async () => {
+  test('a password reset removes every linked social identity if nobody has confirmed the address', async () => {
     const { username } = await register('unproven');
     await linkedAt(username, 'unproven', 'now()');
     await reset(username);
@@ -334,7 +334,7 @@ describe('the outbox', () => {
   const countQueued = async (): Promise<number> =>
     Number((await server.db.raw('select count(*) as n from mail')).rows[0].n);
 
-  test('keeps an e-mail that the mail server rejects temporarily, and sends it later', async () => {
+  test('the outbox keeps an e-mail that the mail server rejects temporarily, and sends it later', async () => {
     smtp.refuseWith(451);
     const { username } = await register('later');
     await eventually(async () => server.log.some((line) => line.includes('e-mail could not be sent')));
@@ -347,7 +347,7 @@ describe('the outbox', () => {
     await eventually(async () => (await countQueued()) === 0);
   });
 
-  test('deletes an e-mail that the mail server rejects permanently', async () => {
+  test('the outbox deletes an e-mail that the mail server rejects permanently', async () => {
     smtp.refuseWith(550);
     await register('never');
     await eventually(async () => server.log.some((line) => line.includes('"givenUp":true')));
@@ -355,7 +355,7 @@ describe('the outbox', () => {
     await eventually(async () => (await countQueued()) === 0);
   });
 
-  test('deletes an e-mail that was sent', async () => {
+  test('the outbox deletes an e-mail that was sent', async () => {
     const { username } = await register('clean');
     await smtp.mailTo(username);
     await eventually(async () => (await countQueued()) === 0);

@@ -67,7 +67,7 @@ test('a use whose connection was opened before the response to the first use rev
   expect(await refresh(String(successor))).toMatchObject({ status: 200 });
 });
 
-test('a later request on such a connection is a replay', async () => {
+test('a later request on a connection that was opened before the response to the first use is a replay', async () => {
   const token = await newRefreshToken();
   await refresh('made-up');
   const early = await openConnection();

@@ -39,7 +39,7 @@ test.each([
   ['only-query', { response_type: 'id_token' }],
   ['only-form-post', {}],
   ['only-form-post', { response_mode: 'query' }],
-])('the client %s may not send %j', async (clientId, params) => {
+])('the client %s may not send a request with %j', async (clientId, params) => {
   const page = await request(clientId, params);
   const { error, code, id_token } = redirectParameters(page);
   expect({ code, id_token }).toEqual({ code: undefined, id_token: undefined });
@@ -48,5 +48,5 @@ test.each([
 });
 
 test('the import rejects an unknown response mode', async () => {
-  await expect(server.load({ clients: [client('bad', ['smoke-signal'])] })).rejects.toThrow(/response_modes/);
+  await expect(server.load({ clients: [client('unknown-mode', ['smoke-signal'])] })).rejects.toThrow(/response_modes/);
 });

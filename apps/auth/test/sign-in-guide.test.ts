@@ -1,4 +1,4 @@
-// Runs the code blocks of docs/sign-in.md, in which only the addresses are replaced.
+// Tests the code blocks of docs/sign-in.md. Only the addresses in them are replaced.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

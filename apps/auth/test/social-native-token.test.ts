@@ -2,16 +2,14 @@
 //
 // The simulated provider decodes each token as base64, and returns the result as its response. A test therefore chooses
 // the response with the token.
-import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createKeyClient } from './key-client.ts';
+import { socialProvidersFile } from './social-server.ts';
 
 /** Each response is either the status of an error, or the body of a response with status 200. */
 interface Responses {
@@ -34,10 +32,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
   const origin = originOf();
   const oidc = { type: 'oidc', issuer: origin, clientId: 'web', clientSecret: 's', nativeAudiences: [app] };
-  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
-  writeFileSync(
-    file,
-    JSON.stringify({
+  server = await startAuthServer(
+    socialProvidersFile({
       tokenInfo: { ...oidc, tokenInfoEndpoint: `${origin}/token-info` },
       introspection: { ...oidc, introspectionEndpoint: `${origin}/introspect` },
       debugToken: {
@@ -54,7 +50,6 @@ beforeAll(async () => {
       uncheckable: oidc,
     }),
   );
-  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
 });
 afterAll(async () => {
   await server.close();
@@ -102,7 +97,7 @@ const live = { active: true, client_id: app, sub: 'u-1' };
 const valid = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
 const past = Math.floor(Date.now() / 1000) - 60;
 
-describe('a native token is accepted if it is valid and was issued to one of nativeAudiences', () => {
+describe('native tokens that are valid and were issued to one of nativeAudiences', () => {
   test.each<[string, string, Responses]>([
     ['tokenInfo', 'aud', { token: { aud: app, sub: 'u-1' } }],
     ['tokenInfo', 'one of several values of aud', { token: { aud: ['another-app', app], sub: 'u-1' } }],
@@ -120,12 +115,12 @@ describe('a native token is accepted if it is valid and was issued to one of nat
       { token: { active: true, aud: [app], sub: 'u-1' } },
     ],
     ['debugToken', 'app_id', { token: valid, user: { id: 'u-1' } }],
-  ])('%s: by %s', async (name, _title, responses) => {
+  ])('the provider %s confirms a native token by %s', async (name, _title, responses) => {
     expect(await exchange(name, responses)).toMatchObject({ status: 200, token_type: 'Bearer' });
   });
 });
 
-describe('a native token gets invalid_grant if the provider says that it', () => {
+describe('native tokens that the provider does not confirm', () => {
   test.each<[string, string, Responses]>([
     ['tokenInfo', 'was issued to another application', { token: { aud: 'another-app', sub: 'u-1' } }],
     [
@@ -161,19 +156,22 @@ describe('a native token gets invalid_grant if the provider says that it', () =>
     ['debugToken', 'is invalid for userinfo', { token: valid, user: 400 }],
     ['uncheckable', 'cannot be checked, because the provider has no endpoint for that', { token: live }],
     ['debugToken', 'is not authorized for userinfo', { token: valid, user: 401 }],
-  ])('%s: %s', async (name, _title, responses) => {
-    expect(await exchange(name, responses)).toMatchObject({ status: 400, error: 'invalid_grant' });
-  });
+  ])(
+    'at the provider %s, a native token gets invalid_grant if the provider says that it %s',
+    async (name, _title, responses) => {
+      expect(await exchange(name, responses)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    },
+  );
 });
 
-describe('a native token gets 503 temporarily_unavailable if the provider cannot check it because', () => {
+describe('native tokens that the provider cannot check', () => {
   test.each<[string, string, Responses]>([
     ['tokenInfo', 'the endpoint fails', { token: 500 }],
     ['tokenInfo', 'the rate of requests is limited', { token: 429 }],
     ['debugToken', 'the endpoint fails', { token: 502 }],
     ['debugToken', 'userinfo fails', { token: valid, user: 500 }],
     ['debugToken', 'the rate of userinfo requests is limited', { token: valid, user: 429 }],
-  ])('%s: %s', async (name, _title, responses) => {
+  ])('at the provider %s, a native token gets 503 temporarily_unavailable if %s', async (name, _title, responses) => {
     expect(await exchange(name, responses)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
   });
 });

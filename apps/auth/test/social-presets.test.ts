@@ -1,12 +1,10 @@
 // Tests that the presets for Microsoft, Apple and GitHub need only credentials to sign users in.
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createPublicProviders, type PublicProviders } from './public-providers.ts';
+import { socialProvidersFile } from './social-server.ts';
 
 const clientId = 'com.example.bay-booking';
 const clientSecret = 'public-provider-secret';
@@ -27,16 +25,13 @@ beforeAll(async () => {
     .setIssuedAt()
     .setExpirationTime('180d')
     .sign(privateKey);
-  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
-  writeFileSync(
-    file,
-    JSON.stringify({
+  server = await startAuthServer(
+    socialProvidersFile({
       microsoft: { clientId, clientSecret },
       apple: { clientId, clientSecret: appleSecret },
       github: { clientId, clientSecret },
     }),
   );
-  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
 });
 afterAll(async () => {
   globalThis.fetch = originalFetch;
@@ -58,8 +53,8 @@ const findAccount = async (name: string) => {
   return row;
 };
 
-describe.each(names)('the preset %s', (name) => {
-  test('signs a user in, and creates the account once', async () => {
+describe.each(names)('%s', (name) => {
+  test(`the preset ${name} signs a user in, and creates the account once`, async () => {
     for (let round = 1; round <= 2; round++) {
       const { visitor, authorizationUrl } = await beginSignIn(name);
       const page = await visitor.open(providers.signIn(authorizationUrl, ada));
@@ -74,14 +69,14 @@ describe.each(names)('the preset %s', (name) => {
     );
   });
 
-  test('redirects a user who cancels to the sign-in page', async () => {
+  test(`the preset ${name} redirects a user who cancels to the sign-in page`, async () => {
     const { visitor, authorizationUrl } = await beginSignIn(name);
     const page = await visitor.open(providers.signIn(authorizationUrl, undefined));
     expect(page.url.pathname).toBe('/sign-in');
     expect(page.html).toContain('You cancelled signing in with');
   });
 
-  test('shows an error page if the provider does not accept the code', async () => {
+  test(`the preset ${name} shows an error page if the provider does not accept the code`, async () => {
     const { visitor, authorizationUrl } = await beginSignIn(name);
     const callback = providers.signIn(authorizationUrl, ada);
     callback.searchParams.set('code', 'made-up');
@@ -90,7 +85,7 @@ describe.each(names)('the preset %s', (name) => {
     expect(page.title).toMatch(/did not work/);
   });
 
-  test('accepts no native tokens', async () => {
+  test(`the preset ${name} accepts no native tokens`, async () => {
     const form = { grant_type: 'social_access_token', client_id: 'demo-native', scope: scopes.play };
     const response = await server.post('/connect/token', { ...form, token: 'made-up', provider: name });
     expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_grant' });

@@ -11,14 +11,23 @@ export interface SocialServer {
   readonly close: () => Promise<void>;
 }
 
-/** @param startServer starts the authorization server with these environment variables */
+/** Writes the settings of social providers to a file, and returns the environment variable that names the file. */
+export function socialProvidersFile(settings: object): { readonly SOCIAL_PROVIDERS_FILE: string } {
+  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
+  writeFileSync(file, JSON.stringify(settings));
+  return { SOCIAL_PROVIDERS_FILE: file };
+}
+
+/**
+ * @param startServer starts the authorization server with these environment variables
+ * @param settings the settings of further providers
+ */
 export async function startSocialServer(
   startServer: (environment: Record<string, string>) => Promise<AuthServer> = startAuthServer,
+  settings: object = {},
 ): Promise<SocialServer> {
   const social = await startSocialProviders();
-  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
-  writeFileSync(file, JSON.stringify(social.settings));
-  const server = await startServer({ SOCIAL_PROVIDERS_FILE: file });
+  const server = await startServer(socialProvidersFile({ ...social.settings, ...settings }));
   const close = async (): Promise<void> => {
     await server.close();
     await social.stop();

@@ -1,28 +1,21 @@
 // Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider
 // login" and "Native social token exchange").
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import { type SocialProviders, startSocialProviders } from '@bay-booking/testkit/social-providers';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { SocialProviders } from '@bay-booking/testkit/social-providers';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
+import { startSocialServer } from './social-server.ts';
 
-let social: SocialProviders;
+// Nothing listens at this issuer, and without `nativeAudiences` the provider accepts no native token.
+const unreachable = { type: 'oidc', issuer: 'http://localhost:1', clientId: 'c', clientSecret: 's' };
+const fixture = useFixture(() => startSocialServer(startAuthServer, { unreachable }));
 let server: AuthServer;
-beforeAll(async () => {
-  social = await startSocialProviders();
-  const file = join(mkdtempSync(join(tmpdir(), 'social-')), 'providers.json');
-  // Nothing listens at this issuer, and without `nativeAudiences` the provider accepts no native token.
-  const unreachable = { type: 'oidc', issuer: 'http://localhost:1', clientId: 'c', clientSecret: 's' };
-  writeFileSync(file, JSON.stringify({ ...social.settings, unreachable }));
-  server = await startAuthServer({ SOCIAL_PROVIDERS_FILE: file });
-});
-afterAll(async () => {
-  await server.close();
-  await social.stop();
+let social: SocialProviders;
+beforeAll(() => {
+  ({ server, social } = fixture);
 });
 
 const ada = '100001';
@@ -163,7 +156,7 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
 describe('the callback', () => {
   const openLogin = (visitor: FormBrowser) => visitor.open(authorize({ acr_values: 'idp:google' }));
 
-  test('works only in the browser that began the sign-in', async () => {
+  test('the callback works only in the browser that began the sign-in', async () => {
     const visitor = browser();
     const login = await openLogin(visitor);
     const attacker = browser();
@@ -174,7 +167,7 @@ describe('the callback', () => {
     expect(stolen.title).toMatch(/has expired/);
   });
 
-  test('works only once', async () => {
+  test('the callback works only once', async () => {
     const visitor = browser();
     const login = await openLogin(visitor);
     const callback = await callbackFor(login, ada);
@@ -182,7 +175,7 @@ describe('the callback', () => {
     expect((await visitor.open(callback)).status).toBe(400);
   });
 
-  test('of one provider does not accept a response of another (mix-up)', async () => {
+  test('the callback of one provider does not accept a response of another provider (mix-up)', async () => {
     const visitor = browser();
     const login = await openLogin(visitor);
     const callback = await callbackFor(login, ada);
@@ -193,7 +186,7 @@ describe('the callback', () => {
     expect((await visitor.open(callback)).status).toBe(502);
   });
 
-  test('with an unknown provider or state shows an error page', async () => {
+  test('the callback with an unknown provider or state shows an error page', async () => {
     expect((await browser().open(`${server.origin}/social/nobody/callback?state=x`)).status).toBe(400);
     expect((await browser().open(`${server.origin}/social/%00/callback?state=x`)).status).toBe(400);
     expect((await browser().open(`${server.origin}/social/nobody`)).status).toBe(404);
@@ -245,7 +238,7 @@ test('a user who cancels while linking a provider returns to the account page wi
 });
 
 describe('linking a provider to an account', () => {
-  test('is rejected before the e-mail address is confirmed', async () => {
+  test('linking a provider to an account is rejected before the e-mail address is confirmed', async () => {
     const visitor = browser();
     const form = await visitor.open(`${server.origin}/register`);
     const newUser = { name: 'Una Unconfirmed', username: 'una@example.org', password: 'seven unusual lamps' };
@@ -262,7 +255,7 @@ describe('linking a provider to an account', () => {
     expect(response.status).toBe(409);
   });
 
-  test('informs the owner of the account by e-mail', async () => {
+  test('linking a provider to an account informs the owner of the account by e-mail', async () => {
     await server.db.raw('delete from social_identity where subject = ?', [ben]);
     const visitor = browser();
     const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
@@ -287,7 +280,7 @@ describe('social_access_token', () => {
   const subOf = (response: Record<string, unknown>) => decodeJwt(String(response.access_token)).sub;
 
   test.each(['google', 'facebook'] as const)(
-    'a token of %s yields a standard token response, the same account each time',
+    'a token of %s gives a standard token response, and always the same account',
     async (provider) => {
       const first = await exchange({ token: social.nativeToken(provider, ben), provider });
       expect(first).toMatchObject({
@@ -406,11 +399,11 @@ describe('the sign-in for a device', () => {
     return device.poll(codes);
   };
 
-  test('offers the social providers', async () => {
+  test('the sign-in for a device offers the social providers', async () => {
     expect(decodeJwt(String((await connect({})).id_token)).name).toBe('Ada Fairway');
   });
 
-  test('goes to the provider that the device requested with acr_values', async () => {
+  test('the sign-in for a device begins at the provider that the device requested with acr_values', async () => {
     expect(decodeJwt(String((await connect({ acr_values: 'idp:google' })).access_token)).acr).toBe('idp:google');
   });
 });

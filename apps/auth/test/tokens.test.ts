@@ -64,7 +64,7 @@ describe('userinfo', () => {
     },
   );
 
-  test('returns only the claims of the granted scopes', async () => {
+  test('userinfo returns only the claims of the granted scopes', async () => {
     const { access_token: token } = await tokensFor(`openid email ${scopes.play}`);
     expect(await (await userinfo(bearer(token))).json()).toEqual({
       sub: 'acc-player',
@@ -73,7 +73,7 @@ describe('userinfo', () => {
     });
   });
 
-  test('without a token returns 401 with challenges that name both schemes and no error', async () => {
+  test('userinfo without a token returns 401 with challenges that name both schemes and no error', async () => {
     for (const response of [await userinfo({}), await userinfo({}, { method: 'POST' })]) {
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toBe(
@@ -82,7 +82,7 @@ describe('userinfo', () => {
     }
   });
 
-  test('rejects an invalid or altered token and an id_token with 401 invalid_token', async () => {
+  test('userinfo rejects an invalid or altered token and an id_token with 401 invalid_token', async () => {
     const { access_token: token, id_token: idToken } = await tokensFor(`openid ${scopes.play}`);
     const [header, payload, signature] = token.split('.');
     const altered = Buffer.from(JSON.stringify({ ...decodeJwt(token), sub: 'acc-owner-north' })).toString('base64url');
@@ -94,14 +94,14 @@ describe('userinfo', () => {
     }
   });
 
-  test('rejects a token without openid with 403 insufficient_scope', async () => {
+  test('userinfo rejects a token without openid with 403 insufficient_scope', async () => {
     const { access_token: token } = await tokensFor(scopes.play);
     const response = await userinfo(bearer(token));
     expect(response.status).toBe(403);
     expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
   });
 
-  test('rejects a token that is sent twice, in the query or with another scheme', async () => {
+  test('userinfo rejects a token that is sent twice, in the query or with another scheme', async () => {
     const { access_token: token } = await tokensFor(`openid ${scopes.play}`);
     const twice = await userinfo(bearer(token), {
       method: 'POST',
@@ -113,7 +113,7 @@ describe('userinfo', () => {
     expect((await userinfo({ Authorization: `Basic ${token}` })).status).toBe(401);
   });
 
-  test('immediately rejects a JWT of a revoked grant or a disabled account', async () => {
+  test('userinfo immediately rejects a JWT of a revoked grant or a disabled account', async () => {
     const first = await tokensFor(`openid offline_access ${scopes.play}`);
     await server.post('/connect/revocation', { token: first.refresh_token }, web);
     expect((await userinfo(bearer(first.access_token))).status).toBe(401);
@@ -129,7 +129,7 @@ describe('introspection', () => {
   const introspect = async (token: string, headers: Record<string, string> = web) =>
     statusAndBody(await server.post('/connect/introspect', { token }, headers));
 
-  test('of a JWT, an opaque token and a refresh token returns active, the subject and the scope', async () => {
+  test('introspection of a JWT, an opaque token and a refresh token describes the active token', async () => {
     const all = `openid offline_access ${scopes.play}`;
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(all);
     expect(await introspect(jwt)).toMatchObject({
@@ -146,7 +146,7 @@ describe('introspection', () => {
     expect(await introspect(opaque)).toMatchObject({ active: true, sub: 'acc-player', scope: 'openid' });
   });
 
-  test('of a token returns inactive after its client is revoked or its account is disabled', async () => {
+  test('introspection of a token returns inactive after its client is revoked or its account is disabled', async () => {
     const { access_token: jwt } = await tokensFor(`openid ${scopes.play}`);
     const machine = await statusAndBody(
       await server.post(
@@ -166,7 +166,7 @@ describe('introspection', () => {
     expect(await introspect(jwt)).toMatchObject({ active: true });
   });
 
-  test("of a revoked or made-up token, or of another client's token, returns nothing but inactive", async () => {
+  test("introspection of a revoked, made-up or another client's token returns nothing but inactive", async () => {
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
     const range = basic('demo-range', 'demo-range-secret');
     expect(await introspect(jwt, range)).toEqual({ status: 200, active: false });
@@ -194,7 +194,7 @@ describe('introspection', () => {
     expect(await introspect(refresh)).toMatchObject({ active: true });
   });
 
-  test('requires client authentication', async () => {
+  test('introspection requires client authentication', async () => {
     for (const form of [{ token: 'x', client_id: 'demo-web' }, { token: 'x' }]) {
       const response = await server.post('/connect/introspect', form);
       expect(response.status).toBe(401);
@@ -202,7 +202,7 @@ describe('introspection', () => {
     }
   });
 
-  test('works with openid-client, and so does revocation', async () => {
+  test('introspection and revocation work with openid-client', async () => {
     const config = await openid.discovery(new URL(server.origin), 'demo-web', 'demo-web-secret', undefined, {
       execute: [openid.allowInsecureRequests],
     });
@@ -219,20 +219,20 @@ describe('revocation', () => {
   const refresh = async (token: string) =>
     statusAndBody(await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, web));
 
-  test('of a refresh token revokes its grant', async () => {
+  test('the revocation of a refresh token revokes its grant', async () => {
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
     expect((await revoke(tokens.refresh_token)).status).toBe(200);
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
-  test('of a JWT access token revokes its grant', async () => {
+  test('the revocation of a JWT access token revokes its grant', async () => {
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
     expect((await revoke(tokens.access_token)).status).toBe(200);
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect((await userinfo(bearer(tokens.access_token))).status).toBe(401);
   });
 
-  test("of an unknown token returns 200, and of another client's token changes nothing", async () => {
+  test("the revocation of an unknown token returns 200, and of another client's token changes nothing", async () => {
     expect((await revoke('made-up')).status).toBe(200);
     const tokens = await tokensFor(`openid offline_access ${scopes.play}`);
     const range = basic('demo-range', 'demo-range-secret');
@@ -242,7 +242,7 @@ describe('revocation', () => {
     expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  test('of a JWT of a personal access token returns unsupported_token_type', async () => {
+  test('the revocation of a JWT of a personal access token returns unsupported_token_type', async () => {
     const pat = { client_id: 'demo-pat-north', client_secret: 'demo-pat-north-secret' };
     const form = { grant_type: 'client_credentials', scope: scopes.bookings, ...pat };
     const { access_token: token } = await statusAndBody(await server.post('/connect/token', form));
@@ -256,7 +256,7 @@ describe('sign-out that a client requests', () => {
   const signedOut = 'http://localhost:4010/signed-out';
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
 
-  test('asks the user, ends the session, and redirects to the registered URI with the state', async () => {
+  test('a requested sign-out asks the user, ends the session and redirects to the URI with the state', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const page = await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut, state: 'bye' }));
@@ -266,7 +266,7 @@ describe('sign-out that a client requests', () => {
     expect((await browser.open(authorizeUrl(server, request))).title).toMatch(/^Sign in/);
   });
 
-  test('works with POST', async () => {
+  test('a requested sign-out works with POST', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const posted = await server.post('/connect/endsession', {
@@ -278,7 +278,7 @@ describe('sign-out that a client requests', () => {
     expect((await browser.send(page, {}, { name: 'logout', value: 'yes' })).url.href).toBe(signedOut);
   });
 
-  test('keeps the session if the user declines', async () => {
+  test('a requested sign-out keeps the session if the user declines', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
     const page = await browser.open(end({ id_token_hint: hint }));
@@ -288,7 +288,7 @@ describe('sign-out that a client requests', () => {
     expect(again.url.origin).toBe('http://localhost:4010');
   });
 
-  test('without a hint ends on a page that says that the user is signed out', async () => {
+  test('a requested sign-out without a hint ends on a page that says that the user is signed out', async () => {
     const browser = openBrowser(server);
     await signInAndConsent(browser, await browser.open(authorizeUrl(server, request)));
     const page = await browser.send(await browser.open(end({})), {}, { name: 'logout', value: 'yes' });
@@ -296,7 +296,7 @@ describe('sign-out that a client requests', () => {
     expect(page.title).toMatch(/signed out/i);
   });
 
-  test('returns an error page for a URI that is not registered', async () => {
+  test('a requested sign-out returns an error page for a URI that is not registered', async () => {
     const { id_token: hint } = await tokensFor('openid');
     const page = await openBrowser(server).open(
       end({ id_token_hint: hint, post_logout_redirect_uri: 'https://evil.example/' }),
