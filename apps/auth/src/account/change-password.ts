@@ -35,6 +35,8 @@ export function createPasswordChange(show: ShowAccount, options: PasswordChangeO
 
   /**
    * Checks the current password like a sign-in, so that wrong passwords can lock the account ("Sign-in protection").
+   * Returns an error text for the user, or the seconds until the account is no longer locked, or nothing if the
+   * password is right.
    */
   const checkCurrentPassword = async (
     request: Request,
