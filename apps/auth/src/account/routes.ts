@@ -1,9 +1,8 @@
 // Serves the page "Your account" and the forms with which users change their own account.
-import { type Request, type Response, Router } from 'express';
+import { Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { field } from '../html/form-body.ts';
-import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
 import type { SocialRoutes } from '../social/routes.ts';
@@ -17,13 +16,8 @@ export interface AccountRoutesOptions extends AccountPageOptions, PasswordChange
 export function accountRoutes(options: AccountRoutesOptions): Router {
   const { site, accounts, socialIdentities, sessions, consents, emails, audit } = options;
   const show = createAccountPage(options);
-  const showError = (
-    request: Request,
-    response: Response,
-    signedIn: SignedIn,
-    status: number,
-    error: ValidationError,
-  ): Promise<void> => show(request, response, signedIn, { validationErrors: [error], status });
+  const showError = (parameters: Parameters<SignedInHandler>, status: number, error: ValidationError): Promise<void> =>
+    show(...parameters, { validationErrors: [error], status });
 
   const router = Router();
   router.get(
@@ -37,7 +31,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
   post('name', async (request, response, signedIn) => {
     const name = field(request, 'name');
     const text = validateName(name, 'Enter your name.');
-    if (text) return showError(request, response, signedIn, 400, { field: 'name', text });
+    if (text) return showError([request, response, signedIn], 400, { field: 'name', text });
     await accounts.setName(signedIn.account.id, name);
     response.redirect(303, '/account?done=name');
   });
@@ -71,7 +65,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       const { account } = signedIn;
       if (!mayLinkIdentities(account)) {
         const text = 'Confirm your e-mail address before you add another way to sign in.';
-        return showError(request, response, signedIn, 409, { text });
+        return showError([request, response, signedIn], 409, { text });
       }
       const purpose = { interactionUid: null, returnTo: null, linkAccountId: account.id };
       return options.beginSocialSignIn(request, response, field(request, 'provider'), purpose);
@@ -87,7 +81,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
       const outcome = await socialIdentities.unlink(account.id, provider, field(request, 'subject'));
       if (outcome === 'last') {
         const text = 'This is your only way to sign in. Choose a password first.';
-        return showError(request, response, signedIn, 409, { text });
+        return showError([request, response, signedIn], 409, { text });
       }
       if (outcome === 'unlinked') {
         audit.record({ kind: 'social.unlinked', accountId: account.id, address: request.ip, detail: { provider } });

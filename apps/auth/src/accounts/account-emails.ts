@@ -89,7 +89,7 @@ export function createAccountEmails(options: AccountEmailsOptions) {
       if (!email) return;
       const link = `${issuer}/account`;
       await mailer
-        .enqueue(socialLinkedEmail({ to: email, name: account.name, link, provider }))
+        .enqueue(socialLinkedEmail({ to: email, name: account.name, link }, provider))
         .catch((err: unknown) => logger.error({ err }, 'e-mail about a linked identity was not queued'));
     },
 

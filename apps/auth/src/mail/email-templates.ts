@@ -5,25 +5,22 @@ import type { Email } from './store.ts';
 export interface Recipient {
   readonly to: string;
   readonly name: string | null;
+  /** The address of the only link in the e-mail. */
+  readonly link: string;
 }
 
-/** Each e-mail has at most one link, its `action`. */
 export interface EmailContent {
   readonly subject: string;
   readonly paragraphs: readonly string[];
-  readonly action?: { readonly text: string; readonly href: string };
+  readonly linkText: string;
   readonly ending: string;
 }
 
-export function composeEmail({ to, name }: Recipient, { subject, paragraphs, action, ending }: EmailContent): Email {
+export function composeEmail({ to, name, link }: Recipient, content: EmailContent): Email {
+  const { subject, paragraphs, linkText, ending } = content;
   const greeting = name && isSafeInEmail(name) ? `Hello ${name},` : 'Hello,';
-  const text = [greeting, ...paragraphs, ...(action ? [`${action.text}:\n${action.href}`] : []), ending, 'Bay Booking'];
-  return {
-    to,
-    subject,
-    text: `${text.join('\n\n')}\n`,
-    html: renderEmail({ subject, greeting, paragraphs, action, ending }),
-  };
+  const text = [greeting, ...paragraphs, `${linkText}:\n${link}`, ending, 'Bay Booking'];
+  return { to, subject, text: `${text.join('\n\n')}\n`, html: renderEmail({ ...content, greeting, link }) };
 }
 
 /**
@@ -33,57 +30,42 @@ export function composeEmail({ to, name }: Recipient, { subject, paragraphs, act
  */
 export const isSafeInEmail = (name: string): boolean => !/[/:<>@]|www\.|\S[.。]\S|\p{C}/iu.test(name);
 
-interface RecipientOfLink extends Recipient {
-  readonly link: string;
-}
-
-export const verificationEmail = ({ link, ...recipient }: RecipientOfLink): Email =>
+export const verificationEmail = (recipient: Recipient): Email =>
   composeEmail(recipient, {
     subject: 'Confirm your e-mail address',
     paragraphs: [
       'Somebody created an account at Bay Booking with this address. Please confirm that the address is yours.',
     ],
-    action: { text: 'Confirm my address', href: link },
+    linkText: 'Confirm my address',
     ending:
       'The link works for 24 hours. If you did not create the account, open the link and choose “This was not me”.',
   });
 
-export const passwordResetEmail = ({ link, ...recipient }: RecipientOfLink): Email =>
+export const passwordResetEmail = (recipient: Recipient): Email =>
   composeEmail(recipient, {
     subject: 'Choose a new password',
     paragraphs: ['Somebody, probably you, asked to reset the password of your account at Bay Booking.'],
-    action: { text: 'Choose a new password', href: link },
+    linkText: 'Choose a new password',
     ending:
       'The link works once and expires after 30 minutes. If you did not ask for it, you can ignore this e-mail. ' +
       'Your password then stays the same.',
   });
 
-/** Writes an e-mail about a change of the account. With the link, the owner can undo a change by somebody else. */
-const changeEmail = (
-  { link, ...recipient }: RecipientOfLink,
-  subject: string,
-  paragraph: string,
-  undoText: string,
-): Email =>
+/** The end of an e-mail about a change. With the link, the owner of the account undoes a change by somebody else. */
+const changeEnding = 'If you made this change yourself, you do not need to do anything.';
+
+export const passwordChangedEmail = (recipient: Recipient): Email =>
   composeEmail(recipient, {
-    subject,
-    paragraphs: [paragraph],
-    action: { text: `It was not me: ${undoText}`, href: link },
-    ending: 'If you made this change yourself, you do not need to do anything.',
+    subject: 'Your password was changed',
+    paragraphs: ['The password of your account at Bay Booking was changed, and you were signed out everywhere else.'],
+    linkText: 'It was not me: reset the password',
+    ending: changeEnding,
   });
 
-export const passwordChangedEmail = (recipient: RecipientOfLink): Email =>
-  changeEmail(
-    recipient,
-    'Your password was changed',
-    'The password of your account at Bay Booking was changed, and you were signed out everywhere else.',
-    'reset the password',
-  );
-
-export const socialLinkedEmail = ({ provider, ...recipient }: RecipientOfLink & { readonly provider: string }): Email =>
-  changeEmail(
-    recipient,
-    `${provider} was added to your account`,
-    `Somebody added a ${provider} account to your account at Bay Booking, and can now sign in with it.`,
-    `remove ${provider}`,
-  );
+export const socialLinkedEmail = (recipient: Recipient, provider: string): Email =>
+  composeEmail(recipient, {
+    subject: `${provider} was added to your account`,
+    paragraphs: [`A ${provider} account was added to your account at Bay Booking, and can now be used to sign in.`],
+    linkText: `It was not me: remove ${provider}`,
+    ending: changeEnding,
+  });

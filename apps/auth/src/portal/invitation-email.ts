@@ -26,11 +26,11 @@ export function invitationEmail(invitation: SentInvitation, issuer: string): Ema
   const { subject, explanation } = contentByRole[role](facilityName);
   const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(
-    { to: email, name: null },
+    { to: email, name: null, link: `${issuer}/portal/invitation?token=${token}` },
     {
       subject,
       paragraphs: [`${inviter} invites ${email} to Bay Booking.`, explanation],
-      action: { text: 'See the invitation', href: `${issuer}/portal/invitation?token=${token}` },
+      linkText: 'See the invitation',
       ending:
         `The link works once and expires on ${formatTime(expiresAt).text}. ` +
         'If you did not expect the invitation, you can ignore this e-mail.',
