@@ -1,6 +1,7 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms whose input is not lost if the
 // user must sign in first.
 import type { Request, RequestHandler, Response } from 'express';
+import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/role-names.ts';
 import { errorMessages } from '../html/error-messages.ts';
@@ -59,7 +60,7 @@ export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | '
  */
 export function idParameter(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
-  return value.length > 256 || /\p{Cc}/u.test(value) ? '' : value;
+  return value.length > 256 || hasControlCharacter(value) ? '' : value;
 }
 
 export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({
