@@ -22,6 +22,8 @@ export interface TokenOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly only: readonly string[];
+  /** The names of the peers to compare with. If it is empty, all peers are measured. */
+  readonly targetNames: readonly string[];
   /** The folder for a CPU profile of the service. If undefined, no profile is written. */
   readonly profile: string | undefined;
   readonly log: (line: string) => void;
@@ -31,7 +33,7 @@ const peers = ['oidc-provider-postgres', 'oidc-provider', 'oauth2-server', 'sign
 const tokensPerRound = 4 * defaultConnections;
 
 export async function compareTokens(allOptions: TokenOptions): Promise<Sample[]> {
-  const { databaseUrl, peerDatabaseUrl, folder, only, profile, ...options } = allOptions;
+  const { databaseUrl, peerDatabaseUrl, folder, only, targetNames, profile, ...options } = allOptions;
   const children: Child[] = [];
   const targets: Target[] = [];
   const add = async (name: string, starting: Promise<Child>): Promise<void> => {
@@ -48,7 +50,8 @@ export async function compareTokens(allOptions: TokenOptions): Promise<Sample[]>
     if (wants('client-credentials') || wants('refresh')) {
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const key = privateKey.export({ format: 'jwk' }) as Record<string, string>;
-      for (const name of peers) await add(name, startTokenPeer(name, key, peerDatabaseUrl));
+      const wanted = peers.filter((name) => targetNames.length === 0 || targetNames.includes(name));
+      for (const name of wanted) await add(name, startTokenPeer(name, key, peerDatabaseUrl));
       const operations = [clientCredentials(), refresh(folder)].filter(({ name }) => wants(name));
       for (const operation of operations) {
         const able = targets.filter(({ name }) => operation.name !== 'refresh' || name !== 'signer');

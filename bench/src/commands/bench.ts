@@ -48,6 +48,7 @@ if (missing) {
 /** The operations that are measured with a small and with a large table of bookings. */
 const growthOperations = ['get', 'search', 'upcoming', 'create', 'create-external', 'update', 'availability-week'];
 const only = values.only.split(',').filter(Boolean);
+const targetNames = values.targets.split(',').filter(Boolean);
 const { before } = values;
 const wants = (...names: string[]) =>
   before === undefined && (only.length === 0 || names.some((name) => only.includes(name)));
@@ -80,7 +81,7 @@ try {
         databaseUrl,
         dataset,
         only,
-        targetNames: values.targets.split(',').filter(Boolean),
+        targetNames,
         profile,
       })),
     );
@@ -104,6 +105,7 @@ try {
         databaseUrl: await server.database('auth'),
         peerDatabaseUrl: await server.database('oidc_provider'),
         only,
+        targetNames,
         profile,
       })),
     );
