@@ -28,6 +28,14 @@ export const upsertStatement = (key: string): string =>
      user_code = excluded.user_code, expires_at = excluded.expires_at`;
 const upsertById = upsertStatement('(model, id)');
 
+/** Finds an artifact that has not expired. `column` is the column that $2 is compared with. */
+const findStatement = (column: string): string =>
+  `select id, payload, extract(epoch from consumed_at)::float8 as "consumedAt" from oidc_artifact
+    where model = $1 and ${column} = $2 and (expires_at is null or expires_at > now())`;
+const findById = findStatement('id');
+const findByUid = findStatement('uid');
+const findByUserCode = findStatement('user_code');
+
 export type ArtifactStore = ReturnType<typeof createArtifactStore>;
 
 export function createArtifactStore({ db, concurrentUse }: { db: Database; concurrentUse: ConcurrentUse }) {
@@ -35,12 +43,8 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
     orUnavailable(() => query<T>(db, sql, bindings));
 
   const adapterFor = (model: string): Adapter => {
-    const findBy = async (column: 'id' | 'uid' | 'user_code', value: string, id?: string) => {
-      const [row] = await run<FoundRow>(
-        `select id, payload, extract(epoch from consumed_at)::float8 as "consumedAt" from oidc_artifact
-          where model = $1 and ${column} = $2 and (expires_at is null or expires_at > now())`,
-        [model, value],
-      );
+    const findBy = async (statement: string, value: string, id?: string) => {
+      const [row] = await run<FoundRow>(statement, [model, value]);
       if (!row) return undefined;
       // If this request is a concurrent use, the artifact is returned as unused, because the library would revoke the
       // grant of a used artifact. The library then tries to consume the artifact. This fails and rejects the request.
@@ -52,10 +56,10 @@ export function createArtifactStore({ db, concurrentUse }: { db: Database; concu
       async upsert(id, payload, expiresIn) {
         await run(upsertById, valuesOf(model, id, payload, expiresIn));
       },
-      find: (id) => findBy('id', hashSecret(id), id),
+      find: (id) => findBy(findById, hashSecret(id), id),
       // The next two functions do not know the id. The library does not need the id where it calls these functions.
-      findByUid: (uid) => findBy('uid', uid),
-      findByUserCode: (userCode) => findBy('user_code', userCode),
+      findByUid: (uid) => findBy(findByUid, uid),
+      findByUserCode: (userCode) => findBy(findByUserCode, userCode),
       async consume(id) {
         const hash = hashSecret(id);
         await concurrentUse.consume(hash, () =>
