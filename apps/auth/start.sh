@@ -6,6 +6,8 @@
 # The cache of compiled code shortens the start from 585 to 346 ms and saves 31 MB.
 export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-../../node_modules/.cache/compile}"
 
-# --max-semi-space-size limits the young generation of the heap to three times as many MB. A request to this service
-# allocates little, and 4 instead of Node's default of 16 saves 40 MB.
-exec node --max-semi-space-size=4 "$@" src/main.ts
+# --max-semi-space-size limits the young generation of the heap to three times as many MB. A refresh allocates 160 kB,
+# and up to 16 requests run at a time. With 4, most objects were still in use when the young generation was full, and
+# garbage collection took 11 % of the CPU time. With 8, a refresh takes 9 % less CPU time, and the service 20 MB more
+# memory. Node's default of 16 is not faster, and takes 45 MB more than 8.
+exec node --max-semi-space-size=8 "$@" src/main.ts
