@@ -16,7 +16,7 @@ import { startCleanUp } from './cleanup-job.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createFacilityStore } from './facilities/store.ts';
-import { allowCrossOriginReading } from './http/cors.ts';
+import { allowEveryOrigin } from './http/cors.ts';
 import { handleError } from './http/error-handler.ts';
 import { normalisePath } from './http/normalised-path.ts';
 import { createRateLimit } from './http/rate-limit.ts';
@@ -199,7 +199,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       issue: clientCredentials.issue,
     }),
   );
-  app.use(allowCrossOriginReading(publicDocumentPaths));
+  app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
   app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);

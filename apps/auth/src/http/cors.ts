@@ -1,17 +1,25 @@
-// Allows web pages of every origin to read public documents, without credentials (docs/behaviour.md, "Cross-origin
-// requests"). Two other files handle CORS for other endpoints: oidc/endpoints/userinfo.ts and
-// oidc/machine-endpoints.ts.
+// Allows web pages of every origin to use an endpoint without cookies (docs/behaviour.md, "Cross-origin requests").
+// oidc/machine-endpoints.ts contains the stricter rules of the token endpoint and similar endpoints.
 import type { RequestHandler } from 'express';
 
-/** `paths` are the paths of the public documents. */
-export const allowCrossOriginReading =
-  (paths: ReadonlySet<string>): RequestHandler =>
+export interface CrossOriginAccess {
+  /** The value of `Access-Control-Allow-Methods`. */
+  readonly methods: string;
+  /** The headers that a page may send: the value of `Access-Control-Allow-Headers`. */
+  readonly requestHeaders: string;
+  /** The headers that a page may read: the value of `Access-Control-Expose-Headers`. */
+  readonly responseHeaders?: string;
+}
+
+/** Also responds to the OPTIONS request that a browser sends before the request of a page. */
+export const allowEveryOrigin =
+  ({ methods, requestHeaders, responseHeaders }: CrossOriginAccess): RequestHandler =>
   (request, response, next) => {
-    if (!paths.has(request.path)) return next();
     response.setHeader('Access-Control-Allow-Origin', '*');
+    if (responseHeaders !== undefined) response.setHeader('Access-Control-Expose-Headers', responseHeaders);
     if (request.method !== 'OPTIONS') return next();
-    response.setHeader('Access-Control-Allow-Methods', 'GET');
-    response.setHeader('Access-Control-Allow-Headers', '*');
+    response.setHeader('Access-Control-Allow-Methods', methods);
+    response.setHeader('Access-Control-Allow-Headers', requestHeaders);
     response.setHeader('Access-Control-Max-Age', '3600');
     response.status(204).end();
   };

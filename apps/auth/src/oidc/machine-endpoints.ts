@@ -8,19 +8,13 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { routes } from './paths.ts';
 import { webOriginsOf } from './registered-client.ts';
 
-const endpoints: ReadonlySet<string> = new Set([
-  routes.pushed_authorization_request,
-  routes.device_authorization,
-  routes.token,
-  routes.introspection,
-  routes.revocation,
-]);
 const crossOriginEndpoints: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
   routes.device_authorization,
   routes.token,
   routes.revocation,
 ]);
+const endpoints: ReadonlySet<string> = new Set([...crossOriginEndpoints, routes.introspection]);
 
 export const isMachineEndpoint = (path: string): boolean => endpoints.has(path);
 

@@ -30,30 +30,20 @@ export function requesterOf(ctx: KoaContextWithOIDC): Pick<ErrorPage, 'client' |
   };
 }
 
-/** The pages, as functions that return HTML. */
+/** Renders a page as HTML. */
+type RenderPage<Page> = (page: Page, request: IncomingMessage, response: ServerResponse) => Promise<string>;
+
 export interface ProviderPages {
-  readonly error: (page: ErrorPage, request: IncomingMessage, response: ServerResponse) => Promise<string>;
+  readonly error: RenderPage<ErrorPage>;
   /**
    * `form` is the HTML of the library's form, which has the id `op.logoutForm` and no buttons. The page adds the
    * buttons. The button with `name=logout` and `value=yes` signs the user out.
    */
   readonly confirmSignOut: (page: { form: string; clientName: string | undefined }) => string;
-  readonly signedOut: (
-    page: { clientName: string | undefined },
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => Promise<string>;
-  readonly deviceConnected: (
-    page: { clientName: string | undefined },
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => Promise<string>;
+  readonly signedOut: RenderPage<{ clientName: string | undefined }>;
+  readonly deviceConnected: RenderPage<{ clientName: string | undefined }>;
   /** The sign-in for a device has failed, or the user has denied it. */
-  readonly deviceNotConnected: (
-    page: { reason: 'denied' | 'expired' | 'failed' },
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => Promise<string>;
+  readonly deviceNotConnected: RenderPage<{ reason: 'denied' | 'expired' | 'failed' }>;
 }
 
 /** Sends a page. If `allowExternalFormTargets` is true, a form of the page may redirect to an address of the client. */

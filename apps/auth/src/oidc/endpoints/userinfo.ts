@@ -3,6 +3,7 @@
 // replay").
 import express, { type Request, type RequestHandler, Router } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
+import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../access-token-verifier.ts';
 import { createProofVerifier } from '../dpop.ts';
@@ -93,7 +94,14 @@ export function createUserinfo({ path, provider, signingKeys, isFirstUse, claims
   };
 
   const router = Router();
-  router.all(path, allowCrossOriginRequests);
+  router.all(
+    path,
+    allowEveryOrigin({
+      methods: 'GET, POST',
+      requestHeaders: 'Authorization, Content-Type, DPoP',
+      responseHeaders: 'WWW-Authenticate, DPoP-Nonce',
+    }),
+  );
   router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
   router.post(path, serve);
@@ -118,17 +126,3 @@ function onePerArgument<Argument extends object, Value>(create: (argument: Argum
     return value;
   };
 }
-
-/**
- * Lets web pages of every origin use userinfo, without cookies (docs/behaviour.md, "Cross-origin requests"). Responds
- * to the OPTIONS request that a browser sends first.
- */
-const allowCrossOriginRequests: RequestHandler = (request, response, next) => {
-  response.setHeader('Access-Control-Allow-Origin', '*');
-  response.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate, DPoP-Nonce');
-  if (request.method !== 'OPTIONS') return next();
-  response.setHeader('Access-Control-Allow-Methods', 'GET, POST');
-  response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, DPoP');
-  response.setHeader('Access-Control-Max-Age', '3600');
-  response.status(204).end();
-};
